@@ -1,0 +1,123 @@
+"""`shaping wrap` and `shaping unwrap`: put the proxy in front of the servers in a client's config file, and back."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shaping.surfaces.jsonc import JsoncError
+from shaping.surfaces.wrap import Rewritten, same_servers, unwrap, wrap
+
+File = Annotated[Path, typer.Argument(help="A client's server list: .mcp.json, claude_desktop_config.json, mcp.json.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the two commands."""
+    app.command("wrap")(wrap_command)
+    app.command("unwrap")(unwrap_command)
+
+
+def wrap_command(
+    file: File,
+    *,
+    profile: Annotated[str | None, typer.Option(help="The profile the proxy should use.")] = None,
+    config: Annotated[Path | None, typer.Option(help="The response_config.json the proxy should use.")] = None,
+    skip: Annotated[list[str] | None, typer.Option(help="A server to leave as it is; may be repeated.")] = None,
+    program: Annotated[str | None, typer.Option(help="How the client starts shaping, if not as found here.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the new file and change nothing.")] = False,
+) -> None:
+    """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
+    text = _read(file)
+    options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
+    result = wrap(text, program=program or _program(), options=options, skip=skip or ())
+    if dry_run:
+        typer.echo(result.text, nl=False)
+        return
+    _tell(result, "wrapped")
+    if result.changed:
+        _back_up(file, text)
+        _write(file, result.text)
+        _talk(f"the file as it was is kept in {_backup_of(file)}; undo with: shaping unwrap {file}")
+        if _comments_lost(text, result.text):
+            _talk("comments inside a wrapped server's own entry are only in that backup; all others stay")
+
+
+def unwrap_command(file: File) -> None:
+    """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
+    text = _read(file)
+    result = unwrap(text)
+    backup = _backup_of(file)
+    _tell(result, "unwrapped")
+    if not result.changed:
+        return
+    if backup.exists() and same_servers(result.text, _read(backup)):
+        shutil.copyfile(backup, file)
+        backup.unlink()
+        _talk(f"{file} is byte for byte as it was before it was wrapped")
+        return
+    _write(file, result.text)
+    _talk(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
+
+
+def _program() -> str:
+    beside = Path(sys.executable).with_name("shaping")
+    return "shaping" if shutil.which("shaping") else str(beside)
+
+
+def _backup_of(file: Path) -> Path:
+    return file.with_name(file.name + ".shaping-backup")
+
+
+def _back_up(file: Path, text: str) -> None:
+    backup = _backup_of(file)
+    plain = unwrap(text)
+    # A second wrap must not replace the one true original by a file that is already half wrapped.
+    if plain.changed and backup.exists() and same_servers(plain.text, _read(backup)):
+        return
+    if plain.changed:
+        _write(backup, plain.text)
+    else:
+        shutil.copyfile(file, backup)
+
+
+def _comments_lost(before: str, after: str) -> bool:
+    return before.count("//") + before.count("/*") > after.count("//") + after.count("/*")
+
+
+def _read(file: Path) -> str:
+    try:
+        text = file.read_bytes().decode()
+        same_servers(text, text)
+    except FileNotFoundError:
+        _talk(f"{file} is not there")
+        raise typer.Exit(2) from None
+    except (JsoncError, UnicodeDecodeError) as problem:
+        _talk(f"{file}: {problem}")
+        raise typer.Exit(2) from None
+    return text
+
+
+def _write(file: Path, text: str) -> None:
+    # Written beside and moved over, so that a client that reads at this moment sees one whole file or the other.
+    beside = file.with_name(file.name + ".shaping-new")
+    beside.write_bytes(text.encode())
+    if file.exists():
+        shutil.copymode(file, beside)
+    beside.replace(file)
+
+
+def _tell(result: Rewritten, done: str) -> None:
+    for name in result.changed:
+        _talk(f"{done}: {name}")
+    for name, reason in result.left:
+        _talk(f"left: {name} ({reason})")
+    if not result.changed and not result.left:
+        _talk("there is no MCP server in this file")
+
+
+def _talk(line: str) -> None:
+    typer.echo(line, err=True)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shaping.cli.wrap import register
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+ORIGINAL = b'{\n    // mine\n    "mcpServers": {\n        "a": {"command": "x", /* why */ "args": ["y"]}\n    }\n}\n'
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    register(app)
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / ".mcp.json"
+    file.write_bytes(ORIGINAL)
+    return file
+
+
+def test_unwrap_restores_the_file_byte_for_byte(file: Path) -> None:
+    wrapped = run("wrap", str(file), "--profile", "standard")
+    assert (wrapped.exit_code, file.read_bytes() == ORIGINAL) == (0, False)
+    assert "comments inside a wrapped server's own entry are only in that backup" in wrapped.stderr
+    unwrapped = run("unwrap", str(file))
+    assert (unwrapped.exit_code, file.read_bytes()) == (0, ORIGINAL)
+    assert [path.name for path in file.parent.iterdir()] == [".mcp.json"]
+
+
+def test_a_second_wrap_changes_nothing_and_keeps_the_backup(file: Path) -> None:
+    run("wrap", str(file))
+    once = file.read_bytes()
+    assert run("wrap", str(file)).exit_code == 0
+    assert file.read_bytes() == once
+    assert file.with_name(".mcp.json.shaping-backup").read_bytes() == ORIGINAL
+
+
+def test_a_server_added_between_two_wraps_is_wrapped_and_kept_by_unwrap(file: Path) -> None:
+    run("wrap", str(file))
+    data = json.loads("\n".join(line for line in file.read_text().splitlines() if "//" not in line))
+    data["mcpServers"]["b"] = {"command": "z"}
+    file.write_text(json.dumps(data))
+    assert "wrapped: b" in run("wrap", str(file)).stderr
+    assert "byte for byte" in run("unwrap", str(file)).stderr
+    assert json.loads(file.read_text()) == {"mcpServers": {"a": {"command": "x", "args": ["y"]}, "b": {"command": "z"}}}
+
+
+def test_an_edit_made_after_wrapping_survives_unwrapping(file: Path) -> None:
+    run("wrap", str(file))
+    file.write_text(file.read_text().replace("// mine", "// edited").replace('"y"', '"z"'))
+    result = run("unwrap", str(file))
+    assert "was edited since it was wrapped" in result.stderr
+    assert file.read_text().replace(" ", "").replace("\n", "") == (
+        '{//edited"mcpServers":{"a":{"command":"x","args":["z"]}}}'
+    )
+
+
+def test_a_new_backup_is_made_where_the_old_one_is_stale(file: Path) -> None:
+    run("wrap", str(file))
+    newer = b'{"mcpServers": {"other": {"command": "o"}}}'
+    file.write_bytes(newer)
+    run("wrap", str(file))
+    run("unwrap", str(file))
+    assert file.read_bytes() == newer
+
+
+def test_a_second_wrap_after_an_edit_keeps_the_original(file: Path) -> None:
+    run("wrap", str(file), "--skip", "a")
+    assert file.read_bytes() == ORIGINAL
+    run("wrap", str(file))
+    text = file.read_text()
+    file.write_text(text.replace('"args"', '"args"'))
+    file.write_text(text.replace("    }\n}", '    },\n    "servers": {"n": {"url": "http://x"}}\n}'))
+    run("wrap", str(file))
+    run("unwrap", str(file))
+    assert json.loads("".join(file.read_text().split("// mine"))) == {
+        "mcpServers": {"a": {"command": "x", "args": ["y"]}},
+        "servers": {"n": {"url": "http://x"}},
+    }
+
+
+def test_a_dry_run_prints_the_file_and_changes_nothing(file: Path, tmp_path: Path) -> None:
+    result = run("wrap", str(file), "--dry-run", "--config", str(tmp_path / "c.json"), "--program", "/bin/shaping")
+    assert '"command": "/bin/shaping"' in result.stdout
+    assert str(tmp_path / "c.json") in result.stdout
+    assert file.read_bytes() == ORIGINAL
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "is not there"), (b"{", "line 1: expected"), (b"\xff", "can't decode")],
+)
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None, said: str) -> None:
+    file = tmp_path / "mcp.json"
+    if content is not None:
+        file.write_bytes(content)
+    result = run("wrap", str(file))
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_file_without_servers_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("{}")
+    assert "there is no MCP server in this file" in run("wrap", str(file)).stderr
+    assert "there is no MCP server in this file" in run("unwrap", str(file)).stderr

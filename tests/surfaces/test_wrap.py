@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from shaping.surfaces.wrap import same_servers, unwrap, wrap
+
+CLAUDE_DESKTOP = {
+    "globalShortcut": "",
+    "mcpServers": {
+        "files": {"command": "npx", "args": ["-y", "server-filesystem", "/data"], "env": {"TOKEN": "t"}},
+        "bare": {"command": "server"},
+    },
+}
+CLAUDE_CODE = {"mcpServers": {"web": {"type": "http", "url": "https://x.example/mcp", "headers": {"A": "Bearer b"}}}}
+CLAUDE_CODE_USER = {"projects": {"/home/me/p": {"mcpServers": {"files": {"type": "stdio", "command": "npx"}}}}}
+VS_CODE = {
+    "inputs": [{"type": "promptString", "id": "key", "description": "Key", "password": True}],
+    "servers": {
+        "github": {"type": "http", "url": "https://x.example", "headers": {"Authorization": "Bearer ${input:key}"}},
+        "local": {"type": "stdio", "command": "${workspaceFolder}/run", "envFile": ".env", "cwd": "/x"},
+        "old": {"type": "sse", "url": "http://127.0.0.1:9/sse"},
+    },
+}
+VS_CODE_SETTINGS = {"editor.tabSize": 2, "mcp": {"servers": {"a": {"command": "b", "args": ["c"]}}}}
+CURSOR = {"mcpServers": {"remote": {"url": "https://x.example/mcp", "env": {"A": "b"}, "note": 1}}}
+FORMS = [CLAUDE_DESKTOP, CLAUDE_CODE, CLAUDE_CODE_USER, VS_CODE, VS_CODE_SETTINGS, CURSOR]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_unwrapping_what_was_wrapped_gives_the_same_servers(form: dict[str, Any]) -> None:
+    text = json.dumps(form, indent=2)
+    wrapped = wrap(text, options=["--profile", "debug"])
+    assert wrapped.changed
+    assert not same_servers(wrapped.text, text)
+    assert same_servers(unwrap(wrapped.text).text, text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_wrapping_twice_is_wrapping_once(form: dict[str, Any]) -> None:
+    once = wrap(json.dumps(form, indent=2))
+    twice = wrap(once.text)
+    assert (twice.text, twice.changed) == (once.text, ())
+    assert {reason for _, reason in twice.left} == {"already wrapped"}
+
+
+def test_a_command_goes_behind_the_proxy_with_its_environment_and_order() -> None:
+    assert json.loads(wrap(json.dumps(CLAUDE_DESKTOP)).text) == {
+        "globalShortcut": "",
+        "mcpServers": {
+            "files": {
+                "command": "shaping",
+                "args": ["proxy", "--", "npx", "-y", "server-filesystem", "/data"],
+                "env": {"TOKEN": "t"},
+            },
+            "bare": {"command": "shaping", "args": ["proxy", "--", "server"]},
+        },
+    }
+
+
+def test_a_url_becomes_a_command_and_its_headers_go_by_the_environment() -> None:
+    assert json.loads(wrap(json.dumps(VS_CODE), program="/bin/shaping").text)["servers"]["github"] == {
+        "type": "stdio",
+        "command": "/bin/shaping",
+        "args": ["proxy", "--url", "https://x.example", "--transport", "http"],
+        "env": {"SHAPING_PROXY_HEADER_1": "Authorization: Bearer ${input:key}"},
+    }
+
+
+def test_options_stand_before_the_command() -> None:
+    text = json.dumps({"mcpServers": {"a": {"command": "x", "args": ["proxy", "--url"]}}})
+    wrapped = wrap(text, options=["--profile", "debug"])
+    assert json.loads(wrapped.text)["mcpServers"]["a"]["args"] == [
+        "proxy",
+        "--profile",
+        "debug",
+        "--",
+        "x",
+        "proxy",
+        "--url",
+    ]
+    assert same_servers(unwrap(wrapped.text).text, text)
+
+
+def test_comments_outside_the_entries_stay() -> None:
+    text = '{\n  // my servers\n  "mcpServers": {\n    // files\n    "a": {"command": "x"}, // one\n  },\n}\n'
+    assert wrap(text).text == (
+        '{\n  // my servers\n  "mcpServers": {\n    // files\n'
+        '    "a": {"command": "shaping", "args": ["proxy", "--", "x"]}, // one\n  },\n}\n'
+    )
+
+
+def test_what_cannot_be_wrapped_is_left_with_the_reason() -> None:
+    text = json.dumps({"mcpServers": {"a": {"disabled": True}, "b": {"command": "x"}, "c": 1}})
+    result = wrap(text, skip=["b"])
+    assert (result.text, result.changed) == (text, ())
+    assert result.left == (("a", "it has neither a command nor a url"), ("b", "skipped as asked"))
+
+
+def test_what_is_not_wrapped_is_not_unwrapped() -> None:
+    several = {"command": "shaping", "args": ["proxy", "--servers", "all.json"]}
+    text = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": several}})
+    assert unwrap(text).left == (
+        ("a", "not wrapped"),
+        ("b", "it starts a proxy for several servers, which no single entry can replace"),
+    )
+
+
+@pytest.mark.parametrize("program", ["shaping", "/opt/bin/shaping", "C:\\Tools\\shaping.exe", "shaping.cmd"])
+def test_the_proxy_is_known_by_any_of_its_programs_names(program: str) -> None:
+    text = json.dumps(CLAUDE_DESKTOP)
+    assert same_servers(unwrap(wrap(text, program=program).text).text, text)
+
+
+def test_an_empty_list_of_arguments_counts_as_none() -> None:
+    assert same_servers('{"mcpServers": {"a": {"command": "x", "args": []}}}', '{"mcpServers": {"a": {"command":"x"}}}')
