@@ -1,0 +1,42 @@
+"""What went wrong, in words a program can branch on."""
+
+from shaping.errors.catalogue import CodeError, Registry, UnknownCodeError, registry
+from shaping.errors.codes import CodeDefinition
+from shaping.errors.detail import ErrorDetail, Redirect
+from shaping.errors.exits import EXIT_CODES, ExitCode
+from shaping.errors.outcomes import code_for_exit, code_for_status, from_exit_code, from_status, retry_after
+from shaping.errors.raising import ToolError, make_error
+from shaping.errors.scrub import scrub
+from shaping.errors.similar import nearest
+
+canonical = registry.canonical
+codes = registry.codes
+definition = registry.definition
+register_plugin = registry.register_plugin
+unregister_plugin = registry.unregister_plugin
+
+__all__ = [
+    "EXIT_CODES",
+    "CodeDefinition",
+    "CodeError",
+    "ErrorDetail",
+    "ExitCode",
+    "Redirect",
+    "Registry",
+    "ToolError",
+    "UnknownCodeError",
+    "canonical",
+    "code_for_exit",
+    "code_for_status",
+    "codes",
+    "definition",
+    "from_exit_code",
+    "from_status",
+    "make_error",
+    "nearest",
+    "register_plugin",
+    "registry",
+    "retry_after",
+    "scrub",
+    "unregister_plugin",
+]

@@ -1,0 +1,42 @@
+"""The wire forms: one file each, with the same three names, and how one is told from another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any, get_args
+
+from shaping.envelope.detection import is_envelope
+from shaping.envelope.dialects import flat, invariant, lean, none, sourced
+from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError
+
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+FORMS: Mapping[str, ModuleType] = MappingProxyType(
+    {"lean": lean, "flat": flat, "sourced": sourced, "invariant": invariant, "none": none},
+)
+RENDER.update({name: form.render for name, form in FORMS.items()})
+
+
+def recognise(wire: Any) -> Dialect:
+    """Say which dialect a wire form is written in; what carries no envelope is `none`."""
+    if not isinstance(wire, Mapping):
+        return "none"
+    if is_envelope(wire):
+        return "sourced"
+    if isinstance(wire.get("ok"), bool):
+        if isinstance(wire.get("_meta"), Mapping):
+            return "flat"
+        if "meta" in wire and ("data" in wire or "error" in wire):
+            return "invariant"
+    return "lean" if lean.looks_like(wire) else "none"
+
+
+def parse(wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
+    """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
+    if isinstance(wire, Envelope):
+        return wire
+    form = FORMS[dialect or recognise(wire)]
+    if form is not none and not isinstance(wire, Mapping):
+        raise EnvelopeError(f"an envelope in the dialect {dialect!r} is an object, not {type(wire).__name__}")
+    read: Envelope[Any] = form.parse(wire)
+    return read

@@ -1,0 +1,109 @@
+"""Flat: the payload at the root, with `ok` and `_meta` beside it; an error's members at the root too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects.carries import Carries
+from shaping.envelope.model import Envelope, EnvelopeError
+
+if TYPE_CHECKING:
+    from shaping.errors import ErrorDetail
+
+# A payload that has one of these goes under `result`, like a list or a scalar, so that what is read is what was meant.
+_TAKEN = frozenset({"ok", "_meta", "result"})
+_ERROR = {
+    "error": "message",
+    "code": "code",
+    "hint": "hint",
+    "retryable": "retryable",
+    "http": "http",
+    "retry_after": "retry_after",
+    "phase": "phase",
+    "next_actions": "next_actions",
+    "similar_refs": "similar",
+    "details": "details",
+    "detail": "detail",
+    "redirect": "redirect",
+    "docs_url": "docs_url",
+}
+_META = tuple(name for name in members.ORDER if name not in {"estimated_tokens", "duration_ms", "session_id"})
+_RESERVED = frozenset({*members.ORDER, "elapsed_ms", "warnings"})
+
+CARRIES = Carries(source="local", error=frozenset(_ERROR.values()), meta=frozenset({*members.ORDER, "extensions"}))
+
+
+def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
+    """Write an envelope; `_meta` always says what the answer costs and how long it took."""
+    body = _payload(envelope.data) if envelope.error is None else _write_error(envelope.error)
+    if envelope.error is not None and envelope.data is not None:
+        body["result"] = envelope.data
+    return {"ok": envelope.error is None, **body, "_meta": _write_meta(envelope, body, include, debug)}
+
+
+def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+    """Read an envelope; without `ok` or `_meta` it is not one."""
+    meta = wire.get("_meta")
+    if not isinstance(meta, Mapping) or not isinstance(wire.get("ok"), bool):
+        raise EnvelopeError("ok or _meta is missing; expected a boolean and an object")
+    found = {"source": "local", "operation_id": meta.get("tool_id") or "", **members.read_common(meta)}
+    if meta.get("elapsed_ms") is not None:
+        found["duration_ms"] = meta["elapsed_ms"]
+    found["extensions"] = members.rest(meta, _RESERVED)
+    error = None if wire["ok"] else _read_error(wire)
+    return members.build(_read_payload(wire), error, members.read_warnings(meta.get("warnings")), found)
+
+
+def _payload(data: Any) -> dict[str, Any]:
+    if isinstance(data, dict) and _TAKEN.isdisjoint(data):
+        return dict(data)
+    return {"result": data}
+
+
+def _read_payload(wire: Mapping[str, Any]) -> Any:
+    if "result" in wire or not wire["ok"]:
+        return wire.get("result")
+    return {name: value for name, value in wire.items() if name not in _TAKEN}
+
+
+def _write_error(error: ErrorDetail) -> dict[str, Any]:
+    required = {
+        "error": error.message,
+        "code": error.code,
+        "hint": error.hint or "",
+        "retryable": bool(error.retryable),
+        "http": error.http or 500,
+    }
+    ours = {name: member for name, member in _ERROR.items() if name not in required}
+    values = faults.said(error, ours.values())
+    return required | {name: values[member] for name, member in ours.items() if member in values}
+
+
+def _read_error(wire: Mapping[str, Any]) -> dict[str, Any]:
+    error = faults.read(wire, _ERROR)
+    if error.get("hint") == "":
+        del error["hint"]
+    return error
+
+
+def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collection[str], debug: bool) -> dict[str, Any]:
+    meta = envelope.meta
+    out: dict[str, Any] = {
+        "estimated_tokens": _estimate(body) if meta.estimated_tokens is None else meta.estimated_tokens,
+        "elapsed_ms": meta.duration_ms or 0,
+    }
+    if meta.session_id is not None or debug:
+        out["session_id"] = meta.session_id
+    out |= members.shown(envelope, include, debug, _META)
+    if debug or (envelope.warnings and "warnings" in include):
+        out["warnings"] = members.write_warnings(envelope.warnings)
+    return members.extended(out, envelope, _RESERVED)
+
+
+def _estimate(body: dict[str, Any]) -> int:
+    # Four characters a token is the contract's own rule where nobody has counted.
+    return -(-len(orjson.dumps(body, default=str)) // 4)

@@ -1,0 +1,116 @@
+"""Invariant: ok, data, error, warnings and meta, always all five."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import ceil
+from typing import Any
+
+from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects.carries import Carries
+from shaping.envelope.dialects.spelling import command_code
+from shaping.envelope.factories import exit_code_for
+from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.errors import ErrorDetail, registry
+
+_ERROR = {
+    "code": "code",
+    "message": "message",
+    "detail": "detail",
+    "retryable": "retryable",
+    "retry_after": "retry_after",
+    "phase": "phase",
+    "suggestion": "hint",
+    "redirect": "redirect",
+    "next_actions": "next_actions",
+    "similar": "similar",
+    "details": "details",
+    "docs_url": "docs_url",
+}
+_META = tuple(name for name in members.ORDER if name != "duration_ms")
+_RESERVED = frozenset({*members.ORDER, "bare"})
+
+CARRIES = Carries(
+    source="command",
+    error=frozenset(_ERROR.values()),
+    meta=frozenset({*members.ORDER, "extensions"}),
+    warnings="message",
+    data_on_error=False,
+    rounds=True,
+)
+
+
+def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
+    """Write an envelope; a bare scalar stands as `{"value": …}` and `meta.bare` says so."""
+    data, bare = _write_data(envelope)
+    return {
+        "ok": envelope.error is None,
+        "data": data,
+        "error": None if envelope.error is None else _write_error(envelope.error),
+        "warnings": [warned.message for warned in envelope.warnings],
+        "meta": _write_meta(envelope, bare, include, debug),
+    }
+
+
+def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+    """Read an envelope; the error decides the outcome, and neither data nor error is malformed."""
+    meta = wire.get("meta")
+    if not isinstance(meta, Mapping):
+        raise EnvelopeError("meta is missing; expected an object")
+    if "error" not in wire:
+        raise EnvelopeError("error is missing; expected an object or null")
+    error = None if wire["error"] is None else _read_error(wire["error"])
+    data = _read_data(wire.get("data"), meta)
+    if error is None and (wire.get("ok") is False or _says_nothing(wire, meta)):
+        raise EnvelopeError("error is null; expected an object where ok is false or data is null")
+    found = {"source": "command", "exit_code": _exit_code(error), **members.read_common(meta)}
+    found["extensions"] = members.rest(meta, _RESERVED)
+    return members.build(data, error, members.read_warnings(wire.get("warnings")), found)
+
+
+def _write_data(envelope: Envelope[Any]) -> tuple[Any, bool]:
+    data = envelope.data
+    # A failure has no data by contract, but a partial one is about what it did manage.
+    if envelope.error is not None and (data is None or registry.canonical(envelope.error.code) != "PARTIAL_FAILURE"):
+        return None, False
+    if isinstance(data, (dict, list)) or (data is None and envelope.meta.not_modified):
+        return data, False
+    return {"value": data}, True
+
+
+def _read_data(data: Any, meta: Mapping[str, Any]) -> Any:
+    if meta.get("bare") is True and isinstance(data, Mapping) and data.keys() == {"value"}:
+        return data["value"]
+    return data
+
+
+def _says_nothing(wire: Mapping[str, Any], meta: Mapping[str, Any]) -> bool:
+    return wire.get("data") is None and meta.get("not_modified") is not True
+
+
+def _write_error(error: ErrorDetail) -> dict[str, Any]:
+    values = faults.said(error, _ERROR.values())
+    values["code"] = command_code(error.code)
+    if error.retry_after is not None:
+        values["retry_after"] = ceil(error.retry_after)
+    return {name: values[member] for name, member in _ERROR.items() if member in values}
+
+
+def _read_error(wire: Any) -> dict[str, Any]:
+    error = faults.read(wire, _ERROR)
+    return {**error, "code": registry.canonical(error["code"])} if isinstance(error.get("code"), str) else error
+
+
+def _exit_code(error: dict[str, Any] | None) -> int:
+    """Infer how the command exited; only its code and its redirect tell."""
+    if error is None:
+        return 0
+    return exit_code_for(ErrorDetail.model_construct(**{"code": "", "message": "", **error}))
+
+
+def _write_meta(envelope: Envelope[Any], bare: bool, include: Collection[str], debug: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"duration_ms": round(envelope.meta.duration_ms or 0)}
+    out |= members.shown(envelope, include, debug, _META)
+    if bare:
+        out["bare"] = True
+    return members.extended(out, envelope, _RESERVED)

@@ -1,0 +1,113 @@
+"""Lean: the data or the error, and beside it only what the profile includes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects.carries import ERROR_EXTRAS, Carries
+from shaping.envelope.dialects.spelling import from_lean, lean_code
+from shaping.envelope.model import Envelope, EnvelopeError
+
+if TYPE_CHECKING:
+    from shaping.errors import ErrorDetail
+
+_HEAD = ("tier", "tool_version", "tool_id", "request_id", "capabilities", "duration_ms")
+_MORE = (
+    "session_id",
+    "schema_version",
+    "estimated_tokens",
+    "config_hash",
+    "etag",
+    "not_modified",
+    "truncated",
+    "cursor",
+    "ref",
+    "omissions",
+)
+_NAMES = frozenset({*_HEAD, "error", "upgrade_hints", "warnings", *_MORE, "extensions", "data"})
+
+CARRIES = Carries(
+    source="local",
+    error=frozenset({"code", "message", "details", *ERROR_EXTRAS}),
+    meta=frozenset({*members.ORDER, "extensions"}),
+)
+
+
+def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
+    """Write an envelope; a member that is left out is absent, and null only under debug."""
+    if not include and not debug and envelope.error is None and _nothing_to_add(envelope.meta.__dict__):
+        return {"data": envelope.data}
+    out = members.shown(envelope, include, debug, _HEAD)
+    if envelope.error is not None or debug:
+        out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
+    out |= members.shown(envelope, include, debug, ("upgrade_hints",))
+    if envelope.warnings and (debug or "warnings" in include):
+        out["warnings"] = members.write_warnings(envelope.warnings)
+    out |= _where_set(envelope, include, debug)
+    if envelope.error is None or envelope.data is not None or debug:
+        out["data"] = envelope.data
+    return out
+
+
+def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+    """Read an envelope; what is absent or null was not said."""
+    error = wire.get("error")
+    if error is None and "data" not in wire:
+        raise EnvelopeError("neither data nor error is there; expected one of them")
+    meta = {"source": "local", "operation_id": wire.get("tool_id") or "", **members.read_common(wire)}
+    meta["extensions"] = wire.get("extensions") or {}
+    read = None if error is None else _read_error(error)
+    return members.build(wire.get("data"), read, members.read_warnings(wire.get("warnings")), meta)
+
+
+def looks_like(wire: Mapping[str, Any]) -> bool:
+    """Whether every member is one of lean's, and data or a coded error is among them."""
+    if not wire.keys() <= _NAMES:
+        return False
+    error = wire.get("error")
+    return (isinstance(error, Mapping) and "error_code" in error) or (error is None and "data" in wire)
+
+
+def _nothing_to_add(meta: dict[str, Any]) -> bool:
+    """Whether meta says nothing that is shown in every profile; spelt out because every plain success comes by."""
+    return not (
+        meta["truncated"]
+        or meta["upgrade_hints"]
+        or meta["not_modified"]
+        or meta["request_id"] is not None
+        or meta["cursor"] is not None
+        or meta["ref"] is not None
+        or meta["omissions"].__class__ is str
+    )
+
+
+def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:
+    # The document lists the members that debug shows even where null; the others would make it another contract.
+    names = [name for name in _MORE if members.is_set(envelope.meta.__dict__[name])]
+    out = members.shown(envelope, include, debug, names)
+    if envelope.meta.extensions and (debug or "extensions" in include):
+        out["extensions"] = envelope.meta.extensions
+    return out
+
+
+def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"error": error.message, "error_code": lean_code(error.code)}
+    if error.details is not None or debug:
+        out["error_details"] = error.details
+    if debug or "error" in include:
+        return out | faults.said(error, ERROR_EXTRAS)
+    hint = ("hint",) if faults.only_for_this_call(error) else ()
+    return out | faults.said(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
+
+
+def _read_error(wire: Any) -> dict[str, Any]:
+    names = {
+        "error": "message",
+        "error_code": "code",
+        "error_details": "details",
+        **{name: name for name in ERROR_EXTRAS},
+    }
+    error = faults.read(wire, names)
+    return {**error, "code": from_lean(error["code"])} if isinstance(error.get("code"), str) else error

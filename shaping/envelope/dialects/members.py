@@ -1,0 +1,138 @@
+"""The members that every dialect shares: when each is shown, how it is written, how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from pydantic import ValidationError
+
+from shaping.envelope.meta import UpgradeHint
+from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.errors import ErrorDetail
+from shaping.types import Omission, Warned
+
+# Shown where set whatever the profile: without them a reader draws a wrong conclusion or cannot go on.
+ALWAYS = frozenset({"request_id", "not_modified", "truncated", "cursor", "ref", "upgrade_hints"})
+
+ORDER = (
+    "tier",
+    "tool_version",
+    "tool_id",
+    "request_id",
+    "session_id",
+    "schema_version",
+    "capabilities",
+    "duration_ms",
+    "estimated_tokens",
+    "config_hash",
+    "etag",
+    "not_modified",
+    "truncated",
+    "cursor",
+    "ref",
+    "upgrade_hints",
+    "omissions",
+)
+
+
+def is_set(value: Any) -> bool:
+    """Whether a member says anything: 0 does, an empty list does not."""
+    return value is not None and value is not False and value != ()
+
+
+def is_shown(name: str, value: Any, include: Collection[str], debug: bool) -> bool:
+    """Whether a member belongs in the output."""
+    if debug:
+        return True
+    if not is_set(value):
+        return False
+    return name in include or name in ALWAYS or (name == "omissions" and isinstance(value, str))
+
+
+def shown(
+    envelope: Envelope[Any], include: Collection[str], debug: bool, names: Iterable[str] = ORDER
+) -> dict[str, Any]:
+    """Give the common members to show, in order and as JSON."""
+    values = envelope.meta.__dict__
+    return {name: plain(values[name]) for name in names if is_shown(name, values[name], include, debug)}
+
+
+def extended(members: dict[str, Any], envelope: Envelope[Any], reserved: Collection[str]) -> dict[str, Any]:
+    """Add the extensions that do not pretend to be members of the dialect."""
+    extra = {name: value for name, value in envelope.meta.extensions.items() if name not in reserved}
+    return {**members, **extra} if extra else members
+
+
+def plain(value: Any) -> Any:
+    """Give a member's value as JSON."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, (UpgradeHint, Omission)):
+        named = ((field.name, getattr(value, field.name)) for field in fields(value))
+        return {name: item for name, item in named if item is not None}
+    return value
+
+
+def write_warnings(warnings: Iterable[Warned]) -> list[Any]:
+    """Give warnings as JSON: a sentence alone where it has no code."""
+    return [_write_warning(warned) for warned in warnings]
+
+
+def read_warnings(wire: Any) -> tuple[Warned, ...]:
+    """Take warnings from the wire; absent means none."""
+    if wire is None:
+        return ()
+    if not isinstance(wire, list):
+        raise EnvelopeError(f"warnings is {type(wire).__name__}; expected a list")
+    return tuple(_read_warning(item) for item in wire)
+
+
+def read_common(wire: Mapping[str, Any], names: Collection[str] = ORDER) -> dict[str, Any]:
+    """Take the common members from the wire; null means not said."""
+    found = {name: wire[name] for name in names if wire.get(name) is not None}
+    if "upgrade_hints" in found:
+        found["upgrade_hints"] = tuple(found["upgrade_hints"])
+    return found
+
+
+def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
+    """Take what is not a member of the dialect as extensions."""
+    return {name: value for name, value in wire.items() if name not in reserved}
+
+
+def build(
+    data: Any, error: Mapping[str, Any] | None, warnings: tuple[Warned, ...], meta: dict[str, Any]
+) -> Envelope[Any]:
+    """Make an envelope of what was read, checking all of it: it comes from outside."""
+    try:
+        detail = None if error is None else ErrorDetail(**error)
+        return Envelope.model_validate({"data": data, "error": detail, "warnings": warnings, "meta": meta})
+    except (ValidationError, TypeError) as problem:
+        raise EnvelopeError(_first_problem(problem)) from None
+
+
+def _first_problem(problem: Exception) -> str:
+    if not isinstance(problem, ValidationError):
+        return f"not an envelope: {problem}"
+    said = "; ".join(
+        f"{'.'.join(str(step) for step in issue['loc']) or 'envelope'}: {issue['msg']}"
+        for issue in problem.errors(include_input=False, include_url=False, include_context=False)
+    )
+    return f"not an envelope: {said}"
+
+
+def _write_warning(warned: Warned) -> Any:
+    if not warned.code and warned.path is None:
+        return warned.message
+    written = {"code": warned.code, "message": warned.message}
+    return written if warned.path is None else {**written, "path": warned.path}
+
+
+def _read_warning(wire: Any) -> Warned:
+    if isinstance(wire, str):
+        return Warned("", wire)
+    if not isinstance(wire, Mapping) or not isinstance(wire.get("message"), str):
+        raise EnvelopeError("a warning is a sentence, or an object with a message")
+    return Warned(str(wire.get("code", "")), wire["message"], wire.get("path"))

@@ -1,0 +1,25 @@
+"""None: the data alone, for surfaces that carry the rest in their own way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaping.envelope.dialects import members
+from shaping.envelope.dialects.carries import Carries
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from shaping.envelope.model import Envelope
+
+CARRIES = Carries(source="local", warnings="none")
+
+
+def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> Any:  # noqa: ARG001  one signature for all dialects
+    """Give the data; whether the call failed is for the surface to say."""
+    return envelope.data
+
+
+def parse(wire: Any) -> Envelope[Any]:
+    """Take anything as the data of a call that worked."""
+    return members.build(wire, None, (), {"source": "local"})

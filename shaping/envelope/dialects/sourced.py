@@ -1,0 +1,129 @@
+"""Sourced: data and meta, and meta says where the data came from, in camelCase and epoch milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from shaping.envelope.content import read_blocks, write_block
+from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects.carries import Carries
+from shaping.envelope.dialects.spelling import operations_code
+from shaping.envelope.meta import SOURCES, HttpMeta, McpMeta
+from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error, registry
+
+_WIRE = {name: to_camel(name) for name in members.ORDER}
+_OWN: Mapping[str, Mapping[str, str]] = {
+    "local": {"operation_id": "operationId", "timestamp": "timestamp"},
+    "http": {"status": "statusCode", "headers": "headers", "content_type": "contentType"},
+    "mcp": {"is_error": "isError", "content": "content", "structured_content": "structuredContent", "meta": "_meta"},
+    "command": {"exit_code": "exitCode", "argv": "argv", "signal": "signal"},
+}
+_ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields}
+_RESERVED = frozenset(
+    {*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"}.union(
+        *(set(own) | set(own.values()) for own in _OWN.values())
+    ),
+)
+
+CARRIES = Carries(
+    source=None,
+    error=frozenset(_ERROR),
+    meta=frozenset({*members.ORDER, "extensions"}.union(*_OWN.values())),
+)
+
+
+def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
+    """Write an envelope as exactly data and meta; an error and warnings are told in meta."""
+    common = members.shown(envelope, include, debug)
+    meta = {"source": envelope.meta.source, **_write_own(envelope, debug)}
+    meta |= {_WIRE[name]: value for name, value in common.items()}
+    if envelope.error is not None or debug:
+        meta["error"] = None if envelope.error is None else _write_error(envelope.error)
+    if debug or (envelope.warnings and "warnings" in include):
+        meta["warnings"] = members.write_warnings(envelope.warnings)
+    return {"data": envelope.data, "meta": members.extended(meta, envelope, _RESERVED)}
+
+
+def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+    """Read an envelope by its source; a failed outcome that tells no error gets one from what it does tell."""
+    meta = wire.get("meta")
+    if not isinstance(meta, Mapping) or meta.get("source") not in SOURCES:
+        raise EnvelopeError(f"meta.source is missing; expected one of {', '.join(sorted(SOURCES))}")
+    found = {"source": meta["source"], **_read_own(meta), **members.read_common(_snake(meta))}
+    found["extensions"] = {**members.rest(meta, _RESERVED), **(meta.get("extensions") or {})}
+    error = meta.get("error", wire.get("error"))
+    said = _implied(found) if error is None else _read_error(error)
+    return members.build(
+        wire.get("data"), said, members.read_warnings(meta.get("warnings", wire.get("warnings"))), found
+    )
+
+
+def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
+    meta = envelope.meta
+    values = {theirs: members.plain(getattr(meta, ours)) for ours, theirs in _OWN[meta.source].items()}
+    if isinstance(meta, HttpMeta):
+        values["headers"] = _join(meta.headers)
+    if isinstance(meta, McpMeta):
+        values["content"] = [write_block(block) for block in meta.content]
+    return {name: value for name, value in values.items() if debug or value is not None}
+
+
+def _read_own(meta: Mapping[str, Any]) -> dict[str, Any]:
+    own = _OWN[meta["source"]]
+    found = {ours: meta.get(theirs, meta.get(ours)) for ours, theirs in own.items()}
+    if "headers" in found:
+        found["headers"] = _pairs(found["headers"])
+    if "content" in found:
+        found["content"] = read_blocks(found["content"] if isinstance(found["content"], list) else ())
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _join(headers: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
+    """Join repeated headers as fetch does; cookies hold commas of their own and stay apart."""
+    grouped: dict[str, list[str]] = {}
+    for name, value in headers:
+        grouped.setdefault(name.lower(), []).append(value)
+    return {
+        name: values if name == "set-cookie" and len(values) > 1 else ", ".join(values)
+        for name, values in grouped.items()
+    }
+
+
+def _pairs(headers: Any) -> tuple[tuple[str, Any], ...]:
+    if not isinstance(headers, Mapping):
+        return tuple(tuple(pair) for pair in headers or ())
+    return tuple(
+        (name, value) for name, given in headers.items() for value in (given if isinstance(given, list) else [given])
+    )
+
+
+def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the common members by either spelling: JSON of the model itself is in snake_case."""
+    return {name: meta.get(theirs, meta.get(name)) for name, theirs in _WIRE.items()}
+
+
+def _write_error(error: ErrorDetail) -> dict[str, Any]:
+    values = faults.said(error, _ERROR)
+    return {_ERROR[name]: value for name, value in values.items()} | {"code": operations_code(error.code)}
+
+
+def _read_error(wire: Any) -> dict[str, Any]:
+    error = faults.read(wire, {name: name for name in _ERROR}) | faults.read(wire, {w: n for n, w in _ERROR.items()})
+    return {**error, "code": registry.canonical(error["code"])} if isinstance(error.get("code"), str) else error
+
+
+def _implied(meta: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Tell the error of an outcome that failed and says no more than that."""
+    if meta.get("is_error") is True:
+        texts = [block.text for block in meta["content"] if block.type == "text"]
+        return dict(make_error("INTERNAL_ERROR", "\n".join(texts) or "The tool reported an error."))
+    status, exit_code = meta.get("status"), meta.get("exit_code")
+    if isinstance(status, int) and status >= 400:
+        return dict(from_status(status))
+    if isinstance(exit_code, int) and exit_code != 0:
+        return dict(from_exit_code(exit_code, signal=meta.get("signal")))
+    return None

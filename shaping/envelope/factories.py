@@ -1,0 +1,160 @@
+"""How envelopes are made: one factory a source, and nobody else constructs one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from time import time_ns
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shaping.envelope.content import read_blocks
+from shaping.envelope.meta import COMMON, CommandMeta, HttpMeta, LocalMeta, McpMeta, UpgradeHint
+from shaping.envelope.model import Envelope, EnvelopeError, contradicts
+from shaping.errors import ErrorDetail, registry
+from shaping.types import Warned
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+T = TypeVar("T")
+_Model = TypeVar("_Model", Envelope[Any], LocalMeta, HttpMeta, McpMeta, CommandMeta)
+
+_FIELDS: dict[type[BaseModel], set[str]] = {
+    kind: set(kind.model_fields) for kind in (Envelope, LocalMeta, HttpMeta, McpMeta, CommandMeta)
+}
+_DEFAULTS: dict[type[BaseModel], dict[str, Any]] = {
+    kind: {name: field.get_default() for name, field in kind.model_fields.items()}
+    for kind in (LocalMeta, HttpMeta, McpMeta, CommandMeta)
+}
+_LOCAL = _DEFAULTS[LocalMeta]
+_set = object.__setattr__
+
+
+def local_envelope(
+    data: T,
+    operation_id: str,
+    *,
+    error: ErrorDetail | None = None,
+    warnings: Iterable[Warned | str] = (),
+    **meta: Any,
+) -> Envelope[T]:
+    """Wrap what a function in this process returned, or why it did not."""
+    values = {**_LOCAL, "extensions": {}, "operation_id": operation_id, "timestamp": time_ns() // 1_000_000}
+    if meta:
+        values.update(_sorted_out(meta))
+    return _envelope(data, error, warnings, _bare(LocalMeta, values))
+
+
+def http_envelope(
+    data: T,
+    *,
+    status: int,
+    headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    content_type: str | None = None,
+    error: ErrorDetail | None = None,
+    warnings: Iterable[Warned | str] = (),
+    **meta: Any,
+) -> Envelope[T]:
+    """Wrap what an HTTP server answered; repeated headers are kept where they come as pairs."""
+    pairs = tuple(
+        (str(name), str(value)) for name, value in (headers.items() if isinstance(headers, Mapping) else headers)
+    )
+    if content_type is None:
+        content_type = next((value for name, value in pairs if name.lower() == "content-type"), "")
+    if status == 304:
+        meta = {"not_modified": True, **meta}
+    own = {"status": status, "headers": pairs, "content_type": content_type}
+    return _envelope(data, error, warnings, _meta(HttpMeta, meta, own))
+
+
+def mcp_envelope(
+    data: T,
+    *,
+    is_error: bool | None = None,
+    content: Iterable[Any] = (),
+    structured_content: Any = None,
+    protocol_meta: Mapping[str, Any] | None = None,
+    error: ErrorDetail | None = None,
+    warnings: Iterable[Warned | str] = (),
+    **meta: Any,
+) -> Envelope[T]:
+    """Wrap what an MCP tool answered; `is_error` follows from the error where it is not given."""
+    own = {
+        "is_error": error is not None if is_error is None else is_error,
+        "content": read_blocks(content),
+        "structured_content": structured_content,
+        "meta": None if protocol_meta is None else dict(protocol_meta),
+    }
+    return _envelope(data, error, warnings, _meta(McpMeta, meta, own))
+
+
+def command_envelope(
+    data: T,
+    *,
+    exit_code: int | None = None,
+    argv: Iterable[str] = (),
+    signal: int | str | None = None,
+    error: ErrorDetail | None = None,
+    warnings: Iterable[Warned | str] = (),
+    **meta: Any,
+) -> Envelope[T]:
+    """Wrap what a program printed; the exit code follows from the error where it is not given."""
+    if exit_code is None:
+        exit_code = exit_code_for(error)
+    own = {"exit_code": exit_code, "argv": tuple(argv), "signal": signal}
+    return _envelope(data, error, warnings, _meta(CommandMeta, meta, own))
+
+
+def exit_code_for(error: ErrorDetail | None) -> int:
+    """Give the number a command exits with for this outcome."""
+    if error is None:
+        return 0
+    known = registry.find(error.code)
+    if known is None:
+        return 13 if error.redirect is not None else 1
+    return known.exit_code
+
+
+def made(envelope: Envelope[Any]) -> Envelope[Any]:
+    """Hand over a new envelope; the pytest fixture of `shaping.testing` puts validation in this place."""
+    return envelope
+
+
+def _meta(kind: type[_Model], common: dict[str, Any], own: dict[str, Any]) -> _Model:
+    return _bare(kind, {**_DEFAULTS[kind], "extensions": {}, **_sorted_out(common), **own})
+
+
+def _envelope(data: Any, error: ErrorDetail | None, warnings: Iterable[Warned | str], meta: Any) -> Envelope[Any]:
+    if error is not None or (meta.__class__ is not LocalMeta and meta.failed):
+        contradiction = contradicts(error, meta)
+        if contradiction:
+            raise EnvelopeError(contradiction)
+    said = tuple(w if isinstance(w, Warned) else Warned("", w) for w in warnings) if warnings else ()
+    return made(_bare(Envelope, {"data": data, "error": error, "warnings": said, "meta": meta}))
+
+
+def _bare(kind: type[_Model], values: dict[str, Any]) -> _Model:
+    """Build a model without validating it: the values come from this module, and a call has microseconds."""
+    model = kind.__new__(kind)
+    _set(model, "__dict__", values)
+    _set(model, "__pydantic_fields_set__", _FIELDS[kind])
+    _set(model, "__pydantic_extra__", None)
+    _set(model, "__pydantic_private__", None)
+    return model
+
+
+def _sorted_out(meta: dict[str, Any]) -> dict[str, Any]:
+    """Separate the members we know from extensions, and make lists tuples."""
+    known = {name: _settled(name, value) for name, value in meta.items() if name in _KNOWN}
+    if len(known) < len(meta):
+        extra = {name: value for name, value in meta.items() if name not in _KNOWN}
+        known["extensions"] = {**known.get("extensions", {}), **extra}
+    return known
+
+
+def _settled(name: str, value: Any) -> Any:
+    if name == "upgrade_hints":
+        return tuple(hint if isinstance(hint, UpgradeHint) else UpgradeHint(**hint) for hint in value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_KNOWN = COMMON | {"timestamp"}

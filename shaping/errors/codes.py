@@ -1,0 +1,132 @@
+"""The codes: what went wrong, in words a program can branch on, and what a caller may do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from shaping.errors.exits import check_exit_code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SideEffects: TypeAlias = Literal["none", "partial", "complete"]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeDefinition:
+    """What a code means to a caller: whether to try again, what to do, how it looks as a status or an exit code."""
+
+    http: int
+    retryable: bool
+    hint: str
+    exit_code: int = 1
+    side_effects: SideEffects = "none"
+    interrupts: bool = False  # can strike after the work began: on a state-changing operation something may be done
+
+    def __post_init__(self) -> None:
+        if self.retryable and self.side_effects != "none":
+            raise ValueError(
+                f"retryable needs side_effects 'none', not {self.side_effects!r}: a repeat would do it twice"
+            )
+        if not 400 <= self.http <= 599:
+            raise ValueError(f"http is {self.http}; expected an error status, 400 to 599")
+        check_exit_code(self.exit_code)
+
+    @property
+    def may_leave_traces(self) -> bool:
+        """Whether a state-changing operation that failed so may have changed something."""
+        return self.interrupts or self.side_effects != "none"
+
+
+def _code(http: int, hint: str, exit_code: int = 1, **more: object) -> CodeDefinition:
+    return CodeDefinition(http=http, hint=hint, exit_code=exit_code, **{"retryable": False, **more})  # type: ignore[arg-type]  # the table below is typed by the class itself
+
+
+# The vocabulary that tools, commands and adapters share; every contract document's names lead here.
+CONTRACT: Mapping[str, CodeDefinition] = MappingProxyType(
+    {
+        "BAD_ARGUMENT": _code(400, "Correct the argument named in the error and call again.", 2),
+        "INVALID_PATH": _code(400, "Give a path that exists inside the allowed root.", 2),
+        "CORRECTION_NEEDED": _code(422, "Apply the correction in the details and call again.", 2),
+        "TOO_LARGE": _code(413, "Narrow the request: fewer items, a smaller file, a tighter range.", 2),
+        "EVAL_BLOCKED_KEYWORD": _code(400, "Remove the blocked keyword, or use a tool made for the task.", 2),
+        "EVAL_BLOCKED_CONSTRUCT": _code(400, "Remove the blocked construct, or use a tool made for the task.", 2),
+        "PARTIAL_FAILURE": _code(500, "Look at what succeeded, then redo only the rest.", 3, side_effects="partial"),
+        "PRECONDITION": _code(412, "Bring about the state that the call needs, then call again.", 4),
+        "NOT_RUNNING": _code(409, "Start it first.", 4),
+        "NOT_FOUND": _code(404, "Check the identifier; list or search to find a valid one.", 5),
+        "FILE_NOT_FOUND": _code(404, "Check the path; list the directory to find the file.", 5),
+        "REF_NOT_FOUND": _code(404, "The reference is unknown or has expired; repeat the call that gave it.", 5),
+        "OPERATION_NOT_FOUND": _code(404, "List the operations and use one of their names.", 5),
+        "CONFLICT": _code(409, "Read the current state and resolve the conflict first.", 6),
+        "ALREADY_RUNNING": _code(409, "Use the one that runs, or stop it first.", 6),
+        "PERMISSION_DENIED": _code(403, "Ask for access, or use an operation that is allowed.", 7),
+        "AUTH_REQUIRED": _code(401, "Provide credentials and call again.", 8),
+        "TOKEN_EXPIRED": _code(401, "Refresh the token and call again.", 8, retryable=True),
+        "TOKEN_INVALID": _code(401, "Get new credentials; the token is malformed or revoked.", 8),
+        "TOKEN_MISSING": _code(401, "Get credentials and send them with the call.", 8),
+        "PAYMENT_REQUIRED": _code(402, "This needs a higher tier or a payment; see the upgrade hints.", 9),
+        "TIMEOUT": _code(504, "Try again, or ask for less.", 10, retryable=True, interrupts=True),
+        "WAIT_TIMEOUT": _code(408, "Allow more time, or check the awaited condition.", 10, retryable=True),
+        "RATE_LIMITED": _code(429, "Wait, then call again.", 11, retryable=True),
+        "UNAVAILABLE": _code(
+            503, "The service is down or out of reach; try later.", 12, retryable=True, interrupts=True
+        ),
+        "DEPENDENCY_UNAVAILABLE": _code(503, "Install or start what the tool depends on.", 12),
+        "RESOURCE_EXHAUSTED": _code(507, "Memory, disk or quota ran out; ask for less.", 12, interrupts=True),
+        "REDIRECTED": _code(410, "Use the replacement given in redirect.", 13, retryable=True),
+        "NOT_IMPLEMENTED": _code(501, "Not supported here; use another operation.", 1),
+        "TRANSPORT_UNSUPPORTED": _code(501, "Use a transport that is supported.", 1),
+        "ABORTED": _code(
+            499, "The call was stopped before it finished; check what was done.", 1, side_effects="partial"
+        ),
+        "INTERNAL_ERROR": _code(
+            500, "The tool failed; another input or another tool may work.", 1, side_effects="partial"
+        ),
+    },
+)
+
+# What shaping itself reports; the mirror test fails on one that nothing raises.
+OWN: Mapping[str, CodeDefinition] = MappingProxyType(
+    {
+        "BAD_RESPONSE": _code(
+            502, "What came back could not be read; report it to the tool's owner.", 1, side_effects="partial"
+        ),
+    },
+)
+
+# Other spellings of one meaning, per dialect that writes them so; `flat` writes the canonical name.
+LEAN: Mapping[str, str] = MappingProxyType(
+    {
+        "BAD_ARGUMENT": "invalid_argument",
+        "INVALID_PATH": "invalid_path",
+        "PERMISSION_DENIED": "forbidden",
+        "NOT_FOUND": "not_found",
+        "TIMEOUT": "timeout",
+        "TOO_LARGE": "too_large",
+        "RESOURCE_EXHAUSTED": "resource_exhausted",
+        "NOT_IMPLEMENTED": "not_implemented",
+        "PAYMENT_REQUIRED": "upgrade_required",
+        "DEPENDENCY_UNAVAILABLE": "dependency_unavailable",
+        "CORRECTION_NEEDED": "correction_needed",
+        "INTERNAL_ERROR": "internal_error",
+    },
+)
+OPERATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "BAD_ARGUMENT": "VALIDATION_ERROR",
+        "PERMISSION_DENIED": "ACCESS_DENIED",
+        "INTERNAL_ERROR": "EXECUTION_ERROR",
+    },
+)
+COMMANDS: Mapping[str, str] = MappingProxyType({"BAD_ARGUMENT": "ARG_ERROR", "INTERNAL_ERROR": "GENERAL_ERROR"})
+
+# Code Scalpel's documented answer to a missing file is `not_found`; the finer code does not come back from there.
+LEAN_COARSE: Mapping[str, str] = MappingProxyType({"FILE_NOT_FOUND": "not_found"})
+
+# Read, never written: a second name where the dialect already has one.
+READ_ONLY: Mapping[str, str] = MappingProxyType(
+    {"UNKNOWN_ERROR": "INTERNAL_ERROR", "UPGRADE_REQUIRED": "PAYMENT_REQUIRED"}
+)

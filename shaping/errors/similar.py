@@ -1,0 +1,24 @@
+"""Did you mean: the nearest valid spellings of a word that is not one."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def nearest(word: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:
+    """Give up to n candidates that look like the word, best first; between equals, in the order given."""
+    scored = [(_closeness(word.casefold(), candidate.casefold()), candidate) for candidate in dict.fromkeys(candidates)]
+    near = sorted((pair for pair in scored if pair[0] >= 0.6), key=lambda pair: -pair[0])
+    return tuple(candidate for _, candidate in near[:n])
+
+
+def _closeness(word: str, candidate: str) -> float:
+    if not word or not candidate:
+        return 0.0
+    ratio = SequenceMatcher(None, word, candidate, autojunk=False).ratio()
+    # A word left unfinished (`inst` for `install`) is as good as one misspelt.
+    return max(ratio, 0.75) if min(len(word), len(candidate)) >= 3 and candidate.startswith(word) else ratio
