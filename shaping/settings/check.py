@@ -1,0 +1,155 @@
+"""Everything that is wrong with a config, found at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from shaping.settings.layers import Stanza
+from shaping.settings.model import ConfigFile, Profile
+from shaping.settings.patterns import is_pattern, overlap
+from shaping.settings.problems import Problem, json_path, nearest, one_of
+from shaping.settings.validate import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from shaping.settings.problems import Keys
+    from shaping.settings.read import Document
+    from shaping.settings.sources import Sources
+
+_TOKENIZERS = ("o200k_base", "cl100k_base", "chars")
+_EXTRAS = {"toon": "toon_format", "redis": "redis"}
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check found: problems that keep a config from being used, and warnings that do not."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def check(sources: Sources) -> Findings:
+    """Find every problem and every warning in a config and its profiles."""
+    problems = list(sources.unreadable)
+    for document in sources.configs[1:]:
+        problems += [*document.problems, *validate(document, ConfigFile)]
+    for document in sources.beside:
+        problems += [*document.problems, *validate(document, Profile)]
+    problems += [*_unknown_profiles(sources), *_cycles(sources), *_sections(sources), *_missing_extras(sources)]
+    return Findings(_in_order(problems), tuple(_ties(sources)))
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    by_file: dict[str, list[Problem]] = {}
+    for problem in problems:
+        by_file.setdefault(problem.file, []).append(problem)
+    return tuple(
+        problem for found in by_file.values() for problem in sorted(found, key=lambda problem: problem.line or 0)
+    )
+
+
+def _problem(document: Document, keys: Keys, value: Any, expected: str, **more: str | None) -> Problem:
+    return Problem(document.file, json_path(keys), document.line(keys), value, expected, **more)
+
+
+def _stanzas(sources: Sources) -> Iterator[Stanza]:
+    """Go through every place of the user's files where choices are made."""
+    for document in sources.configs[1:]:
+        yield Stanza("global", document, ("global",))
+        for section in ("tool_overrides", "profiles"):
+            for name in Stanza(section, document, (section,)).choices:
+                yield Stanza(section, document, (section, name))
+    for document in sources.beside:
+        yield Stanza("profiles", document, ())
+
+
+def _unknown_profiles(sources: Sources) -> Iterator[Problem]:
+    known = sources.profiles.names()
+    for stanza in _stanzas(sources):
+        choice = "extends" if stanza.by == "profiles" else "profile"
+        name = stanza.choices.get(choice)
+        if isinstance(name, str) and name not in known:
+            keys = (*stanza.keys, choice)
+            yield _problem(stanza.document, keys, name, one_of(known), suggestion=nearest(name, known))
+
+
+def _cycles(sources: Sources) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for name in sources.profiles.names():
+        lineage = sources.profiles.lineage(name)
+        cycle = lineage[lineage.index(lineage[-1]) :]
+        if len(cycle) > 1 and not seen.intersection(cycle):
+            seen.update(cycle)
+            stanza = sources.profiles.source(name)
+            says = f"goes round in a circle: {' -> '.join(cycle)}"
+            keys = (*stanza.keys, "extends")
+            yield _problem(stanza.document, keys, cycle[1], "a chain of profiles that ends", says=says)
+
+
+def _sections(sources: Sources) -> Iterator[Problem]:
+    for document in sources.configs[1:]:
+        tokenizer = document.data.get("tokenizer")
+        if isinstance(tokenizer, str) and tokenizer not in _TOKENIZERS:
+            known = [*_TOKENIZERS, *(point.name for point in entry_points(group="shaping.tokenizers"))]
+            if tokenizer not in known:
+                yield _problem(document, ("tokenizer",), tokenizer, one_of(known), suggestion=nearest(tokenizer, known))
+        store = Stanza("store", document, ("store",)).choices
+        if store.get("kind") == "redis" and "url" not in store:
+            yield _problem(document, ("store", "kind"), "redis", "a url beside it, such as redis://localhost:6379/0")
+        yield from _unknown_codes(document)
+
+
+def _unknown_codes(document: Document) -> Iterator[Problem]:
+    from shaping.errors import codes  # noqa: PLC0415 (the registry is needed only where a config names a code)
+
+    for exception, code in Stanza("errors", document, ("errors",)).choices.items():
+        # A plugin's code carries its namespace and may be registered after the config is read.
+        if isinstance(code, str) and "." not in code and code not in codes():
+            keys = ("errors", exception)
+            yield _problem(document, keys, code, "a registered error code", suggestion=nearest(code, codes()))
+
+
+def _missing_extras(sources: Sources) -> Iterator[Problem]:
+    for stanza in _stanzas(sources):
+        yield from missing_encoder(stanza.document, stanza.keys)
+    for document in sources.configs[1:]:
+        kind = Stanza("store", document, ("store",)).choices.get("kind")
+        if kind == "redis" and not _installed("redis"):
+            yield _missing(document, ("store", "kind"), "store", "redis")
+
+
+def missing_encoder(document: Document, keys: Keys) -> Iterator[Problem]:
+    """Find an encoding that is asked for at a place but not installed."""
+    if Stanza("", document, keys).choices.get("encoding") == "toon" and not _installed("toon"):
+        yield _missing(document, (*keys, "encoding"), "encoding", "toon")
+
+
+def _missing(document: Document, keys: Keys, what: str, name: str) -> Problem:
+    hint = f"one that is installed: {what} '{name}' needs an extra: pip install \"shaping[{name}]\""
+    return _problem(document, keys, name, hint)
+
+
+def _installed(extra: str) -> bool:
+    return find_spec(_EXTRAS[extra]) is not None
+
+
+def _ties(sources: Sources) -> Iterator[Problem]:
+    """Find patterns of one length that match a tool in common and make the same choice."""
+    for document in sources.configs[1:]:
+        overrides = Stanza("tool_overrides", document, ("tool_overrides",)).choices
+        patterns = [name for name in overrides if is_pattern(name)]
+        for one, other in combinations(patterns, 2):
+            shared = set(_said(overrides[one])) & set(_said(overrides[other]))
+            if shared and len(one) == len(other) and overlap(one, other):
+                says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
+                expected = "patterns of different length; as it is, the later one wins"
+                yield _problem(document, ("tool_overrides", other), None, expected, says=says)
+
+
+def _said(override: Any) -> Iterable[str]:
+    return override if isinstance(override, dict) else ()

@@ -1,0 +1,249 @@
+"""The model of response_config.json: every key, what it takes, and the sentence an editor shows for it.
+
+No default stands here: what a file leaves unsaid comes from the bundled config and the bundled profiles.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
+
+from shaping.settings.words import (
+    DroppedPath,
+    ExceptionName,
+    FieldPath,
+    KeptPath,
+    LinePattern,
+    ToolPattern,
+    refuse_null,
+)
+
+T = TypeVar("T")
+
+NoiseRule: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
+Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon", "yaml"]
+Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
+Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
+OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
+ToolsChanged: TypeAlias = Literal["keep", "announce"]
+StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
+EnvelopeMember: TypeAlias = Literal[
+    "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
+    "capabilities", "schema_version", "estimated_tokens", "etag", "not_modified", "truncated", "cursor", "ref",
+    "config_hash", "timings", "plan",
+]  # fmt: skip
+
+# A key that is left out is None; a null that is written out is a mistake, except as a limit.
+Said: TypeAlias = Annotated[T | None, BeforeValidator(refuse_null)]
+Flag: TypeAlias = Annotated[bool, Strict()]
+Positive: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
+Limit: TypeAlias = Annotated[Positive | None, WithJsonSchema({"type": ["integer", "null"], "minimum": 1})]
+
+
+def _is_map(value: Any) -> str:
+    return "map" if isinstance(value, dict) else "plain"
+
+
+class _Model(BaseModel):
+    # defer_build: `import shaping` must not pay for validators that the first load builds.
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        populate_by_name=False,
+        defer_build=True,
+        use_attribute_docstrings=True,
+        validate_by_alias=True,
+    )
+
+
+class Envelope(_Model):
+    """Which optional members of the envelope are sent."""
+
+    include: Said[tuple[EnvelopeMember, ...]] = None
+    """Members to send besides those that the profile (or the profile this one extends) sends."""
+    exclude: Said[tuple[EnvelopeMember, ...]] = None
+    """Members to leave out although the profile sends them."""
+
+
+class RedactRules(_Model):
+    """Which redaction rules apply."""
+
+    values: Said[Flag] = None
+    """Mask values that look like well-known credentials (on unless said otherwise)."""
+    names: Said[Flag] = None
+    """Mask fields whose name says secret, such as api_key or password (off unless said otherwise)."""
+    paths: Said[tuple[FieldPath, ...]] = None
+    """Mask whatever stands at these paths."""
+
+
+Prune: TypeAlias = Annotated[
+    Annotated[tuple[NoiseRule, ...], Tag("plain")] | Annotated[dict[NoiseRule, Flag], Tag("map")],
+    Discriminator(_is_map),
+]
+Redact: TypeAlias = Annotated[
+    Annotated[Literal["off", True, False], Tag("plain")] | Annotated[RedactRules, Tag("map")],
+    Discriminator(_is_map),
+]
+
+
+class _Pruning(_Model):
+    exclude_null_values: Said[Flag] = None
+    """Drop members that are null."""
+    exclude_empty_arrays: Said[Flag] = None
+    """Drop members that are empty lists."""
+    exclude_empty_objects: Said[Flag] = None
+    """Drop members that are empty objects."""
+    exclude_default_values: Said[Flag] = None
+    """Drop members that equal their declared default, or the value listed for them under `defaults`."""
+    prune: Said[Prune] = None
+    """Which noise rules are on: a list of exactly those, or a map that switches some on or off."""
+    envelope: Said[Envelope] = None
+    """Which optional members of the envelope are sent."""
+    encoding: Said[Encoding] = None
+    """How data is written as text; `auto` takes the cheapest that is plain to read."""
+    max_tokens: Limit = None
+    """The most tokens a response may cost; null for no limit."""
+    max_items: Limit = None
+    """The most elements that are shown of any list; null for no limit."""
+    max_string: Limit = None
+    """The most characters that are shown of any string; null for no limit."""
+    dialect: Said[Dialect] = None
+    """The wire form of the envelope; unless said, lean in Python, none on MCP and invariant for commands."""
+
+
+class Profile(_Pruning):
+    """A named set of choices; what it leaves unsaid comes from the profile it extends, or else from minimal."""
+
+    schema_: Said[str] = Field(default=None, alias="$schema")
+    """Where an editor finds the schema of this file."""
+    description: Said[str] = None
+    """What the profile is for, in a sentence; shown by `shaping profiles`."""
+    extends: Said[str] = None
+    """The profile whose choices this one starts from."""
+    lossless: Said[Flag] = None
+    """Use only encodings from which every value can be read back."""
+    omissions: Said[OmissionsMode] = None
+    """How what was left out is reported: not at all, in one line, as a priced list, or with the raw size too."""
+    debug: Said[Flag] = None
+    """Send every envelope member, even where null, and ignore field filters."""
+
+
+class Global(_Pruning):
+    """Choices for every tool; a tool's own override outranks them."""
+
+    profile: Said[str] = Field(default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]})
+    """The profile whose choices apply where neither a tool's override nor `global` makes its own."""
+    rename: Said[dict[DroppedPath, Annotated[str, Field(min_length=1)]]] = None
+    """New names for fields: a path, and the name that its last step gets."""
+    redact: Said[Redact] = None
+    """Redaction: "off" or false, true for every rule, or an object that switches rules one by one."""
+    channels: Said[Channels] = None
+    """Which MCP channels carry a result; `auto` goes by what the client shows its model."""
+    typed: Said[Flag] = None
+    """Keep advertising an output schema even to clients that then show their model only the structured result."""
+    defaults: Said[dict[FieldPath, Any]] = None
+    """Values that count as default, by path; dropped where `exclude_default_values` is on."""
+    private: Said[tuple[DroppedPath, ...]] = None
+    """Paths that never leave: in no profile, by no request, by no expand."""
+    keep_lines: Said[tuple[LinePattern, ...]] = None
+    """Regular expressions: lines of a command's output that are always kept."""
+    drop_lines: Said[tuple[LinePattern, ...]] = None
+    """Regular expressions: lines of a command's output that are dropped."""
+
+
+class ToolOverride(Global):
+    """Choices for one tool, or for every tool that a pattern matches."""
+
+    include_only: Said[tuple[KeptPath, ...]] = None
+    """The only fields to keep, as paths; an empty list keeps none."""
+    exclude_fields: Said[tuple[DroppedPath, ...]] = None
+    """Fields to drop, as paths."""
+    include_on_error: Said[tuple[KeptPath, ...]] = None
+    """Fields that come back where the call failed."""
+    exclude_when_tier: Said[dict[str, tuple[DroppedPath, ...]]] = None
+    """Fields to drop where the caller's tier is the one named."""
+
+
+class StoreSettings(_Model):
+    """Where what was left out waits to be asked back."""
+
+    kind: Said[StoreKind] = None
+    """memory, sqlite (several processes) or redis (several machines); unless said, sqlite for commands, else memory."""
+    path: Said[str] = None
+    """The file of a sqlite store."""
+    url: Said[str] = None
+    """The address of a redis store."""
+    max_bytes: Said[Positive] = None
+    """The most bytes that are kept; the oldest go first."""
+    ttl_seconds: Said[Annotated[float, Strict(), Field(gt=0)]] = None
+    """How long what was left out can be asked back."""
+
+
+class ToolListing(_Model):
+    """How a tool is shown in the list of tools."""
+
+    drop: Said[Flag] = None
+    """Do not list the tool at all."""
+    description: Said[str] = None
+    """A description in place of the tool's own."""
+    max_description: Said[Positive] = None
+    """The most characters of its description that are shown."""
+
+
+class ConfigFile(_Model):
+    """What a response_config.json may say."""
+
+    schema_: Said[str] = Field(default=None, alias="$schema")
+    """Where an editor finds the schema of this file."""
+    global_: Said[Global] = Field(default=None, alias="global")
+    """Choices for every tool."""
+    profiles: Said[dict[str, Profile]] = None
+    """Profiles by name; one of a bundled profile's name changes that profile."""
+    tool_overrides: Said[dict[ToolPattern, ToolOverride]] = None
+    """Choices by tool: an exact name beats a pattern, a longer pattern a shorter one, a later one an equal one."""
+    tokenizer: Said[str] = Field(default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]})
+    """What tokens are counted with: o200k_base, cl100k_base, chars, or one that a package adds."""
+    store: Said[StoreSettings] = None
+    """Where what was left out waits to be asked back."""
+    agent_controls: Said[Flag] = None
+    """Give every tool an optional `_shape` argument by which the agent chooses profile, fields and budget."""
+    tools: Said[dict[ToolPattern, ToolListing]] = None
+    """How tools are listed, by name or pattern: dropped, described anew, or cut short."""
+    tools_changed: Said[ToolsChanged] = None
+    """What a live MCP session sees of a change to its list of tools: nothing until it ends, or a notification."""
+    allow_eval: Said[Flag] = None
+    """List and call tools that run code they are given."""
+    errors: Said[dict[ExceptionName, str]] = None
+    """Error codes by exception, as in {"requests.exceptions.Timeout": "TIMEOUT"}."""
+
+
+class Config(ConfigFile):
+    """All layers merged: the sections that the bundled config fills are always there."""
+
+    tokenizer: str
+    store: StoreSettings
+    agent_controls: bool
+    tools: dict[str, ToolListing]
+    tools_changed: ToolsChanged
+    allow_eval: bool
+    errors: dict[str, str]
+
+
+class Request(_Model):
+    """What one call may ask for itself."""
+
+    fields: Said[tuple[KeptPath, ...]] = None
+    """The only fields to keep, as paths."""
+    max_tokens: Limit = None
+    """The most tokens that the response may cost."""
+    max_items: Limit = None
+    """The most elements that are shown of any list."""
+    max_string: Limit = None
+    """The most characters that are shown of any string."""
+    encoding: Said[Encoding] = None
+    """How data is written as text."""
+    dialect: Said[Dialect] = None
+    """The wire form of the envelope."""
+    channels: Said[Channels] = None
+    """Which MCP channels carry the result."""

@@ -1,0 +1,152 @@
+"""A plan: everything that one tool's responses are shaped by, decided and compiled before the first of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.paths import FieldPlan
+    from shaping.settings.model import Channels, Dialect, Encoding, OmissionsMode
+    from shaping.settings.resolve import Choice
+    from shaping.types import Json
+
+Surface: TypeAlias = Literal["python", "mcp", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What one request asks for itself; None where it asks for nothing."""
+
+    fields: tuple[str, ...] | None = None
+    max_tokens: int | None = None
+    max_items: int | None = None
+    max_string: int | None = None
+    encoding: Encoding | None = None
+    dialect: Dialect | None = None
+    channels: Channels | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Which values say nothing and are dropped."""
+
+    nulls: bool
+    empty_arrays: bool
+    empty_objects: bool
+    defaults: bool
+    default_values: tuple[tuple[str, Json], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Redact:
+    """Which redaction rules apply; what no config says is said here."""
+
+    values: bool = True
+    names: bool = False
+    paths: tuple[str, ...] = ()
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A profile plus a tool's overrides, compiled."""
+
+    tool: str
+    profile: str
+    config_hash: str
+    surface: Surface
+    fields: FieldPlan | None  # include, exclude, rename, private and tier; None where there is nothing to filter
+    error_fields: FieldPlan | None  # the same, with include_on_error added back
+    private: FieldPlan | None  # only the private paths: for debug and for everything that is stored
+    private_paths: tuple[str, ...]
+    prune: Prune
+    noise: tuple[str, ...]
+    redact: Redact
+    max_tokens: int | None
+    max_items: int | None
+    max_string: int | None
+    encoding: Encoding
+    lossless: bool
+    dialect: Dialect
+    channels: Channels
+    typed: bool
+    envelope: frozenset[str]
+    debug: bool
+    omissions: OmissionsMode
+    keep_lines: tuple[str, ...]
+    drop_lines: tuple[str, ...]
+    tokenizer: str
+
+
+class Call(NamedTuple):
+    """What a plan is made for: a tool, who calls it how, and what the call asks for itself."""
+
+    tool: str
+    profile: str | None = None
+    tier: str | None = None
+    surface: Surface = "python"
+    request: Overrides | None = None
+
+
+def compile_plan(call: Call, choices: Mapping[str, Choice], *, config_hash: str, tokenizer: str) -> Plan:
+    """Compile resolved choices into a plan."""
+    said: dict[str, Any] = {name: choice.value for name, choice in choices.items()}
+    return Plan(
+        tool=call.tool,
+        config_hash=config_hash,
+        surface=call.surface,
+        tokenizer=tokenizer,
+        **_field_plans(said, call.tier),
+        private_paths=said["private"],
+        prune=_prune(said),
+        noise=said["prune"],
+        envelope=frozenset(said["envelope"]) | _omissions_member(said),
+        keep_lines=tuple(said["keep_lines"]),
+        drop_lines=tuple(said["drop_lines"]),
+        **{name: said[name] for name in _AS_SAID},
+    )
+
+
+_AS_SAID = (
+    "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
+    "typed", "debug", "omissions",
+)  # fmt: skip
+
+
+def _omissions_member(said: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset({"omissions"} if said["omissions"] in ("list", "full") else ())
+
+
+def _prune(said: Mapping[str, Any]) -> Prune:
+    return Prune(
+        nulls=said["exclude_null_values"],
+        empty_arrays=said["exclude_empty_arrays"],
+        empty_objects=said["exclude_empty_objects"],
+        defaults=said["exclude_default_values"],
+        default_values=tuple(said["defaults"].items()),
+    )
+
+
+def _field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
+    include, rename, private = said["include_only"], said["rename"], said["private"]
+    held_back = (*said["exclude_when_tier"].get(tier, ()), *private)
+    fields = _compiled(include, (*said["exclude_fields"], *held_back), rename)
+    back = said["include_on_error"]
+    if not back:
+        return {"fields": fields, "error_fields": fields, "private": _compiled(None, private, {})}
+    # What comes back on error outranks exclude_fields, never a tier or a private path.
+    excluded = [path for path in said["exclude_fields"] if path not in back]
+    failing = _compiled(None if include is None else (*include, *back), (*excluded, *held_back), rename)
+    return {"fields": fields, "error_fields": failing, "private": _compiled(None, private, {})}
+
+
+def _compiled(include: tuple[str, ...] | None, exclude: tuple[str, ...], rename: Mapping[str, str]) -> FieldPlan | None:
+    from shaping.paths import compile_fields  # noqa: PLC0415 (the compiler is loaded with the first plan that filters)
+    from shaping.stages.intake import open_value  # noqa: PLC0415 (stages import this module for its types)
+
+    if include is None and not exclude and not rename:
+        return None
+    return compile_fields(include, exclude, rename or None, opener=open_value)

@@ -1,0 +1,102 @@
+"""What is wrong with a config: each problem with its place, its value and the next step."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Keys: TypeAlias = tuple[str | int, ...]  # where a value stands in a JSON document, from its root
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong at one place of a config: what stands there, what was expected, the nearest valid spelling."""
+
+    file: str
+    path: str
+    line: int | None
+    value: Any
+    expected: str
+    suggestion: str | None = None
+    says: str | None = None  # stands for "is <value>" where the value is not what is wrong
+
+    def __str__(self) -> str:
+        what = self.says or f"is {show(self.value)}"
+        text = f"{self.path} {what}; expected {self.expected}"
+        text += "" if text.endswith(('"', "^")) else "."
+        text += f" Did you mean {self.suggestion!r}?" if self.suggestion else ""
+        return f"{text} (line {self.line})" if self.line else text
+
+
+class ConfigError(ValueError):
+    """A config that cannot be used, with every problem that was found in it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(report(self.problems)))
+
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+def report(problems: Sequence[Problem], noun: str = "problem") -> Iterator[str]:
+    """Write problems as lines, a heading for each file."""
+    for file, group in groupby(problems, key=lambda problem: problem.file):
+        listed = list(group)
+        yield f"{short_name(file)} has {len(listed)} {noun}{'s' if len(listed) > 1 else ''}:"
+        yield from (f"  {problem}" for problem in listed)
+
+
+def short_name(file: str) -> str:
+    """Name a file the short way where it lies below the working directory."""
+    try:
+        return str(Path(file).relative_to(Path.cwd())) if os.path.isabs(file) else file  # noqa: PTH117 (a str is at hand)
+    except (ValueError, OSError):  # it lies elsewhere, or the working directory is gone
+        return file
+
+
+def json_path(keys: Keys) -> str:
+    """Write a place the way people write JSON paths."""
+    return "$" + "".join(_step(key) for key in keys)
+
+
+def nearest(word: object, valid: Iterable[str]) -> str | None:
+    """Find the valid word that somebody most likely meant."""
+    if not isinstance(word, str):
+        return None
+    by_folded = {name.casefold(): name for name in valid}
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
+    return by_folded[close[0]] if close else None
+
+
+def one_of(words: Iterable[str]) -> str:
+    """List words as a sentence does: a, b or c."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def show(value: Any, limit: int = 60) -> str:
+    """Write a config's value for a message: short, and without the credentials of a URL."""
+    if isinstance(value, str):
+        value = _CREDENTIALS.sub("***@", value)
+        return repr(value if len(value) <= limit else value[: limit - 1] + "…")
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _step(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"

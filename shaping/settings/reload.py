@@ -1,0 +1,225 @@
+"""The config while a server runs: an edit takes effect with the next call, a bad edit with none."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from shaping.settings.find import candidates
+from shaping.settings.load import load
+from shaping.settings.problems import ConfigError
+
+if TYPE_CHECKING:
+    from shaping.settings.generation import Generation
+    from shaping.settings.sources import Given
+
+Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"
+
+# Events within one step count as one edit; two steps after the last of them the new config is live.
+_STEP_MS = 50
+# Some file systems (networks, mounts of a container) report nothing: look again once in a while.
+_LOOK_AGAIN_MS = 1000
+
+_log = logging.getLogger("shaping.settings")
+
+
+class LiveConfig:
+    """The config of now: `current` is one attribute, swapped whole when a good edit arrives."""
+
+    def __init__(
+        self,
+        config: Given = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        environ: Mapping[str, str] | None = None,
+        strict: bool = False,
+    ) -> None:
+        self._config = config
+        self._cwd = Path(cwd) if cwd is not None else Path.cwd()
+        self._environ = dict(os.environ if environ is None else environ)
+        self._lock = threading.RLock()
+        self._stop: threading.Event | None = None
+        self._seen: Signature = ()
+        self.problem: ConfigError | None = None
+        self.current: Generation = self._first(strict=strict)
+
+    def start(self) -> None:
+        """Watch for edits on a daemon thread; a config given as a mapping never changes and is not watched."""
+        with self._lock:
+            if self._stop is not None or isinstance(self._config, Mapping):
+                return
+            stop = self._stop = threading.Event()
+            # The thread must not keep this object alive: when nobody else does, the thread ends.
+            watcher = threading.Thread(
+                target=_watch, args=(weakref.ref(self), stop), name="shaping-settings", daemon=True
+            )
+            weakref.finalize(self, stop.set)
+            _watching.add(self)
+            watcher.start()
+
+    def close(self) -> None:
+        """Stop watching; `current` stays as it is."""
+        with self._lock:
+            if self._stop is not None:
+                self._stop.set()
+                self._stop = None
+                _watching.discard(self)
+
+    def reload(self) -> bool:
+        """Read the config again and take it where it is good; say whether `current` changed."""
+        with self._lock:
+            self._seen = self._signature()
+            try:
+                fresh = load(self._config, cwd=self._cwd, environ=self._environ)
+                fresh.warm(self.current)
+            except ConfigError as error:
+                self._keep_last_good(error)
+                return False
+            self.problem = None
+            changed = fresh.hash != self.current.hash or fresh.files != self.current.files
+            if changed:
+                self.current = fresh
+            return changed
+
+    def reload_if_touched(self) -> bool:
+        """Reload where a file that counts appeared, vanished or looks different."""
+        return self._signature() != self._seen and self.reload()
+
+    def directories(self) -> frozenset[Path]:
+        """List the directories in which something that counts could happen."""
+        return frozenset(directory for directory in self._directories() if directory.is_dir())
+
+    def _first(self, *, strict: bool) -> Generation:
+        self._seen = self._signature()
+        try:
+            return load(self._config, cwd=self._cwd, environ=self._environ)
+        except ConfigError as error:
+            if strict:
+                raise
+            self.problem = error
+            _log.warning("the bundled default is used, because %s", error)
+            return load({})
+
+    def _keep_last_good(self, error: ConfigError) -> None:
+        if self.problem is None or self.problem.problems != error.problems:
+            _log.warning("the last good config stays in use, because %s", error)
+        self.problem = error
+
+    def _places(self) -> tuple[Path, ...]:
+        if isinstance(self._config, Mapping):
+            return ()
+        return candidates(self._config, cwd=self._cwd, environ=self._environ)
+
+    def _directories(self) -> Iterator[Path]:
+        for place in self._places():
+            # A directory that is not there yet shows as a change in the one around it.
+            yield from (place.parent, place.parent.parent)
+            if place.is_file():
+                yield place.parent / "profiles"
+                yield place.resolve().parent
+
+    def _signature(self) -> Signature:
+        """Describe every file that counts so that any edit, rename or step back in time makes a difference."""
+        files = [file for place in self._places() for file in (place, *_profiles_beside(place))]
+        return tuple(entry for file in files if (entry := _stat(file)) is not None)
+
+    def restart(self) -> None:
+        """Watch again in a forked process, where the thread did not come along and may have held the lock."""
+        self._lock = threading.RLock()
+        if self._stop is not None:
+            self._stop = None
+            self.start()
+
+
+def _profiles_beside(place: Path) -> list[Path]:
+    directory = place.parent / "profiles"
+    return sorted(directory.glob("*.json")) if place.is_file() and directory.is_dir() else []
+
+
+def _stat(file: Path) -> tuple[str, int, int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return str(file), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def shared(
+    config: str | os.PathLike[str] | None = None,
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> LiveConfig:
+    """Give the one live config for a place, so that fifty tools read it once and share one watcher."""
+    seen = os.environ if environ is None else environ
+    where = Path(cwd) if cwd is not None else Path.cwd()
+    key = candidates(config, cwd=where, environ=seen)
+    with _sharing:
+        live = _shared.get(key)
+        if live is None:
+            live = _shared[key] = LiveConfig(config, cwd=where, environ=seen)
+        return live
+
+
+# Both hold only what somebody else keeps alive, so there is nothing in them to reset.
+_watching: weakref.WeakSet[LiveConfig] = weakref.WeakSet()
+_shared: weakref.WeakValueDictionary[tuple[Path, ...], LiveConfig] = weakref.WeakValueDictionary()
+_sharing = threading.Lock()
+
+
+def _restart_all() -> None:
+    for live in list(_watching):
+        live.restart()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_restart_all)
+
+
+def _watch(reference: weakref.ref[LiveConfig], stop: threading.Event) -> None:
+    while not stop.is_set():
+        live = reference()
+        if live is None:
+            return
+        directories = live.directories()
+        del live
+        try:
+            _watch_directories(reference, directories, stop)
+        except OSError:
+            # A directory went away between looking and watching, or the system has no watches left: look by hand.
+            stop.wait(_LOOK_AGAIN_MS / 1000)
+            _look(reference)
+
+
+def _watch_directories(reference: weakref.ref[LiveConfig], directories: frozenset[Path], stop: threading.Event) -> None:
+    """Reload on changes until the set of directories itself changes."""
+    from watchfiles import watch  # noqa: PLC0415 (only a process that watches pays for it)
+
+    changes = watch(
+        *directories,
+        recursive=False,
+        watch_filter=None,
+        step=_STEP_MS,
+        debounce=_STEP_MS,
+        rust_timeout=_LOOK_AGAIN_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        raise_interrupt=False,
+        ignore_permission_denied=True,
+    )
+    for _ in changes:
+        if _look(reference) != directories:
+            return
+
+
+def _look(reference: weakref.ref[LiveConfig]) -> frozenset[Path] | None:
+    live = reference()
+    if live is None:
+        return None
+    live.reload_if_touched()
+    return live.directories()
