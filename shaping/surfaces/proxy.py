@@ -1,0 +1,164 @@
+"""The proxy: FastMCP's own, over connections that last, with every message a server can send passed on."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types
+from fastmcp import Context, FastMCP
+from fastmcp.server.dependencies import bind_request_context
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
+from mcp.shared.exceptions import MCPError
+
+from shaping.surfaces.front import GREETING, Front, of_session
+from shaping.surfaces.generation import settle
+from shaping.surfaces.servers import Servers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from mcp.server.context import ServerRequestContext
+
+    from shaping.surfaces.backend import Backend, Link
+
+logger = logging.getLogger("shaping")
+
+
+class Proxy(FastMCP[Any]):
+    """A server that offers what other servers offer."""
+
+    def __init__(self, backends: Sequence[Backend], middleware: Sequence[Middleware] = ()) -> None:
+        self.backends = list(backends)
+        self.servers = Servers(self.backends)
+        super().__init__(_name(self.backends), providers=[self.servers], lifespan=self._closing)
+        self.provider_error_strategy = "raise"
+        self.middleware.append(Greeting(self))
+        if len(self.backends) == 1:
+            self.middleware.append(ProxyMetadataMiddleware(self.servers.parts[0], identity="upstream"))
+        self.middleware.extend(middleware)
+        _pass_on(self)
+        _settle_generation(self)
+
+    @asynccontextmanager
+    async def _closing(self, _: Any) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self.end()
+
+    async def end(self) -> None:
+        """End every server behind the proxy."""
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for backend in self.backends:
+                    tasks.start_soon(backend.close)
+
+    async def check_generation(self, front: Front) -> None:
+        """Refuse a client of the newer protocol where a server behind speaks only the older one."""
+        for backend in self.backends:
+            await backend.link(front)
+
+    def links(self, session: Any) -> list[Link]:
+        """Return the live connections that serve a client."""
+        front = of_session(session)
+        return [link for backend in self.backends for link in backend.links_of(front)]
+
+
+class Greeting(Middleware):
+    """Keeps what a client says of itself at once, because the servers behind are greeted before it is answered."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+
+    async def on_initialize(
+        self,
+        context: MiddlewareContext[mcp_types.InitializeRequest],
+        call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
+    ) -> mcp_types.InitializeResult | None:
+        """Remember the client's introduction for as long as its connection lasts."""
+        if context.fastmcp_context is not None and context.message is not None:
+            connection = context.fastmcp_context.session._connection  # noqa: SLF001 - no public way to it
+            connection.state[GREETING] = context.message.params
+        return await call_next(context)
+
+    async def on_discover(
+        self,
+        context: MiddlewareContext[mcp_types.DiscoverRequest],
+        call_next: CallNext[mcp_types.DiscoverRequest, Any],
+    ) -> Any:
+        """Refuse the newer protocol where a server behind does not speak it."""
+        if context.fastmcp_context is not None:
+            await self.proxy.check_generation(of_session(context.fastmcp_context.session))
+        return await call_next(context)
+
+
+def _name(backends: Sequence[Backend]) -> str:
+    return backends[0].name if len(backends) == 1 else "shaping"
+
+
+def _settle_generation(proxy: Proxy) -> None:
+    """Let every pipe be opened in a generation that the servers behind speak."""
+    server = proxy._mcp_server  # noqa: SLF001 - FastMCP serves every pipe through this one function
+    serve = server.run
+
+    async def run(read: Any, write: Any, *arguments: Any, **options: Any) -> None:
+        async with settle(read, write, proxy.check_generation) as settled:
+            await serve(settled, write, *arguments, **options)
+
+    vars(server)["run"] = run
+
+
+def _pass_on(proxy: Proxy) -> None:
+    """Answer the requests that FastMCP's proxy leaves out by asking the server they belong to."""
+    server = proxy._mcp_server  # noqa: SLF001 - FastMCP offers no other place for handlers of these methods
+
+    async def complete(ctx: ServerRequestContext[Any, Any], params: mcp_types.CompleteRequestParams) -> Any:
+        ref = params.ref
+        prompt = ref.name if isinstance(ref, mcp_types.PromptReference) else None
+        uri = ref.uri if isinstance(ref, mcp_types.ResourceTemplateReference) else None
+        backend = await _owner(proxy, ctx, prompt=prompt, uri=uri)
+        return await _ask(backend, ctx, mcp_types.CompleteRequest(params=params), mcp_types.CompleteResult)
+
+    async def subscribe(ctx: ServerRequestContext[Any, Any], params: mcp_types.SubscribeRequestParams) -> Any:
+        backend = await _owner(proxy, ctx, uri=params.uri)
+        return await _ask(backend, ctx, mcp_types.SubscribeRequest(params=params), mcp_types.EmptyResult)
+
+    async def unsubscribe(ctx: ServerRequestContext[Any, Any], params: mcp_types.UnsubscribeRequestParams) -> Any:
+        backend = await _owner(proxy, ctx, uri=params.uri)
+        return await _ask(backend, ctx, mcp_types.UnsubscribeRequest(params=params), mcp_types.EmptyResult)
+
+    async def set_level(ctx: ServerRequestContext[Any, Any], params: mcp_types.SetLevelRequestParams) -> Any:
+        for link in proxy.links(ctx.session):
+            try:
+                await link.client.session.send_request(mcp_types.SetLevelRequest(params=params), mcp_types.EmptyResult)
+            except MCPError as error:
+                logger.debug("%s does not set log levels: %s", link.backend.name, error)
+        return mcp_types.EmptyResult()
+
+    async def roots_changed(ctx: ServerRequestContext[Any, Any], _: mcp_types.NotificationParams) -> None:
+        for link in proxy.links(ctx.session):
+            await link.client.session.send_notification(mcp_types.RootsListChangedNotification())
+
+    server.add_request_handler("completion/complete", mcp_types.CompleteRequestParams, complete)
+    server.add_request_handler("resources/subscribe", mcp_types.SubscribeRequestParams, subscribe)
+    server.add_request_handler("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, unsubscribe)
+    server.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, set_level)
+    server.add_notification_handler("notifications/roots/list_changed", mcp_types.NotificationParams, roots_changed)
+
+
+async def _owner(proxy: Proxy, ctx: ServerRequestContext[Any, Any], **what: str | None) -> Backend:
+    if len(proxy.backends) == 1:
+        return proxy.backends[0]
+    with bind_request_context(ctx):
+        async with Context(proxy):
+            return await proxy.servers.owner(**what)
+
+
+async def _ask(backend: Backend, ctx: ServerRequestContext[Any, Any], request: Any, kind: Any) -> Any:
+    link = await backend.link(of_session(ctx.session))
+    async with link.for_call(None) as client:
+        return await client.session.send_request(request, kind)
