@@ -126,7 +126,7 @@ def _prune(said: Mapping[str, Any]) -> Prune:
         empty_arrays=said["exclude_empty_arrays"],
         empty_objects=said["exclude_empty_objects"],
         defaults=said["exclude_default_values"],
-        default_values=tuple(said["defaults"].items()),
+        default_values=tuple(said["defaults"].items()) if said["exclude_default_values"] else (),
     )
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.find import candidates
-from shaping.settings.load import load
 from shaping.settings.problems import ConfigError
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class LiveConfig:
         with self._lock:
             self._seen = self._signature()
             try:
-                fresh = load(self._config, cwd=self._cwd, environ=self._environ)
+                fresh = self._load()
                 fresh.warm(self.current)
             except ConfigError as error:
                 self._keep_last_good(error)
@@ -97,13 +96,16 @@ class LiveConfig:
     def _first(self, *, strict: bool) -> Generation:
         self._seen = self._signature()
         try:
-            return load(self._config, cwd=self._cwd, environ=self._environ)
+            return self._load()
         except ConfigError as error:
             if strict:
                 raise
             self.problem = error
             _log.warning("the bundled default is used, because %s", error)
-            return load({})
+            return _load({}, self._cwd, self._environ)
+
+    def _load(self) -> Generation:
+        return _load(self._config, self._cwd, self._environ)
 
     def _keep_last_good(self, error: ConfigError) -> None:
         if self.problem is None or self.problem.problems != error.problems:
@@ -134,6 +136,12 @@ class LiveConfig:
         if self._stop is not None:
             self._stop = None
             self.start()
+
+
+def _load(config: Given, cwd: Path, environ: Mapping[str, str]) -> Generation:
+    from shaping.settings.loading import load  # noqa: PLC0415 (the model takes longer to import than all else here)
+
+    return load(config, cwd=cwd, environ=environ)
 
 
 def _profiles_beside(place: Path) -> list[Path]:
