@@ -4,6 +4,7 @@ from shaping.errors.catalogue import CodeError, Registry, UnknownCodeError, regi
 from shaping.errors.codes import CodeDefinition
 from shaping.errors.detail import ErrorDetail, Redirect
 from shaping.errors.exits import EXIT_CODES, ExitCode
+from shaping.errors.mapping import from_exception
 from shaping.errors.outcomes import code_for_exit, code_for_status, from_exit_code, from_status, retry_after
 from shaping.errors.raising import ToolError, make_error
 from shaping.errors.scrub import scrub
@@ -30,6 +31,7 @@ __all__ = [
     "code_for_status",
     "codes",
     "definition",
+    "from_exception",
     "from_exit_code",
     "from_status",
     "make_error",

@@ -43,6 +43,7 @@ _STATUS: Mapping[int, str] = MappingProxyType(
     },
 )
 # What a shell reports for a program that it could not run: found but not executable, and not found.
+_SIGNALS = range(1, 65)
 _SHELL: Mapping[int, str] = MappingProxyType({126: "PERMISSION_DENIED", 127: "DEPENDENCY_UNAVAILABLE"})
 
 
@@ -61,7 +62,7 @@ def from_status(
     """Describe an HTTP error status; `Retry-After` is read where the server sent it."""
     said.setdefault("http", status if 400 <= status <= 599 else None)
     said.setdefault("retry_after", retry_after(headers or {}))
-    return make_error(code_for_status(status), message or f"HTTP {status} {_phrase(status)}".strip(), **said)
+    return make_error(code_for_status(status), message or f"HTTP {status} {phrase(status)}".strip(), **said)
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
@@ -75,25 +76,29 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
         return None
 
 
-def code_for_exit(exit_code: int, signal: object = None) -> str:
-    """Give the code for how a program ended, unsuccessfully."""
-    if signal is not None or exit_code < 0 or exit_code > 127:
+def code_for_exit(exit_code: int, signal: object = None, *, foreign: bool = False) -> str:
+    """Give the code for how a program ended; a foreign one's numbers are its own, but for what the shell adds."""
+    if signal is not None or exit_code < 0 or (exit_code - 128) in _SIGNALS:
         return "ABORTED"
-    entry = EXIT_CODES.get(exit_code)
+    entry = None if foreign else EXIT_CODES.get(exit_code)
     return _SHELL.get(exit_code) or (entry and entry.code) or "INTERNAL_ERROR"
 
 
 def from_exit_code(
-    exit_code: int, message: str | None = None, *, signal: int | str | None = None, **said: Any
+    exit_code: int,
+    message: str | None = None,
+    *,
+    signal: int | str | None = None,
+    foreign: bool = False,
+    **said: Any,
 ) -> ErrorDetail:
     """Describe how a program ended, unsuccessfully."""
-    ended = (
-        f"The command was ended by signal {signal}" if signal is not None else f"The command exited with {exit_code}"
-    )
-    return make_error(code_for_exit(exit_code, signal), message or ended, **said)
+    ended = f"The command exited with {exit_code}" if signal is None else f"The command was ended by signal {signal}"
+    return make_error(code_for_exit(exit_code, signal, foreign=foreign), message or ended, **said)
 
 
-def _phrase(status: int) -> str:
+def phrase(status: int) -> str:
+    """Give the words that go with a status, if it is a known one."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -26,7 +26,7 @@ ERROR_EXTRAS = (
 class Carries:
     """What a dialect carries when every member is included; what an envelope left open may come back filled."""
 
-    source: Source | None  # what meta comes back as; None where the wire says it
+    source: Source | None  # what meta comes back as; None where the wire tells
     error: frozenset[str] = frozenset()
     meta: frozenset[str] = frozenset()
     warnings: Literal["whole", "message", "none"] = "whole"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects import faults, members, schemas
 from shaping.envelope.dialects.carries import Carries
 from shaping.envelope.model import Envelope, EnvelopeError
 
@@ -56,6 +56,31 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     found["extensions"] = members.rest(meta, _RESERVED)
     error = None if wire["ok"] else _read_error(wire)
     return members.build(_read_payload(wire), error, members.read_warnings(meta.get("warnings")), found)
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the wire form: one shape for success, one for failure."""
+    meta = schemas.opened(
+        {
+            **{name: schemas.nullable(schemas.COMMON[name]) for name in (*_META, "session_id")},
+            "estimated_tokens": schemas.WHOLE,
+            "elapsed_ms": schemas.NUMBER,
+            "warnings": schemas.WARNINGS,
+        },
+        ["estimated_tokens", "elapsed_ms"],
+    )
+    success = schemas.opened({"ok": {"const": True}, "_meta": meta}, ["ok", "_meta"])
+    failure = schemas.closed(
+        {
+            "ok": {"const": False},
+            **{name: schemas.ERROR[member] for name, member in _ERROR.items()},
+            "result": schemas.ANY,
+            "_meta": meta,
+        },
+        ["ok", "error", "code", "hint", "retryable", "http", "_meta"],
+    )
+    about = "The payload at the root; a list, a scalar or a payload with a key that is taken is under result."
+    return schemas.document("flat", about, {"oneOf": [success, failure]})
 
 
 def _payload(data: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from math import ceil
 from typing import Any
 
-from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects import faults, members, schemas
 from shaping.envelope.dialects.carries import Carries
 from shaping.envelope.dialects.spelling import command_code
 from shaping.envelope.factories import exit_code_for
@@ -29,6 +29,9 @@ _ERROR = {
 }
 _META = tuple(name for name in members.ORDER if name != "duration_ms")
 _RESERVED = frozenset({*members.ORDER, "bare"})
+
+_BARE = "the data is a bare scalar or null, which this contract has no place for, and stands in data.value"
+
 
 CARRIES = Carries(
     source="command",
@@ -66,6 +69,39 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     found = {"source": "command", "exit_code": _exit_code(error), **members.read_common(meta)}
     found["extensions"] = members.rest(meta, _RESERVED)
     return members.build(data, error, members.read_warnings(wire.get("warnings")), found)
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the wire form: five members, and data or error unless nothing was modified."""
+    error = {name: schemas.ERROR[member] for name, member in _ERROR.items()} | {"retry_after": schemas.WHOLE}
+    meta = {**schemas.common(), "duration_ms": schemas.WHOLE, "bare": {"const": True, "description": _BARE}}
+    shape = schemas.closed(
+        {
+            "ok": schemas.FLAG,
+            "data": {"type": ["object", "array", "null"]},
+            "error": schemas.nullable(schemas.closed(error, ["code", "message"])),
+            "warnings": schemas.STRINGS,
+            "meta": schemas.opened(meta, ["duration_ms"]),
+        },
+        ["ok", "data", "error", "warnings", "meta"],
+    )
+    null, bare = (
+        {"type": "null"},
+        schemas.closed({"value": {"type": ["string", "number", "boolean", "null"]}}, ["value"]),
+    )
+    rules = [
+        _when({"ok": {"const": True}}, {"error": null}),
+        _when({"ok": {"const": False}}, {"error": schemas.OBJECT}),
+        _when(
+            {"data": null, "error": null}, {"meta": schemas.opened({"not_modified": {"const": True}}, ["not_modified"])}
+        ),
+        _when({"meta": schemas.opened({"bare": {"const": True}}, ["bare"])}, {"data": bare}),
+    ]
+    return schemas.document("invariant", "Always the same five members.", {**shape, "allOf": rules})
+
+
+def _when(condition: dict[str, Any], consequence: dict[str, Any]) -> dict[str, Any]:
+    return {"if": {"properties": condition}, "then": {"properties": consequence}}
 
 
 def _write_data(envelope: Envelope[Any]) -> tuple[Any, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects import faults, members, schemas
 from shaping.envelope.dialects.carries import ERROR_EXTRAS, Carries
 from shaping.envelope.dialects.spelling import from_lean, lean_code
 from shaping.envelope.model import Envelope, EnvelopeError
@@ -37,7 +37,7 @@ CARRIES = Carries(
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
     """Write an envelope; a member that is left out is absent, and null only under debug."""
-    if not include and not debug and envelope.error is None and _nothing_to_add(envelope.meta.__dict__):
+    if not debug and envelope.error is None and _nothing_to_add(envelope, include):
         return {"data": envelope.data}
     out = members.shown(envelope, include, debug, _HEAD)
     if envelope.error is not None or debug:
@@ -70,9 +70,29 @@ def looks_like(wire: Mapping[str, Any]) -> bool:
     return (isinstance(error, Mapping) and "error_code" in error) or (error is None and "data" in wire)
 
 
-def _nothing_to_add(meta: dict[str, Any]) -> bool:
-    """Whether meta says nothing that is shown in every profile; spelt out because every plain success comes by."""
-    return not (
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the wire form: data or error, never neither."""
+    error = {
+        "error": schemas.STRING,
+        "error_code": schemas.ERROR["code"],
+        "error_details": schemas.nullable(schemas.OBJECT),
+        **{name: schemas.ERROR[name] for name in ERROR_EXTRAS},
+    }
+    properties = {
+        **schemas.common(),
+        "error": schemas.nullable(schemas.closed(error, ["error", "error_code"])),
+        "warnings": schemas.WARNINGS,
+        "extensions": schemas.OBJECT,
+        "data": schemas.ANY,
+    }
+    shape = {**schemas.closed(properties), "anyOf": [{"required": ["data"]}, {"required": ["error"]}]}
+    return schemas.document("lean", "The data or the error, and beside it only what the profile includes.", shape)
+
+
+def _nothing_to_add(envelope: Envelope[Any], include: Collection[str]) -> bool:
+    """Whether no member would be shown; spelt out because every plain success comes by here."""
+    meta = envelope.meta.__dict__
+    if (
         meta["truncated"]
         or meta["upgrade_hints"]
         or meta["not_modified"]
@@ -80,7 +100,11 @@ def _nothing_to_add(meta: dict[str, Any]) -> bool:
         or meta["cursor"] is not None
         or meta["ref"] is not None
         or meta["omissions"].__class__ is str
-    )
+    ):
+        return False
+    if not include:
+        return True
+    return not envelope.warnings and not meta["extensions"] and not any(members.is_set(meta.get(n)) for n in include)
 
 
 def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects import members
+from shaping.envelope.dialects import members, schemas
 from shaping.envelope.dialects.carries import Carries
 
 if TYPE_CHECKING:
@@ -23,3 +23,8 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 def parse(wire: Any) -> Envelope[Any]:
     """Take anything as the data of a call that worked."""
     return members.build(wire, None, (), {"source": "local"})
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the wire form: any value."""
+    return schemas.document("none", "The data alone; any JSON value.", schemas.ANY)

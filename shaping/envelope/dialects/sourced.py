@@ -8,7 +8,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from shaping.envelope.content import read_blocks, write_block
-from shaping.envelope.dialects import faults, members
+from shaping.envelope.dialects import faults, members, schemas
 from shaping.envelope.dialects.carries import Carries
 from shaping.envelope.dialects.spelling import operations_code
 from shaping.envelope.meta import SOURCES, HttpMeta, McpMeta
@@ -28,6 +28,23 @@ _RESERVED = frozenset(
         *(set(own) | set(own.values()) for own in _OWN.values())
     ),
 )
+
+_OPTIONAL = frozenset({"structuredContent", "_meta", "signal"})
+_OWN_SCHEMAS: Mapping[str, Any] = {
+    "operationId": schemas.STRING,
+    "timestamp": {"type": "integer", "description": "epoch milliseconds"},
+    "statusCode": {"type": "integer", "minimum": 100, "maximum": 599},
+    "headers": {"type": "object", "additionalProperties": {"anyOf": [schemas.STRING, schemas.STRINGS]}},
+    "contentType": schemas.STRING,
+    "isError": schemas.FLAG,
+    "content": {"type": "array", "items": schemas.opened({"type": schemas.STRING}, ["type"])},
+    "structuredContent": schemas.ANY,
+    "_meta": schemas.nullable(schemas.OBJECT),
+    "exitCode": {"type": "integer"},
+    "argv": schemas.STRINGS,
+    "signal": {"type": ["integer", "string", "null"]},
+}
+
 
 CARRIES = Carries(
     source=None,
@@ -60,6 +77,26 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     return members.build(
         wire.get("data"), said, members.read_warnings(meta.get("warnings", wire.get("warnings"))), found
     )
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the wire form: data and meta, and meta by its source."""
+    kinds = [_meta_schema(source) for source in _OWN]
+    shape = schemas.closed({"data": schemas.ANY, "meta": {"oneOf": kinds}}, ["data", "meta"])
+    return schemas.document("sourced", "Data, and where it came from.", shape)
+
+
+def _meta_schema(source: str) -> dict[str, Any]:
+    own = {theirs: _OWN_SCHEMAS[theirs] for theirs in _OWN[source].values()}
+    error = schemas.closed({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
+    properties = {
+        "source": {"const": source},
+        **own,
+        **{_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()},
+        "error": schemas.nullable(error),
+        "warnings": schemas.WARNINGS,
+    }
+    return schemas.opened(properties, ["source", *(name for name in own if name not in _OPTIONAL)])
 
 
 def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
@@ -125,5 +162,5 @@ def _implied(meta: Mapping[str, Any]) -> dict[str, Any] | None:
     if isinstance(status, int) and status >= 400:
         return dict(from_status(status))
     if isinstance(exit_code, int) and exit_code != 0:
-        return dict(from_exit_code(exit_code, signal=meta.get("signal")))
+        return dict(from_exit_code(exit_code, signal=meta.get("signal"), foreign=True))
     return None

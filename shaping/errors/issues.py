@@ -1,0 +1,79 @@
+"""What pydantic found wrong: one issue a field, without the values that were given."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic_core.core_schema import ErrorType
+
+from shaping.errors.similar import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+_SHOWN = 5  # in the message; all of them are in the details
+_OWN_WORDS = frozenset({"value_error", "assertion_error", "union_tag_invalid", "uuid_parsing"})
+_FIXED_WORDS = frozenset(get_args(ErrorType)) - _OWN_WORDS
+
+
+def issues(problem: ValidationError) -> list[dict[str, str]]:
+    """List every problem as path, kind and sentence."""
+    return [_issue(found) for found in problem.errors(include_url=False, include_context=False)]
+
+
+def summary(found: Sequence[dict[str, str]]) -> str:
+    """Say in one sentence what is wrong."""
+    shown = "; ".join(
+        f"{issue['path']}: {issue['message']}" if issue["path"] else issue["message"] for issue in found[:_SHOWN]
+    )
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"{len(found)} invalid argument{'s' if len(found) != 1 else ''}: {shown}{more}"
+
+
+def candidates(problem: ValidationError) -> tuple[str, ...]:
+    """Give what was probably meant: a choice like the one given, or a missing name like one too many."""
+    found = problem.errors(include_url=False)
+    missing = [str(one["loc"][-1]) for one in found if one["type"].startswith("missing") and one["loc"]]
+    near = [word for one in found for word in _meant(one, missing)]
+    return tuple(dict.fromkeys(near))
+
+
+def _meant(one: ErrorDetails, missing: list[str]) -> tuple[str, ...]:
+    if one["type"] in {"extra_forbidden", "unexpected_keyword_argument"}:
+        return nearest(str(one["loc"][-1]), missing)
+    expected = one.get("ctx", {}).get("expected") or one.get("ctx", {}).get("expected_tags") or ""
+    given = one.get("ctx", {}).get("tag", one["input"])
+    return nearest(given, re.findall(r"'([^']*)'", str(expected))) if isinstance(given, str) else ()
+
+
+def _issue(found: ErrorDetails) -> dict[str, str]:
+    return {"path": _path(found["loc"]), "type": found["type"], "message": _message(found)}
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).removeprefix(".")
+
+
+def _message(found: ErrorDetails) -> str:
+    """Give the sentence; where a validator wrote it, what it quotes of the input is left out."""
+    message = found["msg"]
+    if found["type"] in _FIXED_WORDS:
+        return message
+    for value in sorted(set(_scalars(found["input"])), key=len, reverse=True):
+        message = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", message)
+    return message
+
+
+def _scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _scalars(item)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from _scalars(item)
+    elif value is not None and str(value):
+        yield str(value)
