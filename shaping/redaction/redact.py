@@ -1,0 +1,27 @@
+"""The two calls: secrets out of a value, secrets out of a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaping.redaction.places import Places
+from shaping.redaction.walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shaping.redaction.rules import Hit
+
+
+def redact(value: Any, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> tuple[Any, list[Hit]]:
+    """Give the value with every secret replaced by a mark, and the hits; the same object where there was none."""
+    if not (values or names or paths):
+        return value, []
+    walk = Walk(Places(paths), values=values, names=names)
+    return walk.value(value), walk.hits
+
+
+def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
+    """Give the text with every secret replaced by a mark, and the hits."""
+    walk = Walk(Places(()), values=values, names=names)
+    return walk.value(text), walk.hits

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from shaping.redaction import Hit, redact, redact_text
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "payloads"
+TOKEN = "ghp_" + "aZ7" * 12
+MARK = "[redacted:github-token]"
+
+FORMS: dict[str, Any] = {
+    "alone": lambda text: text,
+    "in a list": lambda text: [1, text, None],
+    "deep": lambda text: {"a": {"b": [{"c": text}]}},
+    "in prose": lambda text: {"body": f"see {text} and then é"},
+    "as a key": lambda text: {text: 1},
+    "in JSON inside a string": lambda text: {"x": json.dumps({"t": text, "u": ["é", text]})},
+    "in JSON inside JSON inside a string": lambda text: {"x": json.dumps(json.dumps({"t": text}))},
+    "URL-encoded": lambda text: {"next": f"https://x.io/?q={quote(text, safe='')}&z=1"},
+    "in a Python repr": lambda text: repr({"a": text}),
+    "assigned": lambda text: f"TOKEN={text}\nDEBUG=1",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_planted_secret_shows_nowhere(form: str, planted: list[Any]) -> None:
+    shown = []
+    for one in planted:
+        clean, hits = redact(FORMS[form](one.text))
+        text = json.dumps(clean, ensure_ascii=False)
+        if one.shows_in(text) or one.shows_in(json.loads(json.dumps(text))) or not hits:
+            shown.append((one.rule, text))
+    assert shown == []
+
+
+def test_each_kind_is_named_by_its_rule(planted: list[Any]) -> None:
+    wrong = [(one.rule, redact(one.text)[1]) for one in planted if Hit(one.rule, "") not in redact(one.text)[1]]
+    assert wrong == []
+
+
+def test_at_least_thirty_kinds_are_known(planted: list[Any]) -> None:
+    assert len({one.rule for one in planted}) >= 30
+
+
+def test_five_hundred_secrets_in_one_payload_are_all_found(many_planted: list[Any]) -> None:
+    payload = {"items": [{"id": number, "text": one.text} for number, one in enumerate(many_planted)]}
+    clean, hits = redact(payload)
+    text = json.dumps(clean)
+    assert [one.rule for one in many_planted if one.shows_in(text)] == []
+    assert len({hit.path for hit in hits}) == len(many_planted) >= 500
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the shared corpus is not beside this checkout")
+def test_clean_payloads_have_no_hits() -> None:
+    hits = []
+    for file in sorted(CORPUS.glob("p*.json")):
+        payload = orjson.loads(file.read_bytes())
+        texts = [block.get("text", "") for block in payload["content"]]
+        hits += [(file.name, hit) for part in (payload, *texts, *map(_parsed, texts)) for hit in redact(part)[1]]
+    assert hits == []
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
+
+
+def test_what_is_clean_comes_back_as_the_same_object() -> None:
+    value = {"items": [{"name": "monkey", "author": "x", "nextPageToken": "abc"}], "note": "the disk-usage task-list"}
+    assert redact(value) == (value, [])
+    assert redact(value)[0] is value
+
+
+def test_branches_without_a_hit_stay_the_same_objects_and_the_input_is_not_touched() -> None:
+    value: Any = {"clean": [1, {"a": "b"}], "dirty": [{"t": TOKEN}, {"u": 1}]}
+    before = copy.deepcopy(value)
+    clean, hits = redact(value)
+    assert clean == {"clean": [1, {"a": "b"}], "dirty": [{"t": MARK}, {"u": 1}]}
+    assert hits == [Hit("github-token", "dirty[0].t")]
+    assert value == before
+    assert clean["clean"] is value["clean"]
+    assert clean["dirty"][1] is value["dirty"][1]
+
+
+def test_redacting_twice_is_redacting_once(planted: list[Any]) -> None:
+    once, _ = redact([one.text for one in planted])
+    assert redact(once)[0] is once
+
+
+def test_only_the_secret_of_a_url_is_replaced() -> None:
+    assert redact_text("psql postgres://app:s3cr3t@db:5432/x ok") == (
+        "psql postgres://app:[redacted:database-url]@db:5432/x ok",
+        [Hit("database-url", "")],
+    )
+
+
+def test_a_password_with_an_at_sign_is_replaced_whole() -> None:
+    assert redact_text("mysql://app:p@ss@db/x")[0] == "mysql://app:[redacted:database-url]@db/x"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"SecretAccessKey": "<S>"},
+        {"aws_secret_access_key": "<S>"},
+        {"env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": "<S>"}]},
+        {"tags": [{"Key": "aws-secret", "Value": "<S>"}]},
+        [["AWS_SECRET_ACCESS_KEY", "<S>"]],
+    ],
+)
+def test_a_secret_known_only_by_its_name_is_found_wherever_the_name_stands(value: Any) -> None:
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    planted = json.loads(json.dumps(value).replace("<S>", secret))
+    clean, hits = redact(planted)
+    assert clean == json.loads(json.dumps(value).replace("<S>", "[redacted:aws-secret-key]"))
+    assert [hit.rule for hit in hits] == ["aws-secret-key"]
+
+
+def test_a_private_key_split_into_lines_is_hidden_line_by_line() -> None:
+    body = ["MIIEpAIBAAKCAQEA7bq1", "abcdEFGHijklMNOP1234=="]
+    lines = ["# key", "-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", "afterwards"]
+    clean, hits = redact(
+        {"lines": lines, "rows": [{"n": n, "text": line} for n, line in enumerate(lines)], "x": "afterwards"}
+    )
+    hidden = [lines[0], lines[1], *["[redacted:private-key]"] * 2, lines[4], lines[5]]
+    assert clean == {
+        "lines": hidden,
+        "rows": [{"n": n, "text": line} for n, line in enumerate(hidden)],
+        "x": "afterwards",
+    }
+    assert [hit.path for hit in hits] == ["lines[2]", "lines[3]", "rows[2].text", "rows[3].text"]
+
+
+def test_code_that_speaks_of_private_keys_is_left_alone() -> None:
+    code = 'if text.startswith("-----BEGIN PRIVATE KEY-----"):\n    return load(text)\n'
+    assert redact(code) == (code, [])
+
+
+def test_placeholders_are_left_alone() -> None:
+    texts = [
+        "https://user:<password>@host",
+        "postgres://u:${PASSWORD}@h/d",
+        "Authorization: Bearer {token}",
+        "https://u:***@h",
+    ]
+    assert redact(texts) == (texts, [])
+
+
+def test_a_token_without_a_real_header_is_no_jwt() -> None:
+    cursor = "eyJub3QiOiJhIGhlYWRlciJ9.eyJhIjoxfQ.c2ln"
+    assert redact([cursor, "eyJhbGci.e.f"]) == ([cursor, "eyJhbGci.e.f"], [])
+
+
+def test_two_secrets_as_keys_stay_two_keys() -> None:
+    other = TOKEN[::-1].removesuffix("_phg")
+    clean, hits = redact({TOKEN: 1, "ghp_" + other: 2, "plain": 3})
+    assert clean == {MARK: 1, f"{MARK} #2": 2, "plain": 3}
+    assert TOKEN not in str(hits)
+
+
+def test_a_path_below_a_secret_key_does_not_show_it() -> None:
+    assert redact({TOKEN: {"inner": TOKEN}})[1] == [
+        Hit("github-token", ""),
+        Hit("github-token", f'"{MARK}".inner'),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["api_key", "apiKey", "X-Api-Key", "APIKey", "client_secret", "DB_PASSWORD", "userPassword"]
+)
+def test_a_name_says_that_its_value_is_secret(name: str) -> None:
+    assert redact({name: "hunter2"}) == ({name: "hunter2"}, [])
+    assert redact({name: "hunter2"}, names=True) == ({name: "[redacted:field-name]"}, [Hit("field-name", name)])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["monkey", "author", "nextPageToken", "page_token", "tokens", "max_tokens", "keyboard", "hasPassword", "secretary"],
+)
+def test_a_name_that_only_looks_like_one_is_left_alone(name: str) -> None:
+    value = {name: "hunter2"}
+    assert redact(value, names=True)[0] is value
+
+
+def test_names_are_read_inside_text_too() -> None:
+    text = 'x-api-key: abcd1234, "password": "hunter2" nextPageToken=abcd1234'
+    assert redact_text(text, names=True)[0] == (
+        'x-api-key: [redacted:field-name], "password": "[redacted:field-name]" nextPageToken=abcd1234'
+    )
+
+
+def test_what_is_hidden_by_name_or_path_keeps_its_type() -> None:
+    value: Any = {"secret": {"a": "x", "n": 7, "f": 1.5, "b": True, "none": None, "l": ["y", ""]}, "pin": 1234}
+    assert redact(value, names=True) == (
+        {
+            "secret": {
+                "a": "[redacted:field-name]", "n": 0, "f": 0.0, "b": False, "none": None,
+                "l": ["[redacted:field-name]", ""],
+            },
+            "pin": 0,
+        },
+        [Hit("field-name", "secret"), Hit("field-name", "pin")],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "hit"),
+    [
+        ("a.b", ["a.b"]),
+        ("list.v", ["list[0].v", "list[1].v"]),
+        ("list[].v", ["list[0].v", "list[1].v"]),
+        ("list[1].v", ["list[1].v"]),
+        ("list[:1].v", ["list[0].v"]),
+        ("**.v", ["list[0].v", "list[1].v"]),
+        ("a.*", ["a.b"]),
+        ("a.**", ["a"]),
+        ("**.list[1]", ["list[1]"]),
+        ("list.v.deeper", []),
+        ("a[0]", []),
+    ],
+)
+def test_a_path_names_the_places_to_hide(path: str, hit: list[str]) -> None:
+    value: Any = {"a": {"b": "x"}, "list": [{"v": "y"}, {"v": "z"}]}
+    clean, hits = redact(value, values=False, paths=[path])
+    assert hits == [Hit("path", where) for where in hit]
+    assert (clean is value) is (hit == [])
+
+
+def test_nothing_is_looked_at_when_everything_is_off() -> None:
+    value = {"t": TOKEN}
+    assert redact(value, values=False)[0] is value
+
+
+def test_what_cannot_be_written_is_looked_at_piece_by_piece() -> None:
+    clean, hits = redact({"half": f"\ud800 {TOKEN}", "big": 2**70, "ok": "é", "pair": ("a", TOKEN)})
+    assert clean == {"half": f"\ud800 {MARK}", "big": 2**70, "ok": "é", "pair": ["a", MARK]}
+    assert [hit.path for hit in hits] == ["half", "pair[1]"]
+
+
+def test_what_cannot_be_read_is_masked() -> None:
+    clean, hits = redact({"a": [object(), "fine"], "b": TOKEN})
+    assert clean == {"a": ["[redacted:unreadable]", "fine"], "b": MARK}
+    assert hits == [Hit("unreadable", "a[0]"), Hit("github-token", "b")]
+
+
+def test_a_value_too_deep_to_walk_is_masked_where_the_walk_ends() -> None:
+    deep: Any = TOKEN
+    for _ in range(5000):
+        deep = [deep]
+    clean, hits = redact(deep)
+    assert hits[0].rule == "unreadable"
+    while isinstance(clean, list):
+        clean = clean[0]
+    assert clean == "[redacted:unreadable]"
+
+
+def test_basic_credentials_must_decode() -> None:
+    real = base64.b64encode(b"admin:hunter2!").decode()
+    assert redact_text(f"Basic {real}")[0] == "Basic [redacted:basic-auth]"
+    assert redact_text("Basic Subscription2024")[1] == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    before=st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="_"), max_size=12),
+    after=st.text(alphabet=" .,;\"'\n)}]é", max_size=6),
+)
+def test_a_token_is_found_whatever_stands_around_it(before: str, after: str) -> None:
+    clean, _ = redact({"x": before + TOKEN + after})
+    assert clean == {"x": before + MARK + after}
