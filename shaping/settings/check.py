@@ -105,13 +105,16 @@ def _sections(sources: Sources) -> Iterator[Problem]:
 
 
 def _unknown_codes(document: Document) -> Iterator[Problem]:
-    from shaping.errors import codes  # noqa: PLC0415 (the registry is needed only where a config names a code)
+    mapped = Stanza("errors", document, ("errors",)).choices
+    if not mapped:
+        return
+    from shaping.errors import registry  # noqa: PLC0415 (needed only where a config names codes)
 
-    for exception, code in Stanza("errors", document, ("errors",)).choices.items():
+    for exception, code in mapped.items():
         # A plugin's code carries its namespace and may be registered after the config is read.
-        if isinstance(code, str) and "." not in code and code not in codes():
-            keys = ("errors", exception)
-            yield _problem(document, keys, code, "a registered error code", suggestion=nearest(code, codes()))
+        if isinstance(code, str) and "." not in code and registry.find(code) is None:
+            suggestion = nearest(code, registry.codes())
+            yield _problem(document, ("errors", exception), code, "a registered error code", suggestion=suggestion)
 
 
 def _missing_extras(sources: Sources) -> Iterator[Problem]:

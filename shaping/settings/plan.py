@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from shaping.settings.fields import field_plans
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -99,7 +101,7 @@ def compile_plan(call: Call, choices: Mapping[str, Choice], *, config_hash: str,
         config_hash=config_hash,
         surface=call.surface,
         tokenizer=tokenizer,
-        **_field_plans(said, call.tier),
+        **field_plans(said, call.tier),
         private_paths=said["private"],
         prune=_prune(said),
         noise=said["prune"],
@@ -128,25 +130,3 @@ def _prune(said: Mapping[str, Any]) -> Prune:
         defaults=said["exclude_default_values"],
         default_values=tuple(said["defaults"].items()) if said["exclude_default_values"] else (),
     )
-
-
-def _field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
-    include, rename, private = said["include_only"], said["rename"], said["private"]
-    held_back = (*said["exclude_when_tier"].get(tier, ()), *private)
-    fields = _compiled(include, (*said["exclude_fields"], *held_back), rename)
-    back = said["include_on_error"]
-    if not back:
-        return {"fields": fields, "error_fields": fields, "private": _compiled(None, private, {})}
-    # What comes back on error outranks exclude_fields, never a tier or a private path.
-    excluded = [path for path in said["exclude_fields"] if path not in back]
-    failing = _compiled(None if include is None else (*include, *back), (*excluded, *held_back), rename)
-    return {"fields": fields, "error_fields": failing, "private": _compiled(None, private, {})}
-
-
-def _compiled(include: tuple[str, ...] | None, exclude: tuple[str, ...], rename: Mapping[str, str]) -> FieldPlan | None:
-    from shaping.paths import compile_fields  # noqa: PLC0415 (the compiler is loaded with the first plan that filters)
-    from shaping.stages.intake import open_value  # noqa: PLC0415 (stages import this module for its types)
-
-    if include is None and not exclude and not rename:
-        return None
-    return compile_fields(include, exclude, rename or None, opener=open_value)

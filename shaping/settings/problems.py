@@ -89,11 +89,10 @@ def one_of(words: Iterable[str]) -> str:
 
 def show(value: Any, limit: int = 60) -> str:
     """Write a config's value for a message: short, and without the credentials of a URL."""
-    if isinstance(value, str):
-        value = _CREDENTIALS.sub("***@", value)
-        return repr(value if len(value) <= limit else value[: limit - 1] + "…")
-    text = json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
+    text = _CREDENTIALS.sub("***@", text)
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return repr(text) if isinstance(value, str) else text
 
 
 def _step(key: str | int) -> str:

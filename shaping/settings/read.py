@@ -93,7 +93,7 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError  # orjson names the type
 
 
 def _decode(raw: bytes, file: str) -> str:

@@ -1,0 +1,54 @@
+"""How our own commands answer a program: the invariant envelope on standard output."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shaping.settings import ConfigError
+
+
+def answer(data: Any, warnings: Iterable[str] = ()) -> None:
+    """Print what a command found, for a program to read."""
+    from shaping.envelope import command_envelope  # noqa: PLC0415 (help must not wait for it)
+
+    _print(command_envelope(data, argv=_argv(), warnings=warnings).render("invariant"))
+
+
+def refuse(error: ConfigError, *, as_json: bool) -> typer.Exit:
+    """Say what is wrong with a config, to people on standard error or to a program on standard output."""
+    if not as_json:
+        typer.echo(str(error), err=True)
+        return typer.Exit(1)
+    from shaping.envelope import command_envelope  # noqa: PLC0415 (help must not wait for it)
+    from shaping.errors import make_error  # noqa: PLC0415 (the same)
+
+    problems = [
+        {
+            "file": problem.file,
+            "path": problem.path,
+            "line": problem.line,
+            "expected": problem.expected,
+            "suggestion": problem.suggestion,
+            "message": str(problem),
+        }
+        for problem in error.problems
+    ]
+    hint = "Correct the config and run `shaping check`."
+    detail = make_error("GENERAL_ERROR", str(error), hint=hint, details={"problems": problems})
+    _print(command_envelope(None, exit_code=1, argv=_argv(), error=detail).render("invariant"))
+    return typer.Exit(1)
+
+
+def _argv() -> tuple[str, ...]:
+    return ("shaping", *sys.argv[1:])
+
+
+def _print(wire: Any) -> None:
+    typer.echo(orjson.dumps(wire, option=orjson.OPT_INDENT_2).decode())

@@ -1,0 +1,38 @@
+"""`shaping check`: every problem in a config, at once."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
+from typing import Annotated
+
+import typer
+
+from shaping.cli.answer import answer, refuse
+
+PATH = typer.Argument(help="The config to check, or a directory to look in; without it, the config that is found.")
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+
+def check(path: Annotated[Path | None, PATH] = None, *, as_json: Annotated[bool, JSON] = False) -> None:
+    """Check a config and its profiles; exit 1 on any problem. Warnings alone exit 0."""
+    from shaping.settings import ConfigError, load  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.problems import report, short_name  # noqa: PLC0415 (the same)
+
+    try:
+        found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
+    except ConfigError as error:
+        raise refuse(error, as_json=as_json) from None
+    if as_json:
+        answer({"files": list(found.files), "hash": found.hash}, [str(warning) for warning in found.warnings])
+        return
+    for line in report(found.warnings, "warning"):
+        typer.echo(line, err=True)
+    for file in found.files:
+        typer.echo(f"{short_name(file)} is good")
+    if not found.files:
+        typer.echo("no config was found; the bundled default applies", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(check)

@@ -1,0 +1,60 @@
+"""`shaping profiles`: which profiles there are."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shaping.cli.answer import answer, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shaping.settings import Generation
+
+CONFIG = typer.Option(help="The config to use instead of the one that is found.")
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+
+def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotated[bool, JSON] = False) -> None:
+    """List the profiles: what each is for, what it extends, and where it stands."""
+    from shaping.settings import ConfigError, load  # noqa: PLC0415 (help must not wait for it)
+
+    try:
+        listed = list(_listed(load(config)))
+    except ConfigError as error:
+        raise refuse(error, as_json=as_json) from None
+    if as_json:
+        answer(listed)
+        return
+    width = max(len(profile["name"]) for profile in listed)
+    for profile in listed:
+        typer.echo(f"{profile['name']:<{width}}  {profile['description'] or _lineage(profile)}  ({profile['source']})")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(profiles)
+
+
+def _listed(found: Generation) -> Iterator[dict[str, Any]]:
+    from shaping.settings.problems import short_name  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.profiles import is_bundled  # noqa: PLC0415 (the same)
+
+    known = found.sources.profiles
+    for name in found.profiles:
+        stanza = known.source(name)
+        line = stanza.document.line(stanza.keys) if stanza.keys else None
+        place = short_name(stanza.document.file) + (f":{line}" if line else "")
+        yield {
+            "name": name,
+            "description": stanza.choices.get("description"),
+            "extends": list(known.lineage(name)[1:]),
+            "source": "bundled" if is_bundled(stanza) else place,
+        }
+
+
+def _lineage(profile: dict[str, Any]) -> str:
+    return " > ".join(("extends", *profile["extends"])).replace("extends > ", "extends ")

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from shaping.settings import bundled
+from shaping.settings.bundled import bundled_names, bundled_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_the_three_profiles_ship() -> None:
+    assert {"minimal.json", "standard.json", "debug.json"} <= set(bundled_names("profiles"))
+
+
+def test_the_bundled_global_sets_only_the_profile() -> None:
+    assert json.loads(bundled("config", "response_config.json"))["global"] == {"profile": "minimal"}
+
+
+def test_the_wheels_copy_is_asked_before_the_checkouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "shaping"
+    (tmp_path / "site" / "config").mkdir(parents=True)
+    (tmp_path / "site" / "config" / "x.json").write_text("checkout")
+    monkeypatch.setattr(sys.modules["shaping.settings.bundled"], "_PACKAGE", package)
+    assert bundled("config", "x.json") == b"checkout"
+    (package / "_bundled" / "config").mkdir(parents=True)
+    (package / "_bundled" / "config" / "x.json").write_text("wheel")
+    assert bundled("config", "x.json") == b"wheel"
+    assert bundled_path("config", "x.json") == package / "_bundled" / "config" / "x.json"

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from shaping.settings.problems import ConfigError, Problem, json_path, nearest, one_of, report, short_name, show
+
+PROFILE = Problem(
+    "response_config.json",
+    "$.tool_overrides.search.profile",
+    None,
+    "minimla",
+    "debug, minimal or standard",
+    "minimal",
+)
+BUDGET = Problem(
+    "response_config.json",
+    "$.tool_overrides.search.max_tokens",
+    None,
+    -5,
+    "a positive integer, or leave it out for no limit",
+)
+
+
+def test_an_error_lists_all_problems_of_a_file_under_its_name() -> None:
+    assert str(ConfigError([PROFILE, BUDGET])) == (
+        "response_config.json has 2 problems:\n"
+        "  $.tool_overrides.search.profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?\n"
+        "  $.tool_overrides.search.max_tokens is -5; "
+        "expected a positive integer, or leave it out for no limit."
+    )
+
+
+def test_an_error_carries_its_problems_and_survives_pickling() -> None:
+    error = pickle.loads(pickle.dumps(ConfigError([PROFILE])))  # noqa: S301 (our own bytes)
+    assert error.problems == (PROFILE,)
+
+
+def test_a_line_that_is_known_is_named() -> None:
+    assert str(Problem("c.json", "$.a", 7, True, "text")) == "$.a is true; expected text. (line 7)"
+
+
+def test_warnings_are_reported_as_such() -> None:
+    assert list(report([Problem("a", "$", None, 1, "x")], "warning")) == ["a has 1 warning:", "  $ is 1; expected x."]
+
+
+def test_a_file_below_the_working_directory_is_named_shortly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert short_name(str(tmp_path / "a" / "b.json")) == str(Path("a", "b.json"))
+    assert short_name("/elsewhere/b.json") == "/elsewhere/b.json"
+
+
+def test_a_place_is_written_as_people_write_json_paths() -> None:
+    assert json_path(("tool_overrides", "github.*", "private", 0)) == '$.tool_overrides["github.*"].private[0]'
+
+
+@pytest.mark.parametrize(
+    ("word", "found"), [("minimla", "minimal"), ("DEBUG", "debug"), ("zzz", None), (5, None), ("standart", "standard")]
+)
+def test_the_nearest_word_is_found_where_there_is_one(word: object, found: str | None) -> None:
+    assert nearest(word, ["minimal", "standard", "debug"]) == found
+
+
+def test_words_are_listed_as_in_a_sentence() -> None:
+    assert (one_of(["a"]), one_of(["a", "b"]), one_of(["a", "b", "c"])) == ("a", "a or b", "a, b or c")
+
+
+def test_values_are_shown_short_and_without_credentials() -> None:
+    assert show("redis://me:secret@host/0") == "'redis://***@host/0'"
+    assert show("x" * 100) == repr("x" * 59 + "…")
+    assert show({"a": [1, None, True]}) == '{"a": [1, null, true]}'
+    assert show(list(range(100)))[-4:] == "6, …"
+    assert show({"url": "redis://me:secret@host/0"}) == '{"url": "redis://***@host/0"}'
