@@ -35,7 +35,7 @@ class CommonMeta(BaseModel):
     cursor: str | None = None
     ref: str | None = None
     etag: str | None = None
-    estimated_tokens: int | None = None
+    estimated_tokens: int | None = Field(default=None, ge=0)
     tool_id: str | None = None
     tool_version: str | None = None
     tier: str | None = None

@@ -34,7 +34,14 @@ _ERROR = {
 _META = tuple(name for name in members.ORDER if name not in {"estimated_tokens", "duration_ms", "session_id"})
 _RESERVED = frozenset({*members.ORDER, "elapsed_ms", "warnings"})
 
-CARRIES = Carries(source="local", error=frozenset(_ERROR.values()), meta=frozenset({*members.ORDER, "extensions"}))
+CARRIES = Carries(
+    error=frozenset(_ERROR.values()),
+    meta=frozenset({*members.ORDER, "extensions"}),
+    changes={
+        "error.hint": lambda hint: hint or None,  # always said there, so an empty one says nothing
+        "meta.extensions": lambda extensions: members.rest(extensions, _RESERVED),
+    },
+)
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:

@@ -37,9 +37,13 @@ CARRIES = Carries(
     source="command",
     error=frozenset(_ERROR.values()),
     meta=frozenset({*members.ORDER, "extensions"}),
-    warnings="message",
     data_on_error=False,
-    rounds=True,
+    changes={
+        "error.retry_after": ceil,
+        "meta.duration_ms": round,
+        "meta.extensions": lambda extensions: members.rest(extensions, _RESERVED),
+        "warnings": lambda warnings: [warned.message for warned in warnings],
+    },
 )
 
 
@@ -141,6 +145,8 @@ def _exit_code(error: dict[str, Any] | None) -> int:
     """Infer how the command exited; only its code and its redirect tell."""
     if error is None:
         return 0
+    if not isinstance(error.get("code"), str):
+        return 1
     return exit_code_for(ErrorDetail.model_construct(**{"code": "", "message": "", **error}))
 
 

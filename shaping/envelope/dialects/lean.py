@@ -29,9 +29,9 @@ _MORE = (
 _NAMES = frozenset({*_HEAD, "error", "upgrade_hints", "warnings", *_MORE, "extensions", "data"})
 
 CARRIES = Carries(
-    source="local",
     error=frozenset({"code", "message", "details", *ERROR_EXTRAS}),
     meta=frozenset({*members.ORDER, "extensions"}),
+    changes={"error.code": lambda code: from_lean(lean_code(code))},
 )
 
 

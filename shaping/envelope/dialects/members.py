@@ -91,10 +91,7 @@ def read_warnings(wire: Any) -> tuple[Warned, ...]:
 
 def read_common(wire: Mapping[str, Any], names: Collection[str] = ORDER) -> dict[str, Any]:
     """Take the common members from the wire; null means not said."""
-    found = {name: wire[name] for name in names if wire.get(name) is not None}
-    if "upgrade_hints" in found:
-        found["upgrade_hints"] = tuple(found["upgrade_hints"])
-    return found
+    return {name: wire[name] for name in names if wire.get(name) is not None}
 
 
 def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
@@ -135,4 +132,5 @@ def _read_warning(wire: Any) -> Warned:
         return Warned("", wire)
     if not isinstance(wire, Mapping) or not isinstance(wire.get("message"), str):
         raise EnvelopeError("a warning is a sentence, or an object with a message")
-    return Warned(str(wire.get("code", "")), wire["message"], wire.get("path"))
+    path = wire.get("path")
+    return Warned(str(wire.get("code", "")), wire["message"], None if path is None else str(path))

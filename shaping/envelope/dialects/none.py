@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from shaping.envelope.model import Envelope
 
-CARRIES = Carries(source="local", warnings="none")
+CARRIES = Carries(warnings=False)
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> Any:  # noqa: ARG001  one signature for all dialects

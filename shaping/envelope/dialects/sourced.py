@@ -23,12 +23,8 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "command": {"exit_code": "exitCode", "argv": "argv", "signal": "signal"},
 }
 _ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields}
-_RESERVED = frozenset(
-    {*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"}.union(
-        *(set(own) | set(own.values()) for own in _OWN.values())
-    ),
-)
-
+_COMMON = frozenset({*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"})
+_RESERVED = {source: _COMMON.union(own, own.values()) for source, own in _OWN.items()}
 _OPTIONAL = frozenset({"structuredContent", "_meta", "signal"})
 _OWN_SCHEMAS: Mapping[str, Any] = {
     "operationId": schemas.STRING,
@@ -46,13 +42,6 @@ _OWN_SCHEMAS: Mapping[str, Any] = {
 }
 
 
-CARRIES = Carries(
-    source=None,
-    error=frozenset(_ERROR),
-    meta=frozenset({*members.ORDER, "extensions"}.union(*_OWN.values())),
-)
-
-
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
     """Write an envelope as exactly data and meta; an error and warnings are told in meta."""
     common = members.shown(envelope, include, debug)
@@ -62,16 +51,19 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
         meta["error"] = None if envelope.error is None else _write_error(envelope.error)
     if debug or (envelope.warnings and "warnings" in include):
         meta["warnings"] = members.write_warnings(envelope.warnings)
-    return {"data": envelope.data, "meta": members.extended(meta, envelope, _RESERVED)}
+    return {"data": envelope.data, "meta": members.extended(meta, envelope, _RESERVED[envelope.meta.source])}
 
 
 def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     """Read an envelope by its source; a failed outcome that tells no error gets one from what it does tell."""
     meta = wire.get("meta")
-    if not isinstance(meta, Mapping) or meta.get("source") not in SOURCES:
+    source = meta.get("source") if isinstance(meta, Mapping) else None
+    if not isinstance(meta, Mapping) or not isinstance(source, str) or source not in SOURCES:
         raise EnvelopeError(f"meta.source is missing; expected one of {', '.join(sorted(SOURCES))}")
-    found = {"source": meta["source"], **_read_own(meta), **members.read_common(_snake(meta))}
-    found["extensions"] = {**members.rest(meta, _RESERVED), **(meta.get("extensions") or {})}
+    found = {"source": source, **_read_own(meta, _OWN[source]), **members.read_common(_snake(meta))}
+    found["extensions"] = members.rest(meta, _RESERVED[source])
+    if isinstance(meta.get("extensions"), Mapping):
+        found["extensions"] |= meta["extensions"]
     error = meta.get("error", wire.get("error"))
     said = _implied(found) if error is None else _read_error(error)
     return members.build(
@@ -109,8 +101,7 @@ def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
     return {name: value for name, value in values.items() if debug or value is not None}
 
 
-def _read_own(meta: Mapping[str, Any]) -> dict[str, Any]:
-    own = _OWN[meta["source"]]
+def _read_own(meta: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]:
     found = {ours: meta.get(theirs, meta.get(ours)) for ours, theirs in own.items()}
     if "headers" in found:
         found["headers"] = _pairs(found["headers"])
@@ -130,9 +121,9 @@ def _join(headers: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
     }
 
 
-def _pairs(headers: Any) -> tuple[tuple[str, Any], ...]:
+def _pairs(headers: Any) -> Any:
     if not isinstance(headers, Mapping):
-        return tuple(tuple(pair) for pair in headers or ())
+        return headers
     return tuple(
         (name, value) for name, given in headers.items() for value in (given if isinstance(given, list) else [given])
     )
@@ -164,3 +155,14 @@ def _implied(meta: Mapping[str, Any]) -> dict[str, Any] | None:
     if isinstance(exit_code, int) and exit_code != 0:
         return dict(from_exit_code(exit_code, signal=meta.get("signal"), foreign=True))
     return None
+
+
+CARRIES = Carries(
+    source=None,
+    error=frozenset(_ERROR),
+    meta=frozenset({*members.ORDER, "extensions"}.union(*_OWN.values())),
+    changes={
+        "meta.headers": _join,
+        "meta.extensions": lambda extensions: members.rest(extensions, frozenset().union(*_RESERVED.values())),
+    },
+)
