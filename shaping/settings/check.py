@@ -15,9 +15,10 @@ from shaping.settings.problems import Problem, json_path, nearest, one_of
 from shaping.settings.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.settings.problems import Keys
+    from shaping.settings.profiles import Profiles
     from shaping.settings.read import Document
     from shaping.settings.sources import Sources
 
@@ -82,13 +83,20 @@ def _cycles(sources: Sources) -> Iterator[Problem]:
     seen: set[str] = set()
     for name in sources.profiles.names():
         lineage = sources.profiles.lineage(name)
-        cycle = lineage[lineage.index(lineage[-1]) :]
-        if len(cycle) > 1 and not seen.intersection(cycle):
+        cycle = lineage[lineage.index(lineage[-1]) : -1]
+        if cycle and not seen.intersection(cycle):
             seen.update(cycle)
-            stanza = sources.profiles.source(name)
-            says = f"goes round in a circle: {' -> '.join(cycle)}"
-            keys = (*stanza.keys, "extends")
-            yield _problem(stanza.document, keys, cycle[1], "a chain of profiles that ends", says=says)
+            yield _cycle(sources.profiles, cycle)
+
+
+def _cycle(profiles: Profiles, cycle: Sequence[str]) -> Problem:
+    # Every cycle has somebody who says `extends`: only the way to the root needs no word.
+    first = next(at for at, name in enumerate(cycle) if "extends" in profiles.source(name).choices)
+    chain = (*cycle[first:], *cycle[: first + 1])
+    stanza = profiles.source(chain[0])
+    says = f"goes round in a circle: {' -> '.join(chain)}"
+    keys = (*stanza.keys, "extends")
+    return _problem(stanza.document, keys, chain[1], "a chain of profiles that ends", says=says)
 
 
 def _sections(sources: Sources) -> Iterator[Problem]:

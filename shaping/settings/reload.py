@@ -229,5 +229,8 @@ def _look(reference: weakref.ref[LiveConfig]) -> frozenset[Path] | None:
     live = reference()
     if live is None:
         return None
-    live.reload_if_touched()
+    try:
+        live.reload_if_touched()
+    except Exception:  # noqa: BLE001 (the thread must outlive a fault of ours: the next edit may be one we can read)
+        _log.exception("the last good config stays in use, because reading the new one failed")
     return live.directories()

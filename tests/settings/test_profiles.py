@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shaping.settings import bundled, load
+from shaping.settings.profiles import is_bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from shaping.settings import Generation
+
+NOISE = ("links", "opaque", "bulk", "boilerplate", "repeats", "constants")
+
+
+def decided(generation: Generation, profile: str) -> dict[str, Any]:
+    return {choice.name: choice.value for choice in generation.explain("any", profile=profile)}
+
+
+def source(generation: Generation, profile: str, choice: str) -> str:
+    return next(found.source for found in generation.explain("any", profile=profile) if found.name == choice)
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        (
+            "minimal",
+            {
+                "prune": NOISE,
+                "encoding": "auto",
+                "lossless": False,
+                "max_tokens": 20_000,
+                "omissions": "line",
+                "envelope": (),
+            },
+        ),
+        (
+            "standard",
+            {
+                "prune": ("repeats", "constants"),
+                "encoding": "auto",
+                "lossless": True,
+                "max_tokens": 20_000,
+                "omissions": "list",
+                "envelope": ("error", "warnings", "upgrade_hints"),
+            },
+        ),
+        (
+            "debug",
+            {"prune": (), "encoding": "json", "lossless": True, "max_tokens": None, "omissions": "full"},
+        ),
+    ],
+)
+def test_the_bundled_profiles_are_those_of_the_design(profile: str, expected: dict[str, Any]) -> None:
+    found = decided(load({}), profile)
+    assert {name: found[name] for name in expected} == expected
+    dropped = [found[f"exclude_{kind}"] for kind in ("null_values", "empty_arrays", "empty_objects")]
+    assert dropped == [profile != "debug"] * 3
+    assert (found["exclude_default_values"], found["debug"]) == (False, profile == "debug")
+
+
+def test_debug_includes_every_member_there_is() -> None:
+    schema = json.loads(bundled("config", "response_config.schema.json"))
+    every = schema["$defs"]["Envelope"]["properties"]["include"]["items"]["enum"]
+    assert decided(load({}), "debug")["envelope"] == tuple(every)
+
+
+def test_every_bundled_profile_makes_every_choice_a_profile_without_a_parent_must_make() -> None:
+    made = {name: set(json.loads(bundled("profiles", f"{name}.json"))) for name in ("minimal", "standard", "debug")}
+    assert made["minimal"] == made["standard"] == made["debug"] - {"max_items", "max_string"}
+
+
+def test_a_profile_changes_only_what_it_says_and_adds_envelope_members_to_its_parents() -> None:
+    config = {"profiles": {"audit": {"extends": "standard", "envelope": {"include": ["request_id", "duration_ms"]}}}}
+    generation = load(config)
+    expected = {
+        **decided(load({}), "standard"),
+        "profile": "audit",
+        "envelope": ("error", "warnings", "upgrade_hints", "request_id", "duration_ms"),
+    }
+    assert decided(generation, "audit") == expected
+
+
+def test_a_profile_may_take_members_away_and_switch_single_noise_rules() -> None:
+    config = {
+        "profiles": {
+            "quiet": {"extends": "standard", "envelope": {"exclude": ["warnings"]}, "prune": {"links": True}},
+            "quieter": {"extends": "quiet", "prune": {"repeats": False}},
+        }
+    }
+    found = decided(load(config), "quieter")
+    assert (found["envelope"], found["prune"]) == (("error", "upgrade_hints"), ("links", "constants"))
+
+
+def test_a_profile_that_extends_nothing_starts_from_minimal() -> None:
+    generation = load({"profiles": {"small": {"max_tokens": 500}}})
+    assert decided(generation, "small") == {**decided(generation, "minimal"), "profile": "small", "max_tokens": 500}
+    assert generation.sources.profiles.lineage("small") == ("small", "minimal")
+
+
+def test_a_bundled_profile_can_be_changed_by_name() -> None:
+    generation = load({"profiles": {"minimal": {"max_tokens": 500}}})
+    assert decided(generation, "minimal") == {**decided(load({}), "minimal"), "max_tokens": 500}
+
+
+def test_a_bundled_profile_that_is_made_to_extend_another_starts_from_that_one() -> None:
+    generation = load({"profiles": {"minimal": {"extends": "standard", "max_tokens": 500}}})
+    expected = {**decided(load({}), "standard"), "profile": "minimal", "max_tokens": 500}
+    assert decided(generation, "minimal") == expected
+
+
+def test_profiles_in_a_directory_beside_the_config_count_and_those_inside_it_win(
+    project: Path, environ: dict[str, str], write: Callable[[str, Any], Path]
+) -> None:
+    write(".shaping/response_config.json", {"profiles": {"mine": {"max_items": 7}}})
+    write(".shaping/profiles/mine.json", '{"extends": "debug", // as a file\n"max_items": 5, "max_string": 9}')
+    write("profiles/other.json", {})
+    generation = load(cwd=project, environ=environ)
+    assert generation.profiles == ("debug", "mine", "minimal", "standard")
+    expected = {**decided(load({}), "debug"), "profile": "mine", "max_items": 7, "max_string": 9}
+    assert decided(generation, "mine") == expected
+    assert generation.files == tuple(
+        str(project / ".shaping" / name) for name in ("response_config.json", "profiles/mine.json")
+    )
+
+
+def test_each_choice_of_a_profile_knows_which_profile_and_line_it_came_from(
+    project: Path, environ: dict[str, str], write: Callable[[str, Any], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("response_config.json", '{"profiles": {\n"mine": {\n"extends": "standard",\n"max_items": 5}}}')
+    monkeypatch.chdir(project)
+    generation = load(environ=environ)
+    assert source(generation, "mine", "max_items") == "profile mine (response_config.json:4)"
+    assert source(generation, "mine", "omissions").startswith("profile standard (")
+    assert source(generation, "mine", "omissions").endswith("profiles/standard.json:13)")
+
+
+def test_what_ships_is_told_from_what_a_user_wrote() -> None:
+    profiles = load({"profiles": {"minimal": {}, "mine": {}}}).sources.profiles
+    assert {name: is_bundled(profiles.source(name)) for name in profiles.names()} == {
+        "debug": True, "mine": False, "minimal": False, "standard": True,
+    }  # fmt: skip
