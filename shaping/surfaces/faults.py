@@ -1,0 +1,128 @@
+"""What went wrong behind an MCP call, told as a coded error from whatever words the server had for it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.errors import ErrorDetail, from_exception, make_error, nearest
+from shaping.errors.accounts import words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+# Servers say what went wrong in prose; these are the phrases of the SDKs and of the operating systems under them.
+_PHRASES: tuple[tuple[str, str], ...] = (
+    (r"^(MCP error -32602|Input validation error|Invalid arguments?\b|\d+ validation errors? for )", "BAD_ARGUMENT"),
+    (r"\b\d+ validation errors? for \w*(arguments|call\[)", "BAD_ARGUMENT"),
+    (r"^Unknown tool\b|^MCP error -32601", "OPERATION_NOT_FOUND"),
+    (r"\bENOENT\b|no such file or directory", "FILE_NOT_FOUND"),
+    (r"\bEACCES\b|\bEPERM\b|permission denied|access denied", "PERMISSION_DENIED"),
+    (r"\b(401|unauthori[sz]ed|authentication (required|failed))\b", "AUTH_REQUIRED"),
+    (r"\b429\b|rate.?limit", "RATE_LIMITED"),
+    (r"\btimed? ?out\b|\bETIMEDOUT\b", "TIMEOUT"),
+    (r"\bECONNREFUSED\b|\bECONNRESET\b|connection refused|service unavailable", "UNAVAILABLE"),
+    (r"\bnot found\b", "NOT_FOUND"),
+)
+_COMPILED = tuple((re.compile(pattern, re.IGNORECASE | re.MULTILINE), code) for pattern, code in _PHRASES)
+_PYDANTIC = re.compile(r"^(?P<path>[\w.\[\]-]+)\n {2}(?P<message>.+?)(?: \[type=(?P<type>\w+).*)?$", re.MULTILINE)
+_ZOD = re.compile(r"(?P<message>[^;\n]+?) at (?P<path>[\w.\[\]-]+)(?:; |$)")
+# Claude Code cuts an error's text at about 11,000 characters; what says most stands at its two ends.
+_LONGEST = 8000
+_SHOWN = ("code", "message", "hint", "retry_after", "next_actions", "similar", "details", "redirect")
+
+
+def of_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorDetail:
+    """Describe an error result by its text: a coded error where it holds one, else by the words in it."""
+    coded = _coded(text)
+    if coded is not None:
+        return coded
+    code = next((code for pattern, code in _COMPILED if pattern.search(text[:2000])), "INTERNAL_ERROR")
+    message = _words(text) or f"The tool {tool!r} failed and did not say why."
+    if code == "BAD_ARGUMENT":
+        return bad_argument(message)
+    similar = nearest(tool, [*tools]) if code == "OPERATION_NOT_FOUND" else ()
+    return make_error(code, message, similar=similar)
+
+
+def bad_argument(message: str) -> ErrorDetail:
+    """Describe refused arguments, with each issue apart where the text tells them apart."""
+    issues = _issues(message)
+    details = {"issues": issues} if issues else None
+    return make_error("BAD_ARGUMENT", message.splitlines()[0].rstrip(": ["), details=details, phase="validation")
+
+
+def of_exception(error: Exception, table: Mapping[str, str]) -> ErrorDetail:
+    """Describe an exception that a framework wrapped, without telling what the framework masked."""
+    cause = error.__cause__
+    if not isinstance(cause, Exception) or not _tells(error, cause):
+        return of_text(str(error), "")
+    return from_exception(cause, table=table)
+
+
+def said(error: ErrorDetail) -> dict[str, Any]:
+    """Give the members that a model can act on; the rest is for programs, and goes by `_meta`."""
+    whole = error.model_dump(mode="json", exclude_none=True)
+    return {name: whole[name] for name in _SHOWN if whole.get(name) not in (None, [], {})}
+
+
+def whole(error: ErrorDetail) -> dict[str, Any]:
+    """Give every member that is set."""
+    dumped = error.model_dump(mode="json", exclude_none=True)
+    return {name: value for name, value in dumped.items() if value != []}
+
+
+def _words(text: str) -> str:
+    """Give an error's own words without the source lines of a trace, and no more than a model will read."""
+    if "Traceback (most recent call last)" in text:
+        return words(Exception(text))
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2000]}\n[…]\n{text[-2000:]}"
+
+
+def _tells(error: Exception, cause: Exception) -> bool:
+    # A server that hides its errors puts none of the cause's words into the error that it raises from it.
+    words = str(cause).strip()
+    return bool(words) and words.splitlines()[0] in str(error)
+
+
+def _coded(text: str) -> ErrorDetail | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        wire = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    from shaping.reader.seen import read_error  # noqa: PLC0415 (only errors that are JSON need it)
+
+    told = wire.get("error", wire)
+    carries_code = isinstance(told, dict) and isinstance(told.get("code", told.get("error_code")), str)
+    found = read_error(told) if carries_code else None
+    return found if found is None or found.message else found.model_copy(update={"message": text})
+
+
+def _issues(text: str) -> list[dict[str, str]]:
+    found = _zod_json(text) or [match.groupdict() for match in _PYDANTIC.finditer(text)]
+    if not found:
+        tail = text.splitlines()[0].rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2]
+        found = [match.groupdict() for match in _ZOD.finditer(tail)]
+    return [{name: str(value) for name, value in issue.items() if value} for issue in found]
+
+
+def _zod_json(text: str) -> list[dict[str, Any]]:
+    start = text.find("[\n")
+    try:
+        listed = orjson.loads(text[start:]) if start >= 0 else []
+    except orjson.JSONDecodeError:
+        return []
+    return [
+        {
+            "path": ".".join(str(step) for step in issue.get("path", [])),
+            "type": issue.get("code", ""),
+            "message": issue.get("message", ""),
+        }
+        for issue in listed
+        if isinstance(issue, dict)
+    ]

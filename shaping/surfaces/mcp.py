@@ -1,0 +1,100 @@
+"""The MCP SDK's servers: one call, and every tool of the server is shaped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from shaping.errors import from_exception
+from shaping.shaper import Shaper
+from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from shaping.surfaces.sessions import Session
+
+ServerT = TypeVar("ServerT")
+
+
+def shape_server(
+    server: ServerT,
+    config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    *,
+    shaper: Shaper | None = None,
+    expand: bool = True,
+) -> ServerT:
+    """Shape every tool of a server: the SDK's `MCPServer`, its low-level `Server`, or a FastMCP server."""
+    if hasattr(server, "add_middleware"):
+        from shaping.surfaces.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra that SDK servers do not need)
+
+        server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand))
+        return server
+    adapter = Adapter(shaper or Shaper(config, expandable=expand), expand=expand)
+    lowlevel = getattr(server, "_lowlevel_server", server)
+    # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.
+    server.middleware.append(ShapedServer(adapter, lowlevel))  # type: ignore[attr-defined]  # both SDK servers have the list, no base class of theirs says so
+    return server
+
+
+class ShapedServer:
+    """The SDK's own kind of middleware, which sees every message in its wire form."""
+
+    def __init__(self, adapter: Adapter, server: Any) -> None:
+        self.adapter = adapter
+        self.server = server
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Shape what passes where it is a list of tools or a tool's result."""
+        if ctx.request_id is None or ctx.method not in {"tools/list", "tools/call"}:
+            return await call_next(ctx)
+        session = self.adapter.session(ctx.session)
+        if self.adapter.refresh(session):
+            await ctx.session.send_tool_list_changed()
+        if ctx.method == "tools/list":
+            return self._list(session, await call_next(ctx))
+        return await self._call(session, ctx, call_next)
+
+    def _list(self, session: Session, result: HandlerResult) -> HandlerResult:
+        if not isinstance(result, dict) or "tools" not in result:
+            return result
+        shown: list[Any] = self.adapter.show(session, result["tools"])
+        if self.adapter.expandable and shown and not result.get("nextCursor"):
+            shown.append(EXPAND_TOOL)
+        return {**result, "tools": shown}
+
+    async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        params = dict(ctx.params or {})
+        name, given = params.get("name"), params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(given, dict):
+            return await call_next(ctx)
+        if name == EXPAND and self.adapter.expandable:
+            return self.adapter.expand(session, given)
+        await self._know(session, name, ctx)
+        arguments, wishes = self.adapter.wishes(session, given, params.get("_meta"))
+        if arguments != given:
+            ctx = replace(ctx, params={**params, "arguments": arguments})
+        try:
+            result = await call_next(ctx)
+        except (MCPError, ValidationError):
+            raise
+        except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
+            table = session.generation.config.errors
+            return self.adapter.failed(session, name, from_exception(error, table=table))
+        return self.adapter.finish(session, name, wishes, result) if isinstance(result, dict) else result
+
+    async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
+        """See to it that a tool's schema is known even to a client that calls before it lists."""
+        entry = self.server.get_request_handler("tools/list")
+        if name in session.tools or entry is None:
+            return
+        listing = await entry.handler(ctx, mcp_types.PaginatedRequestParams())
+        tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listing.tools]
+        self.adapter.show(session, [tool for tool in tools if tool["name"] == name])

@@ -1,0 +1,67 @@
+"""What a shaped result says of itself to programs, at no cost to the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shaping.settings import Plan
+    from shaping.types import Shaped
+
+MARK = "shaping"
+ERROR = "shaping/error"
+# Counting reads every character; beyond this size it would cost more time than the rest of shaping.
+_COUNTED = 4000
+
+
+def is_passed_on(result: Mapping[str, Any]) -> bool:
+    """Say whether a result is not ours to touch: shaped already, a question back, or a promise to answer later."""
+    if MARK in (result.get("_meta") or {}):
+        return True
+    return result.get("resultType") not in (None, "complete") or "inputRequests" in result or "task" in result
+
+
+def marked(result: Mapping[str, Any], plan: Plan, shaped: Sequence[Shaped], **more: Any) -> dict[str, Any]:
+    """Add our mark to a result: by which profile and config, at what cost, with what left out."""
+    about: dict[str, Any] = {"profile": plan.profile, "config": plan.config_hash}
+    warnings = [_warning(warned) for one in shaped for warned in one.warnings]
+    if shaped:
+        about |= _about(shaped[0])
+    if len(shaped) == 1 and (plan.debug or _small(result)):
+        tokens = shaped[0].tokens
+        about["tokens"] = {"before": int(tokens.before), "after": int(tokens.after)}
+    if warnings:
+        about["warnings"] = warnings
+    meta = {**(result.get("_meta") or {}), MARK: about, **more}
+    return {**result, "_meta": meta}
+
+
+def _about(shaped: Shaped) -> dict[str, Any]:
+    meta = shaped.envelope.meta
+    said: dict[str, Any] = {
+        "ref": meta.ref,
+        "cursor": meta.cursor,
+        "etag": meta.etag,
+        "truncated": meta.truncated or None,
+        "not_modified": meta.not_modified or None,
+    }
+    about = {name: value for name, value in said.items() if value is not None}
+    if meta.omissions and not isinstance(meta.omissions, str):
+        about["omissions"] = [_omission(omission) for omission in meta.omissions]
+    return about
+
+
+def _omission(omission: Any) -> dict[str, Any]:
+    said = {"path": omission.path, "count": omission.count, "reason": omission.reason, "tokens": omission.tokens}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _warning(warned: Any) -> dict[str, Any]:
+    said = {"code": warned.code, "message": warned.message, "path": warned.path}
+    return {name: value for name, value in said.items() if value}
+
+
+def _small(result: Mapping[str, Any]) -> bool:
+    return sum(len(block.get("text", "")) for block in result.get("content") or ()) <= _COUNTED

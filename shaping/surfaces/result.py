@@ -1,0 +1,214 @@
+"""An MCP result, wire form in and out: its data shaped once and written to its channels in step."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.surfaces.channels import Channels, Setting, decide
+from shaping.surfaces.clients import reads
+from shaping.surfaces.errors import error_result
+from shaping.surfaces.meta import MARK, is_passed_on, marked
+from shaping.surfaces.run import run
+from shaping.surfaces.safe import withheld
+from shaping.surfaces.source import Piece, Source, read_source
+from shaping.types import Warned
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from shaping.settings import Overrides, Plan
+    from shaping.shaper import Shaper
+    from shaping.types import Shaped
+
+logger = logging.getLogger("shaping")
+_NOT_MODIFIED = "not modified"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is known of one call when its result comes back."""
+
+    tool: str
+    plan: Plan
+    channels: Channels
+    declared: Mapping[str, Any] | None = None  # the schema the server gave its tool
+    advertised: Mapping[str, Any] | None = None  # the schema the client was shown
+    forced: bool = False  # whether a config, not a guess about the client, asked for these channels
+    if_none_match: str | None = None
+    arguments: frozenset[str] = frozenset()
+    tools: Collection[str] = ()
+    warnings: tuple[Warned, ...] = ()
+    owner: str | None = None
+
+
+def shape_result(
+    shaper: Shaper,
+    result: Mapping[str, Any],
+    *,
+    tool: str,
+    client: str | Mapping[str, object] | None = None,
+    channels: Setting | None = None,
+    schema: Mapping[str, Any] | None = None,
+    profile: str | None = None,
+    request: Overrides | None = None,
+) -> dict[str, Any]:
+    """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema."""
+    from shaping.surfaces.advertise import advertised_schema  # noqa: PLC0415 (only where a schema is given)
+
+    plan = shaper.plan(tool, surface="mcp", profile=profile, request=request)
+    setting = channels or plan.channels
+    chosen = decide(setting, reads(client), typed=plan.typed)
+    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
+    return shape_call(shaper, result, Call(tool, plan, chosen, schema, shown, forced=setting != "auto"))
+
+
+def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
+    if is_passed_on(result):
+        return dict(result)
+    try:
+        if result.get("isError") is True:
+            return error_result(shaper, result, call.plan, call.tools)
+        return _shaped(shaper, result, call)
+    except Exception as fault:
+        logger.exception("shaping a result of %r failed; it goes out unshaped", call.tool)
+        return withheld(result, call.plan, fault)
+
+
+def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    source = read_source(result, call.declared)
+    if not source.pieces:
+        return marked(result, call.plan, ())
+    shaped = _shape_pieces(shaper, source.pieces, call)
+    written = _written(result, source, shaped, call)
+    if _misfit(written, call):
+        return _unfiltered(shaper, result, source, call)
+    return marked(written, call.plan, shaped)
+
+
+def _shape_pieces(shaper: Shaper, pieces: Sequence[Piece], call: Call) -> list[Shaped]:
+    shares = _shares(pieces, call.plan.max_tokens)
+    return [
+        run(
+            shaper,
+            piece.value,
+            replace(_plan_for(piece, call.plan), max_tokens=share),
+            if_none_match=call.if_none_match if first else None,
+            arguments=call.arguments,
+            warnings=call.warnings if first else (),
+            owner=call.owner,
+        )
+        for first, piece, share in zip([True] + [False] * len(pieces), pieces, shares, strict=False)
+    ]
+
+
+def _plan_for(piece: Piece, plan: Plan) -> Plan:
+    # Prose has no fields, and noise rules are for data: what is left for it is redaction and the budget.
+    return replace(plan, fields=None, error_fields=None, noise=(), dialect="none") if piece.prose else plan
+
+
+def _shares(pieces: Sequence[Piece], budget: int | None) -> list[int | None]:
+    """Divide a budget over several blocks by their size; a single block, or a small result, has all of it."""
+    if budget is None or len(pieces) == 1:
+        return [budget] * len(pieces)
+    sizes = [len(piece.value) if piece.prose else len(orjson.dumps(piece.value)) for piece in pieces]
+    if sum(sizes) <= budget:
+        return [budget] * len(pieces)
+    return [max(1, budget * size // sum(sizes)) for size in sizes]
+
+
+def _written(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], call: Call) -> dict[str, Any]:
+    out = dict(result)
+    chosen = _possible(call, source)
+    out["content"] = _content(result, source, shaped, chosen)
+    structured = _structured(result, source, shaped, chosen)
+    out.pop("structuredContent", None)
+    if structured is not None:
+        out["structuredContent"] = structured
+    return out
+
+
+def _possible(call: Call, source: Source) -> Channels:
+    """Narrow the choice to what the result can carry: data that came as text alone stays there unless a config asks."""
+    if source.structured is not None or call.advertised is not None:
+        return call.channels
+    single = len(source.pieces) == 1 and not source.pieces[0].prose
+    return call.channels if call.forced and single else Channels(text=True, structured=False, schema=False)
+
+
+def _content(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], chosen: Channels) -> list[Any]:
+    content = list(result.get("content") or ())
+    placed: dict[int, Any] = {}
+    gone: set[int] = set()
+    for piece, one in zip(source.pieces, shaped, strict=True):
+        gone.update(piece.blocks)
+        silent = not chosen.text and piece is (source.structured or source.pieces[0])
+        if piece.blocks and not silent:
+            placed[piece.blocks[0]] = {**content[piece.blocks[0]], "text": text_of(one)}
+    kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
+    if source.structured is not None and not source.structured.blocks and not chosen.structured:
+        return [{"type": "text", "text": text_of(shaped[0])}, *kept]
+    return kept
+
+
+def text_of(shaped: Shaped) -> str:
+    """Give what the model reads: the data, and beside it in a line what a bare dialect has no place for."""
+    meta = shaped.envelope.meta
+    if meta.not_modified:
+        return _NOT_MODIFIED
+    if shaped.plan.dialect != "none":
+        return shaped.text
+    notes = [meta.omissions] if isinstance(meta.omissions, str) else []
+    if meta.truncated and meta.cursor is not None:
+        notes.append(f"cursor={meta.cursor}")
+    if meta.ref is not None:
+        notes.append(f"shaping_expand ref={meta.ref}")
+    return f"{shaped.text}\n({'; '.join(notes)})" if notes else shaped.text
+
+
+def _structured(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], chosen: Channels) -> Any:
+    if not chosen.structured:
+        return None
+    if shaped[0].envelope.meta.not_modified:
+        return {} if chosen.schema else None
+    value = shaped[0].value
+    if source.wrapped or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None)):
+        return {"result": value}
+    return value
+
+
+def _misfit(written: Mapping[str, Any], call: Call) -> bool:
+    if call.advertised is None:
+        return False
+    from shaping.surfaces.validate import matches  # noqa: PLC0415 (an extra, and only for tools with a schema)
+
+    return not matches(call.advertised, written.get("structuredContent"))
+
+
+def _unfiltered(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> dict[str, Any]:
+    """Send the whole data, less only what must never leave, where the shaped data does not fit the schema."""
+    warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is all of it")
+    logger.warning("%r: %s", call.tool, warning.message)
+    nothing = replace(
+        call.plan.prune, nulls=False, empty_arrays=False, empty_objects=False, defaults=False, default_values=()
+    )
+    plan = replace(
+        call.plan,
+        fields=call.plan.private,
+        error_fields=call.plan.private,
+        prune=nothing,
+        noise=(),
+        max_tokens=None,
+        max_items=None,
+        max_string=None,
+    )
+    whole = replace(call, plan=plan, if_none_match=None, warnings=(*call.warnings, warning))
+    shaped = _shape_pieces(shaper, source.pieces, whole)
+    return marked(_written(result, source, shaped, whole), call.plan, shaped)
+
+
+__all__ = ["MARK", "Call", "shape_call", "shape_result", "text_of"]

@@ -1,0 +1,130 @@
+"""Where the data of an MCP result stands: in its structured content, in a text block, or split over several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WRAP_MARK = "x-fastmcp-wrap-result"
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Data, or prose, and the text blocks that hold it; `blocks` is empty where only structured content does."""
+
+    value: Any
+    blocks: tuple[int, ...]
+    prose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All pieces of a result in order, which of them the structured content mirrors, and how that wraps it."""
+
+    pieces: tuple[Piece, ...]
+    structured: Piece | None = None
+    wrapped: bool = False
+
+
+def read_source(result: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> Source:
+    """Find the data of a result, once, whichever channels it is written to."""
+    texts = [
+        (index, block["text"])
+        for index, block in enumerate(result.get("content") or ())
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    structured = result.get("structuredContent")
+    if structured is None:
+        return Source(_from_texts(texts))
+    return _from_structured(structured, texts, _says_wrapped(result, schema))
+
+
+def _from_structured(structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool) -> Source:
+    inner = structured["result"] if _is_wrap(structured) else _MISSING
+    mirrors = _mirrors(structured, texts)
+    if inner is not _MISSING and not mirrors:
+        # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
+        mirrors = _mirrors(inner, texts)
+        wrapped = wrapped or bool(mirrors)
+    wrapped = wrapped and inner is not _MISSING
+    piece = Piece(inner if wrapped else structured, mirrors)
+    rest = [_text_piece(index, text) for index, text in texts if index not in mirrors]
+    return Source((piece, *rest), piece, wrapped)
+
+
+def _is_wrap(structured: Any) -> bool:
+    return isinstance(structured, dict) and structured.keys() == {"result"}
+
+
+def _says_wrapped(result: Mapping[str, Any], schema: Mapping[str, Any] | None) -> bool:
+    meta = (result.get("_meta") or {}).get("fastmcp")
+    if isinstance(meta, dict) and meta.get("wrap_result") is True:
+        return True
+    if schema is None:
+        return False
+    if schema.get(WRAP_MARK) is True:
+        return True
+    # The SDK's own wrapper carries no mark but a title of its own making.
+    return str(schema.get("title", "")).endswith("Output") and (schema.get("properties") or {}).keys() == {"result"}
+
+
+def _mirrors(value: Any, texts: Sequence[tuple[int, str]]) -> tuple[int, ...]:
+    """Find the text blocks that say the same as a value: one block, or one for each of its items."""
+    for index, text in texts:
+        if _same(value, text):
+            return (index,)
+    split = isinstance(value, list) and 0 < len(value) == len(texts)
+    if split and all(_same(item, text) for item, (_, text) in zip(value, texts, strict=True)):
+        return tuple(index for index, _ in texts)
+    return ()
+
+
+def _same(value: Any, text: str) -> bool:
+    if isinstance(value, str):
+        return value == text
+    if isinstance(value, bool | int | float | None):
+        return text.strip() == orjson.dumps(value).decode()
+    parsed = read_data(text)
+    return parsed is not _MISSING and bool(parsed == value)
+
+
+def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[Piece, ...]:
+    pieces = [_text_piece(index, text) for index, text in texts]
+    if len(pieces) > 1 and _one_list(pieces):
+        return (Piece([piece.value for piece in pieces], tuple(index for index, _ in texts)),)
+    return tuple(pieces)
+
+
+def _one_list(pieces: Sequence[Piece]) -> bool:
+    """Say whether blocks look like the items of one list: all of them objects, alike enough to share a member."""
+    if not all(isinstance(piece.value, dict) for piece in pieces):
+        return False
+    first = pieces[0].value.keys()
+    return all(piece.value.keys() & first for piece in pieces[1:])
+
+
+def _text_piece(index: int, text: str) -> Piece:
+    data = read_data(text)
+    return Piece(text, (index,), prose=True) if data is _MISSING else Piece(data, (index,))
+
+
+def read_data(text: str) -> Any:
+    """Read an object or a list that stands as text, in JSON or as Python prints it; anything else is prose."""
+    start = text.lstrip()[:1]
+    if start not in {"{", "[", "(", '"'}:
+        return _MISSING
+    try:
+        data = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        data = None
+    if not isinstance(data, dict | list):
+        from shaping.noise import read_text  # noqa: PLC0415 (few servers print anything but JSON)
+
+        data = read_text(text)
+    return data if isinstance(data, dict | list) else _MISSING
