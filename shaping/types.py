@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from shaping.envelope import Envelope
+    from shaping.errors import ErrorDetail
+    from shaping.settings.plan import Plan
+    from shaping.shaper import Shaper
+    from shaping.tokens import Tokens
+
+T = TypeVar("T")
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 Reason: TypeAlias = Literal[
     "fields",  # the config's include_only or exclude_fields
@@ -22,6 +34,9 @@ Reason: TypeAlias = Literal[
     "string",  # the middle of a long string
     "depth",  # a subtree, cut to a budget
 ]
+
+# One step of a response's way: the value so far and the call's draft in, the next value out.
+Stage: TypeAlias = "Callable[[Any, Draft], Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +57,121 @@ class Warned:
     code: str
     message: str
     path: str | None = None
+
+    def __str__(self) -> str:
+        where = " at ".join(part for part in (self.code, self.path) if part)
+        return f"{where}: {self.message}" if where else self.message
+
+
+@dataclass(slots=True)
+class Call:
+    """What the caller knows about one call and the value does not."""
+
+    tool: str
+    error: ErrorDetail | None = None
+    request_id: str | None = None
+    duration_ms: float | None = None
+    if_none_match: str | None = None
+    upgrade_hints: tuple[Mapping[str, str], ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    arguments: frozenset[str] = frozenset()  # names that other tools of the same server take as arguments
+    source: Envelope[Any] | None = None  # an envelope whose meta the answer keeps
+    shown: Callable[[], str] | None = None  # what the client would have shown its model, where it is not compact JSON
+    owner: str | None = None  # the session or identity that alone may expand what was left out
+
+
+@dataclass(slots=True)
+class Draft:
+    """One response on its way through the stages, and what they noted about it."""
+
+    plan: Plan
+    call: Call
+    raw: Any
+    shaper: Shaper
+    warnings: list[Warned] = field(default_factory=list)
+    omissions: list[Omission] = field(default_factory=list)
+    before_prune: Any = None
+    data: Any = None
+    truncated: bool = False
+    cursor: str | None = None
+    ref: str | None = None
+    etag: str | None = None
+    not_modified: bool = False
+    envelope: Envelope[Any] | None = None
+    make_text: Callable[[], str] | None = None
+    make_tokens: Callable[[], Tokens] | None = None
+
+
+class Shaped:
+    """A shaped response: what to hand on, what the model reads, what it cost and what is missing."""
+
+    def __init__(self, value: Any, draft: Draft) -> None:
+        self.value = value
+        self._draft = draft
+
+    @property
+    def data(self) -> Any:
+        """The shaped data without its envelope."""
+        return self._draft.data
+
+    @property
+    def envelope(self) -> Envelope[Any]:
+        """The typed envelope."""
+        return present(self._draft.envelope)
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled choices that shaped this response."""
+        return self._draft.plan
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What the reader should know."""
+        return tuple(self._draft.warnings)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a budget cut something."""
+        return self._draft.truncated
+
+    @property
+    def cursor(self) -> str | None:
+        """Where the next page starts, if there is one."""
+        return self._draft.cursor
+
+    @property
+    def etag(self) -> str | None:
+        """A tag of the shaped data, where the plan or the caller asked for one."""
+        return self._draft.etag
+
+    @cached_property
+    def text(self) -> str:
+        """What the model reads."""
+        return present(self._draft.make_text)()
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """What it cost before and after."""
+        return present(self._draft.make_tokens)()
+
+    @cached_property
+    def omissions(self) -> tuple[Omission, ...]:
+        """Everything that was left out, each priced and with the ref that brings it back."""
+        from shaping.omissions import all_omissions  # noqa: PLC0415 (asked for by few callers)
+
+        return all_omissions(self._draft)
+
+    @cached_property
+    def ref(self) -> str | None:
+        """The handle for `expand`, where something was left out and a store keeps it."""
+        return self._draft.shaper.keep(self._draft)
+
+    def __repr__(self) -> str:
+        return f"Shaped(tool={self._draft.call.tool!r}, profile={self.plan.profile!r}, value={self.value!r})"
+
+
+def present(value: T | None) -> T:
+    """Say that a value is there: the stages have run."""
+    if value is None:
+        raise RuntimeError("the stages have not run yet")
+    return value

@@ -1,0 +1,43 @@
+"""The command line: one file a command, found by name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import typer
+
+import shaping.cli
+
+# The exit codes every command keeps to; `shaping run` passes on those of the program it runs.
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def build() -> typer.Typer:
+    """Put the commands together, in the order of their names."""
+    app = typer.Typer(
+        name="shaping",
+        help="Cut what tools return down to what an agent needs, and lose nothing.",
+        epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for module in sorted(pkgutil.iter_modules(shaping.cli.__path__), key=lambda found: found.name):
+        register = getattr(importlib.import_module(f"shaping.cli.{module.name}"), "register", None)
+        if register is not None:
+            register(app)
+    return app
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        build()()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has seen enough, as in `shaping shape big.json | head`.
+        sys.stderr.close()
+        sys.exit(OK)

@@ -1,0 +1,96 @@
+"""`shaping shape`: shape a JSON document as a tool's answer would be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+FILE = typer.Argument(help="A JSON file, or - for standard input. Text that is not JSON is shaped as text.")
+TOOL = typer.Option(help="The tool whose rules apply.")
+CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
+PROFILE = typer.Option(help="The profile to use: minimal, standard, debug or one of your own.")
+MAX_TOKENS = typer.Option(min=1, help="The most tokens the answer may cost.")
+FIELDS = typer.Option(help="Comma-separated paths: keep only these.")
+AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
+AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
+CLIENT = typer.Option(help="With --mcp: the client the result is for, by its clientInfo.name.")
+QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts to standard error.")
+
+
+def shape(
+    file: Annotated[str, FILE] = "-",
+    *,
+    tool: Annotated[str, TOOL] = "",
+    config: Annotated[Path | None, CONFIG] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    fields: Annotated[str | None, FIELDS] = None,
+    value: Annotated[bool, AS_VALUE] = False,
+    mcp: Annotated[bool, AS_MCP] = False,
+    client: Annotated[str | None, CLIENT] = None,
+    quiet: Annotated[bool, QUIET] = False,
+) -> None:
+    """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
+    from shaping import Shaper, using  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
+
+    try:
+        shaper = Shaper(config)
+    except ConfigError as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+    _known_profile(profile, shaper)
+    raw = _read(file)
+    kept = tuple(path.strip() for path in fields.split(",")) if fields else None
+    with using(profile, fields=kept, max_tokens=max_tokens):
+        if mcp:
+            result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
+            typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
+            return
+        shaped = shaper.shape(_data(raw), tool=tool)
+    typer.echo(orjson.dumps(shaped.value).decode() if value else shaped.text)
+    for warning in shaped.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    if not quiet:
+        typer.echo(f"{shaped.tokens}", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(shape)
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as problem:
+        typer.echo(f"cannot read {file}: {problem.strerror}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _data(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return raw.decode(errors="replace")
+
+
+def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
+    result = _data(raw)
+    if not isinstance(result, dict) or not isinstance(result.get("content", []), list):
+        typer.echo(f"{file} holds no MCP result: expected an object with a list `content`", err=True)
+        raise typer.Exit(2)
+    return result
+
+
+def _known_profile(profile: str | None, shaper: Any) -> None:
+    known = shaper.generation.profiles
+    if profile is not None and profile not in known:
+        typer.echo(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", err=True)
+        raise typer.Exit(2)

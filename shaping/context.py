@@ -1,0 +1,132 @@
+"""What a call is told from outside: the block it runs in, the environment, and what the tool itself noted."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from shaping.settings import Overrides
+
+Mode = Literal["on", "off", "observe"]
+
+_FALSE = frozenset({"", "0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a `using` block asks for; an inner block overrides an outer one choice by choice."""
+
+    profile: str | None = None
+    fields: tuple[str, ...] | None = None
+    max_tokens: int | None = None
+    max_items: int | None = None
+    max_string: int | None = None
+    encoding: str | None = None
+    dialect: str | None = None
+    channels: str | None = None
+
+    def overrides(self, request: Overrides | None) -> Overrides | None:
+        """Give the choices other than the profile as a request's overrides; what the request itself asks for wins."""
+        from shaping.settings import Overrides  # noqa: PLC0415 (settings are loaded with the first plan)
+
+        choices = {name: getattr(request, name, None) for name in _CHOICES}
+        choices = {name: getattr(self, name) if asked is None else asked for name, asked in choices.items()}
+        return Overrides(**choices) if any(asked is not None for asked in choices.values()) else None
+
+
+_CHOICES = ("fields", "max_tokens", "max_items", "max_string", "encoding", "dialect", "channels")
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a tool said about its own call, by `shaping.note`."""
+
+    warnings: list[str] = field(default_factory=list)
+    upgrade_hints: list[dict[str, str]] = field(default_factory=list)
+    request_id: str | None = None
+
+
+_block: ContextVar[Block | None] = ContextVar("shaping_block", default=None)
+_notes: ContextVar[Notes | None] = ContextVar("shaping_notes", default=None)
+
+
+@contextmanager
+def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
+    """Override the profile, fields, budgets, encoding, dialect or channels for every call in this block."""
+    unknown = sorted(set(choices) - set(_CHOICES))
+    if unknown:
+        raise TypeError(f"using() knows profile, {', '.join(_CHOICES)}; not {', '.join(unknown)}")
+    if choices.get("fields") is not None:
+        choices["fields"] = tuple(choices["fields"])
+    if profile is not None:
+        choices["profile"] = profile
+    token = _block.set(replace(_block.get() or Block(), **choices))
+    try:
+        yield
+    finally:
+        _block.reset(token)
+
+
+def note(
+    *,
+    warning: str | None = None,
+    upgrade_hint: Mapping[str, str] | None = None,
+    request_id: str | None = None,
+) -> None:
+    """Say something about the call that is running: a warning, an upgrade hint, the client's request id."""
+    notes = _notes.get()
+    if notes is None:
+        return
+    if warning is not None:
+        notes.warnings.append(warning)
+    if upgrade_hint is not None:
+        missing = [name for name in ("feature", "tier", "reason") if name not in upgrade_hint]
+        if missing:
+            raise ValueError(f"an upgrade hint needs feature, tier and reason; missing: {', '.join(missing)}")
+        notes.upgrade_hints.append({name: upgrade_hint[name] for name in ("feature", "tier", "reason")})
+    if request_id is not None:
+        notes.request_id = request_id
+
+
+def start_notes(notes: Notes) -> Token[Notes | None]:
+    """Collect in `notes` what `note` says from here on."""
+    return _notes.set(notes)
+
+
+def stop_notes(token: Token[Notes | None]) -> None:
+    """Stop collecting; a generator may end in another context than it began in, where there is nothing to reset."""
+    with suppress(ValueError):
+        _notes.reset(token)
+
+
+def current_block() -> Block | None:
+    """Give the innermost `using` block, if there is one."""
+    return _block.get()
+
+
+def mode(environ: Mapping[str, str] = os.environ) -> Mode:
+    """Read SHAPING: on, off (results untouched) or observe (untouched, but measured)."""
+    value = environ.get("SHAPING")
+    if value is None:
+        return "on"
+    word = value.strip().lower()
+    if word == "observe":
+        return "observe"
+    return "off" if word in _FALSE and word else "on"
+
+
+def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Read the profile that the environment asks for; debugging outranks a name."""
+    debug = environ.get("SHAPING_DEBUG")
+    if debug is not None and debug.strip().lower() not in _FALSE:
+        return "debug"
+    scalpel = environ.get("SCALPEL_MCP_INFO")
+    if scalpel is not None and scalpel.strip().upper() == "DEBUG":
+        return "debug"
+    return environ.get("SHAPING_PROFILE") or None

@@ -1,0 +1,182 @@
+"""Shaper: the stages in order, and one call's way through them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from shaping import context
+from shaping.fallback import observed, unshaped, untouched
+from shaping.keeping import keep
+from shaping.settings.problems import ConfigError
+from shaping.settings.reload import LiveConfig, shared
+from shaping.stages.budget import fit
+from shaping.stages.encode import encode
+from shaping.stages.fields import fields
+from shaping.stages.intake import intake
+from shaping.stages.measure import measure
+from shaping.stages.prune import prune
+from shaping.stages.redact import redact
+from shaping.stages.wrap import wrap
+from shaping.types import Call, Draft, Omission, Shaped, Stage, Warned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from shaping.settings import Generation, Overrides, Plan
+    from shaping.store.keeper import Keeper
+
+STAGES: tuple[Stage, ...] = (intake, fields, prune, redact, fit, wrap, encode, measure)
+
+logger = logging.getLogger("shaping")
+
+Surface = Literal["python", "mcp", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What only the application knows about its tools."""
+
+    tier: str | None = None
+    tool_version: str | None = None
+    capabilities: tuple[str, ...] = ()
+    session_id: str | None = None
+    expandable: bool = False  # whether the reader has a way to ask for what was left out
+
+
+class Shaper:
+    """Shapes what tools return, as the config says."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        tier: str | None = None,
+        tool_version: str | None = None,
+        capabilities: Sequence[str] = (),
+        session_id: str | None = None,
+        expandable: bool = False,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._live = _live(config, self._environ)
+        self._live.start()
+        self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
+        self._keeper: Keeper | None = None
+
+    @property
+    def generation(self) -> Generation:
+        """The config as it is now; hold on to it to see one config throughout."""
+        return self._live.current
+
+    def plan(
+        self,
+        tool: str,
+        *,
+        surface: Surface = "python",
+        profile: str | None = None,
+        request: Overrides | None = None,
+    ) -> Plan:
+        """Give the compiled choices for a call of this tool made now."""
+        return self._plan(tool, surface, profile, request)[0]
+
+    def shape(
+        self,
+        value: Any,
+        *,
+        tool: str = "",
+        surface: Surface = "python",
+        profile: str | None = None,
+        request: Overrides | None = None,
+        **about: Any,
+    ) -> Shaped:
+        """Shape one value; `about` is what the caller knows of the call (see `Call`)."""
+        if isinstance(value, Shaped):
+            return value
+        if (already := getattr(value, "shaped", None)) is not None and isinstance(already, Shaped):
+            return already
+        call = Call(tool, **about)
+        plan, warnings = self._plan(tool, surface, profile, request)
+        mode = context.mode(self._environ)
+        if mode == "off":
+            return untouched(value, plan, call, self)
+        try:
+            shaped = self._run(Draft(plan, call, value, self, [*call.warnings, *warnings]))
+        except Exception as fault:
+            logger.exception("shaping %r failed; its answer goes out unshaped", tool)
+            return unshaped(value, plan, call, self, fault)
+        return shaped if mode == "on" else observed(value, shaped, call, self)
+
+    def _run(self, draft: Draft) -> Shaped:
+        value = draft.raw
+        for stage in STAGES:
+            value = stage(value, draft)
+        return Shaped(value, draft)
+
+    def _plan(
+        self, tool: str, surface: Surface, profile: str | None, request: Overrides | None
+    ) -> tuple[Plan, Sequence[Warned]]:
+        block = context.current_block()
+        if block is not None:
+            profile = profile or block.profile
+            request = block.overrides(request)
+        profile = profile or context.environment_profile(self._environ)
+        generation, tier = self._live.current, self.facts.tier
+        try:
+            return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), ()
+        except ConfigError as problem:
+            # What a caller asks for wrongly is the caller's to know; the tool's answer goes out by the config alone.
+            return generation.plan(tool, tier=tier, surface=surface), [Warned("BAD_REQUEST", str(problem))]
+
+    def shape_result(
+        self,
+        result: Mapping[str, Any],
+        *,
+        tool: str = "",
+        client: str | None = None,
+        channels: str | None = None,
+        **about: Any,
+    ) -> dict[str, Any]:
+        """Shape the wire form of an MCP result: dict in, dict out, both channels from one source."""
+        from shaping.surfaces.result import shape_result  # noqa: PLC0415 (only MCP surfaces come this way)
+
+        return shape_result(self, result, tool=tool, client=client, channels=channels, **about)
+
+    def keep(self, draft: Draft) -> str | None:
+        """Keep what a response left out, so that it can be expanded, and give its ref."""
+        if draft.ref is None:
+            draft.ref = keep(draft, self._kept(draft.plan.surface), self.generation.store_for(draft.plan.surface))
+        return draft.ref
+
+    def price(self, omissions: Sequence[Omission], draft: Draft) -> Sequence[Omission]:
+        """Say what each omission would cost in tokens."""
+        from shaping.store.pricing import price  # noqa: PLC0415 (asked for by few profiles)
+
+        return price(omissions, draft.raw, draft.plan.tokenizer)
+
+    def _kept(self, surface: Surface) -> Keeper:
+        if self._keeper is None:
+            from shaping.store import Keeper, open_store  # noqa: PLC0415 (most processes keep nothing)
+
+            self._keeper = Keeper(open_store(self.generation.store_for(surface), environ=self._environ))
+        return self._keeper
+
+    def close(self) -> None:
+        """Stop what runs in the background for this shaper alone; what is kept in a shared store stays."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+
+def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
+    """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
+    if isinstance(config, Mapping):
+        return LiveConfig(config, environ=environ, strict=True)
+    live = shared(config, environ=environ)
+    if config is not None and live.problem is not None:
+        raise live.problem
+    return live

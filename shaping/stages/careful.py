@@ -1,0 +1,215 @@
+"""The careful walk of intake: it knows where it is, so it can warn about what plain JSON cannot hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from shaping.paths.grammar import join
+from shaping.stages.intake import DEEPEST, INT_MAX, INT_MIN
+from shaping.stages.opening import OneShotError, UnknownTypeError, declared_fields, key_text, open_known
+from shaping.types import Omission, Warned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NOTHING: Any = object()
+_PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
+
+# An object that makes a new object at every look has no end; this many pieces of text are enough to see it.
+_LONGEST = 2_000_000
+
+
+@dataclass(slots=True)
+class Taken:
+    """What intake made of a value, and what it has to say about it."""
+
+    value: Any = None
+    whole: Any = None  # the plain value with its default fields still in it
+    warnings: list[Warned] = field(default_factory=list)
+    omissions: list[Omission] = field(default_factory=list)
+    consumed: bool = False  # a generator was read, so the raw value cannot be read again
+
+
+def take_in_carefully(value: Any, *, drop_defaults: bool = False) -> Taken:
+    """Take a value in, warn about what had to change, and leave out default fields where asked."""
+    walk = _Walk()
+    walk.taken.whole = walk.plain(value, "", 0, False)
+    walk.taken.value = walk.taken.whole
+    if drop_defaults and not walk.taken.consumed:
+        again = _Walk()
+        walk.taken.value = again.plain(value, "", 0, True)
+        walk.taken.omissions = again.taken.omissions
+    return walk.taken
+
+
+class _Walk:
+    """One careful walk: the containers on the way down, to see cycles, and what was noted."""
+
+    def __init__(self) -> None:
+        self.taken = Taken()
+        self.above: dict[int, str] = {}
+
+    def plain(self, value: Any, path: str, depth: int, drop: bool) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self.text(value, path)
+        if kind is bool or value is None:
+            return value
+        if kind is int:
+            return self.integer(value, path)
+        if kind is float:
+            return self.number(value, path)
+        if id(value) in self.above:
+            return self.cycle(value, path)
+        self.above[id(value)] = path
+        try:
+            return self.container(value, path, depth, drop)
+        finally:
+            del self.above[id(value)]
+
+    def container(self, value: Any, path: str, depth: int, drop: bool) -> Any:
+        if depth > DEEPEST:
+            return self.too_deep(value, path)
+        if type(value) is dict:
+            return self.members(value, path, depth, drop)
+        if type(value) is list:
+            return [self.plain(item, f"{path}[{i}]", depth + 1, drop) for i, item in enumerate(value)]
+        if drop and (kept := self.without_defaults(value, path)) is not None:
+            return self.members(kept, path, depth, drop)
+        return self.plain(self.opened(value, path), path, depth + 1, drop)
+
+    def opened(self, value: Any, path: str) -> Any:
+        try:
+            return open_known(value)
+        except UnknownTypeError as unknown:
+            self.warn("UNKNOWN_TYPE", f"a value of type {unknown} has no JSON form; its text stands for it", path)
+            return unknown.text
+        except OneShotError:
+            self.taken.consumed = True
+            return list(value)
+
+    def members(self, value: dict[Any, Any], path: str, depth: int, drop: bool) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            name = self.text(key_text(key), path)
+            if name in out:
+                name = self.second_name(name, out, path)
+            out[name] = self.plain(item, join(path, name), depth + 1, drop)
+        return out
+
+    def second_name(self, name: str, out: dict[str, Any], path: str) -> str:
+        number = 2
+        while f"{name} ({number})" in out:
+            number += 1
+        self.warn("KEY_COLLISION", f"two keys are both written {name!r}; the later one is {name} ({number})", path)
+        return f"{name} ({number})"
+
+    def without_defaults(self, value: Any, path: str) -> dict[str, Any] | None:
+        if isinstance(value, BaseModel):
+            whole = value.model_dump(mode="json", by_alias=True, warnings=False)
+            kept = value.model_dump(mode="json", by_alias=True, warnings=False, exclude_defaults=True)
+        else:
+            declared = declared_fields(value)
+            if declared is None:
+                return None
+            whole = {name: item for name, item, _, _ in declared}
+            kept = {name: item for name, item, has, default in declared if not (has and _same(item, default))}
+        self.taken.omissions.extend(Omission(join(path, name), 1, "default") for name in whole if name not in kept)
+        return kept
+
+    def text(self, value: str, path: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.warn("LONE_SURROGATE", "a lone surrogate is no text; it is written as its escape", path)
+            return value.encode(errors="backslashreplace").decode()
+        return value
+
+    def integer(self, value: int, path: str) -> int | str:
+        if INT_MIN <= value <= INT_MAX:
+            return value
+        self.warn("BIG_INTEGER", "an integer beyond 64 bits is written as a string", path)
+        return _digits(value)
+
+    def number(self, value: float, path: str) -> float | str:
+        if math.isfinite(value):
+            return value
+        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        self.warn("NOT_A_NUMBER", f"JSON has no {name}; it is written as a string", path)
+        return name
+
+    def cycle(self, value: Any, path: str) -> str:
+        above = self.above[id(value)] or "the top"
+        self.warn("CYCLE", f"the value contains itself: here stands {above} again", path)
+        return f"[cycle: {above}]"
+
+    def too_deep(self, value: Any, path: str) -> str:
+        self.warn("TOO_DEEP", f"nested deeper than {DEEPEST} levels: what is below stands as JSON text", path[:200])
+        return write_deep(value, self)
+
+    def warn(self, code: str, message: str, path: str) -> None:
+        self.taken.warnings.append(Warned(code, message, path or None))
+
+
+def write_deep(value: Any, walk: _Walk) -> str:
+    """Write a value of any depth as JSON text without recursion."""
+    out: list[str] = []
+    open_containers: list[tuple[Iterator[Any], str, int]] = []
+    inside = set(walk.above) - {id(value)}
+    pending = value
+    while len(out) < _LONGEST:
+        if pending is not _NOTHING:
+            opened = pending if type(pending) in _PLAIN else walk.opened(pending, "")
+            if type(opened) not in {dict, list}:
+                out.append(json.dumps(walk.plain(opened, "", 0, False)))
+            elif id(opened) in inside:
+                out.append('"[cycle]"')
+            else:
+                inside.add(id(opened))
+                is_dict = type(opened) is dict
+                out.append("{" if is_dict else "[")
+                open_containers.append(
+                    (iter(opened.items() if is_dict else opened), "}" if is_dict else "]", id(opened))
+                )
+        if not open_containers:
+            return "".join(out)
+        pending = _next_member(open_containers, out, inside)
+    return "".join(out) + " [endless]"
+
+
+def _next_member(open_containers: list[tuple[Iterator[Any], str, int]], out: list[str], inside: set[int]) -> Any:
+    items, closing, identity = open_containers[-1]
+    item = next(items, _NOTHING)
+    if item is _NOTHING:
+        open_containers.pop()
+        inside.discard(identity)
+        out.append(closing)
+        return _NOTHING
+    if out[-1] not in {"{", "["}:
+        out.append(",")
+    if closing == "]":
+        return item
+    out.append(json.dumps(key_text(item[0])) + ":")
+    return item[1]
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Compare as data: 0 is not False, and a comparison that fails or is not a boolean means different."""
+    if type(value) is not type(default):
+        return False
+    try:
+        return bool(value == default)
+    except Exception:  # noqa: BLE001 (a user's __eq__ may raise anything, e.g. on arrays)
+        return False
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # beyond sys.set_int_max_str_digits
+        return hex(value)

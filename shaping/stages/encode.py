@@ -1,0 +1,38 @@
+"""The text a model reads, in the cheapest form that is plain to read; made when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from shaping.settings.plan import Plan
+    from shaping.types import Draft
+
+# Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
+SMALL = 128
+
+
+def encode(value: Any, draft: Draft) -> Any:
+    """Leave the value as it is, and know how to write it."""
+    draft.make_text = lambda: text_of(value, draft.plan)
+    return value
+
+
+def text_of(value: Any, plan: Plan) -> str:
+    """Write a wire value as the plan says; a bare string is its own text."""
+    if isinstance(value, str):
+        return value
+    compact = orjson.dumps(value)
+    if plan.encoding == "json" or (plan.encoding == "auto" and len(compact) < SMALL):
+        return compact.decode()
+    from shaping.encoders import encode as write  # noqa: PLC0415 (small answers need no encoder)
+
+    return write(
+        value,
+        plan.encoding,
+        repeats="repeats" in plan.noise,
+        constants="constants" in plan.noise,
+        lossless=plan.lossless,
+    ).text

@@ -1,0 +1,26 @@
+"""Keep, drop and rename members by the paths of the config."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaping.stages.intake import take_in
+from shaping.stages.opening import OneShotError
+
+if TYPE_CHECKING:
+    from shaping.types import Draft
+
+
+def fields(value: Any, draft: Draft) -> Any:
+    """Apply the plan's compiled paths; what they never select is never opened."""
+    plan = draft.plan.fields if draft.call.error is None else draft.plan.error_fields
+    if plan is None:
+        return value
+    if not plan.selective or draft.plan.prune.defaults:
+        return plan.apply(value)
+    try:
+        return take_in(plan.apply(value), draft)
+    except OneShotError:
+        # A generator among the visited values can be read only once, so everything is taken in first.
+        draft.raw = take_in(value, draft)
+        return plan.apply(draft.raw)

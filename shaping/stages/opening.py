@@ -1,0 +1,254 @@
+"""One level of any Python object, opened: the part of intake that knows types."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime as dt
+import enum
+import operator
+import types
+import uuid
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Set as AbstractSet
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+import orjson
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+# A list of (name, value, has a declared default, that default) for every class with declared fields.
+Fields: TypeAlias = list[tuple[str, Any, bool, Any]]
+
+_UNOPENABLE = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    types.CoroutineType,
+    AsyncIterator,
+    type,
+)
+
+
+class OneShotError(Exception):
+    """A generator was met: it can be read once only, so whoever reads it must keep what it gave."""
+
+
+class UnknownTypeError(Exception):
+    """A value of a type that has no JSON form; `text` is what stands for it."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(f"{type(value).__module__}.{type(value).__qualname__}")
+        self.text = str(value) if _says_itself(value) else f"<{type(value).__qualname__}>"
+
+
+def open_value(value: Any) -> Any:
+    """Open one level: a dict with string keys, a list, or a scalar; an unknown type becomes its text."""
+    try:
+        return open_known(value)
+    except UnknownTypeError as unknown:
+        return unknown.text
+
+
+def open_known(value: Any) -> Any:
+    """Open one level, or raise UnknownTypeError or OneShotError."""
+    kind = type(value)
+    opener = _EXACT.get(kind)
+    if opener is not None:
+        return opener(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (str, bool, int, float)):
+        return _without_subclass(value)
+    if hasattr(kind, "__pydantic_serializer__"):
+        return _open_pydantic(value)
+    if isinstance(value, Mapping):
+        return _with_text_keys(value)
+    if isinstance(value, tuple):
+        return _open_tuple(value)
+    if isinstance(value, (list, AbstractSet)):
+        return list(value) if isinstance(value, list) else in_order(value)
+    declared = declared_fields(value)
+    if declared is not None:
+        return {name: item for name, item, _, _ in declared}
+    return _open_other(value)
+
+
+def declared_fields(value: Any) -> Fields | None:
+    """Read the fields of a dataclass, attrs or msgspec object with their declared defaults; None for anything else."""
+    kind = type(value)
+    if dataclasses.is_dataclass(kind):
+        return [(f.name, getattr(value, f.name), *_dataclass_default(f)) for f in dataclasses.fields(kind)]
+    if hasattr(kind, "__attrs_attrs__"):
+        return [(a.name, getattr(value, a.name), *_attrs_default(a.default)) for a in kind.__attrs_attrs__]
+    if hasattr(kind, "__struct_fields__"):
+        return _msgspec_fields(value)
+    return None
+
+
+def key_text(key: Any) -> str:
+    """Write a key that is not a string as JSON would write the value; a tuple as a JSON array."""
+    opened = key
+    for _ in range(8):  # an enum of an enum is as deep as keys get; what is still not plain is said in its own words
+        if type(opened) in _PLAIN:
+            break
+        opened = open_value(opened)
+    if type(opened) is str:
+        return opened
+    try:
+        return orjson.dumps(opened, default=open_value).decode()
+    except (TypeError, ValueError):
+        return str(key)
+
+
+def in_order(values: AbstractSet[Any]) -> list[Any]:
+    """Sort a set so that the same set gives the same bytes."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda item: (type(item).__name__, key_text(item)))
+
+
+_PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
+
+
+def _binary(value: bytes | bytearray | memoryview) -> dict[str, str]:
+    return {"$base64": base64.b64encode(bytes(value)).decode()}
+
+
+def _decimal(value: Decimal) -> str:
+    return str(value)
+
+
+def _path(value: PurePath) -> str:
+    return str(value)
+
+
+def _to_list(value: Any) -> list[Any]:
+    return list(value)
+
+
+_EXACT: dict[type, Any] = {
+    tuple: _to_list,
+    set: in_order,
+    frozenset: in_order,
+    bytes: _binary,
+    bytearray: _binary,
+    memoryview: _binary,
+    Decimal: _decimal,
+    uuid.UUID: str,
+    dt.datetime: to_jsonable_python,
+    dt.date: to_jsonable_python,
+    dt.time: to_jsonable_python,
+    dt.timedelta: to_jsonable_python,
+}
+
+
+def _without_subclass(value: str | float) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return operator.index(value)
+    return float.__float__(value)
+
+
+def _with_text_keys(value: Mapping[Any, Any]) -> Any:
+    if all(type(key) is str for key in value):
+        return dict(value)
+    out: dict[str, Any] = {}
+    for key, item in value.items():
+        out[_free_name(key_text(key), out)] = item
+    return out
+
+
+def _free_name(text: str, taken: Mapping[str, Any]) -> str:
+    name, number = text, 2
+    while name in taken:
+        name, number = f"{text} ({number})", number + 1
+    return name
+
+
+def _open_tuple(value: tuple[Any, ...]) -> Any:
+    names = getattr(value, "_fields", None)
+    if isinstance(names, tuple) and len(names) == len(value):
+        return dict(zip(names, value, strict=True))
+    return list(value)
+
+
+def _open_pydantic(value: Any) -> Any:
+    serializer = type(value).__pydantic_serializer__
+    try:
+        return serializer.to_python(value, mode="json", by_alias=True, warnings=False)
+    except (PydanticSerializationError, ValueError):  # bytes that are not UTF-8, a field of an unknown type, a cycle
+        names = type(value).model_fields if isinstance(value, BaseModel) else type(value).__pydantic_fields__
+        return {name: getattr(value, name) for name in names}
+
+
+def _dataclass_default(field: dataclasses.Field[Any]) -> tuple[bool, Any]:
+    if field.default is not dataclasses.MISSING:
+        return True, field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return True, field.default_factory()
+    return False, None
+
+
+def _attrs_default(default: Any) -> tuple[bool, Any]:
+    factory = getattr(default, "factory", None)
+    if factory is not None:
+        return (False, None) if default.takes_self else (True, factory())
+    return (False, None) if type(default).__name__ == "_Nothing" else (True, default)
+
+
+def _msgspec_fields(value: Any) -> Fields:
+    kind = type(value)
+    names = kind.__struct_fields__
+    defaults = (
+        *((False, None),) * (len(names) - len(kind.__struct_defaults__)),
+        *map(_msgspec_default, kind.__struct_defaults__),
+    )
+    wire = kind.__struct_encode_fields__
+    return [(wire[i], getattr(value, name), *defaults[i]) for i, name in enumerate(names)]
+
+
+def _msgspec_default(default: Any) -> tuple[bool, Any]:
+    if type(default).__name__ == "NoDefault" or repr(default) == "NODEFAULT":
+        return False, None
+    factory = getattr(default, "factory", None)
+    return (True, factory()) if factory is not None else (True, default)
+
+
+def _open_other(value: Any) -> Any:
+    if isinstance(value, PurePath):
+        return _path(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _binary(value)
+    if isinstance(value, (dt.date, dt.time, dt.timedelta)):
+        return value.isoformat() if not isinstance(value, dt.timedelta) else to_jsonable_python(value)
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame
+        return value.to_dict(orient="records")
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # a numpy scalar or array, a Series
+        return value.tolist()
+    if isinstance(value, Iterator):
+        raise OneShotError
+    if isinstance(value, _UNOPENABLE):
+        raise UnknownTypeError(value)
+    if isinstance(value, Collection):  # a range, a view of a dict, a user's own sequence
+        return list(value)
+    return _open_by_pydantic_core(value)
+
+
+def _open_by_pydantic_core(value: Any) -> Any:
+    try:
+        return to_jsonable_python(value)
+    except (PydanticSerializationError, ValueError):
+        pass
+    attributes = getattr(value, "__dict__", None)
+    if attributes and not _says_itself(value):
+        return {name: item for name, item in attributes.items() if not name.startswith("_")}
+    raise UnknownTypeError(value)
+
+
+def _says_itself(value: Any) -> bool:
+    kind: Any = type(value)
+    return kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__

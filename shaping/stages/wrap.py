@@ -1,0 +1,75 @@
+"""The envelope goes on, in the dialect the plan names."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.envelope import local_envelope
+from shaping.omissions import said_omissions
+
+if TYPE_CHECKING:
+    from shaping.envelope import Envelope
+    from shaping.types import Draft
+
+
+def wrap(value: Any, draft: Draft) -> Any:
+    """Wrap the data and give the wire form of the dialect."""
+    plan, call = draft.plan, draft.call
+    if call.if_none_match is not None or "etag" in plan.envelope or plan.debug:
+        draft.etag = tag_of(value)
+        draft.not_modified = call.error is None and call.if_none_match == draft.etag
+    draft.data = None if draft.not_modified else value
+    draft.envelope = _envelope(draft)
+    return draft.envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+
+
+def tag_of(value: Any) -> str:
+    """Tag shaped data so that the same data has the same tag, in every process."""
+    return blake2b(orjson.dumps(value), digest_size=8).hexdigest()
+
+
+def _envelope(draft: Draft) -> Envelope[Any]:
+    call, meta = draft.call, _meta(draft)
+    if call.source is None:
+        return local_envelope(draft.data, call.tool, error=call.error, warnings=draft.warnings, **meta)
+    kept = call.source.meta.model_copy(update=meta)
+    warnings = (*call.source.warnings, *draft.warnings)
+    return call.source.model_copy(update={"data": draft.data, "warnings": warnings, "meta": kept})
+
+
+def _meta(draft: Draft) -> dict[str, Any]:
+    """Collect what is known, leaving out what is not: most calls know nothing and pay nothing."""
+    call, facts = draft.call, draft.shaper.facts
+    meta: dict[str, Any] = {}
+    if call.request_id is not None:
+        meta["request_id"] = call.request_id
+    if call.upgrade_hints:
+        meta["upgrade_hints"] = call.upgrade_hints
+    if draft.truncated:
+        meta["truncated"] = True
+        meta["cursor"] = draft.cursor
+    if draft.not_modified:
+        meta["not_modified"] = True
+    if draft.etag is not None:
+        meta["etag"] = draft.etag
+    if draft.plan.omissions != "none":
+        meta.update(said_omissions(draft))
+    if draft.plan.envelope or draft.plan.debug or draft.plan.dialect != "lean":
+        meta.update(_particulars(draft, facts))
+    return meta
+
+
+def _particulars(draft: Draft, facts: Any) -> dict[str, Any]:
+    known = {
+        "duration_ms": draft.call.duration_ms,
+        "tool_id": draft.call.tool or None,
+        "tool_version": facts.tool_version,
+        "tier": facts.tier,
+        "capabilities": facts.capabilities,
+        "session_id": facts.session_id,
+        "config_hash": draft.plan.config_hash,
+    }
+    return {name: value for name, value in known.items() if value is not None}

@@ -1,0 +1,251 @@
+"""`@shape`: a function answers with what the config asks for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+from shaping import context
+from shaping.errors import from_exception
+from shaping.surfaces.annotation import describe_return
+from shaping.surfaces.frameworks import hand_over_error
+from shaping.types import Shaped, Warned
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from contextvars import Token
+
+    from shaping.shaper import Shaper
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ShapedDict(dict[str, Any]):
+    """A wire value that remembers how it was shaped; plain JSON data in every other way."""
+
+    shaped: Shaped
+
+
+class ShapedList(list[Any]):
+    """The same, where the dialect's wire form is a list."""
+
+    shaped: Shaped
+
+
+@overload
+def shape(function: Callable[P, Any], /) -> Callable[P, Any]: ...
+@overload
+def shape(
+    *,
+    tool: str | None = None,
+    profile: str | None = None,
+    config: Any = None,
+    shaper: Shaper | None = None,
+    if_none_match: str | None = None,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def shape(function: Any = None, /, **options: Any) -> Any:
+    """Shape what a function returns; `if_none_match` names the argument in which callers send the tag they hold."""
+    if function is None:
+        return lambda given: _decorate(given, Tool(given, **options))
+    return _decorate(function, Tool(function))
+
+
+class Tool:
+    """A decorated function's name, its shaper and what its signature shows."""
+
+    def __init__(
+        self,
+        function: Any,
+        *,
+        tool: str | None = None,
+        profile: str | None = None,
+        config: Any = None,
+        shaper: Shaper | None = None,
+        if_none_match: str | None = None,
+    ) -> None:
+        inner = getattr(function, "__func__", function)
+        self.function = inner
+        self.name: str = tool or str(getattr(inner, "__name__", type(inner).__name__))
+        self.profile = profile
+        self.if_none_match = if_none_match
+        self.under_mcp_sdk = False  # set when the SDK reads the signature to register the tool
+        self._config = config
+        self._shaper = shaper
+
+    @property
+    def shaper(self) -> Shaper:
+        """The shaper, made at the first call so that decorating touches no file."""
+        if self._shaper is None:
+            from shaping.shaper import Shaper  # noqa: PLC0415 (the decorator is part of what Shaper's module exports)
+
+            self._shaper = Shaper(self._config)
+        return self._shaper
+
+    def tag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Find the tag the caller holds among the arguments."""
+        if self.if_none_match is None:
+            return None
+        bound = inspect.signature(self.function).bind_partial(*args, **kwargs)
+        tag = bound.arguments.get(self.if_none_match)
+        return tag if isinstance(tag, str) else None
+
+
+class Run:
+    """One call of a decorated function: the clock, what the tool notes, and how it ends."""
+
+    __slots__ = ("notes", "started", "tag", "token", "tool")
+
+    def __init__(self, tool: Tool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+        self.tool = tool
+        self.tag = tool.tag_in(args, kwargs or {}) if tool.if_none_match else None
+        self.notes = context.Notes()
+        self.token: Token[context.Notes | None] = context.start_notes(self.notes)
+        self.started = perf_counter()
+
+    def done(self, result: Any) -> Any:
+        """Shape what the function returned."""
+        self.close()
+        if isinstance(result, (ShapedDict, ShapedList)):
+            return result
+        return marked(self._shape(result), result)
+
+    def failed(self, error: Exception) -> Any:
+        """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
+        self.close()
+        shaper = self.tool.shaper
+        if context.mode() != "on":
+            raise error
+        plan = shaper.plan(self.tool.name, profile=self.tool.profile)
+        detail = from_exception(error, table=shaper.generation.config.errors, debug=plan.debug)
+        return hand_over_error(marked(self._shape(None, error=detail), None), error, self.tool)
+
+    def close(self) -> None:
+        """Stop collecting notes."""
+        context.stop_notes(self.token)
+
+    def _shape(self, value: Any, **about: Any) -> Shaped:
+        notes, tool = self.notes, self.tool
+        if notes.request_id is not None:
+            about["request_id"] = notes.request_id
+        if notes.upgrade_hints:
+            about["upgrade_hints"] = tuple(notes.upgrade_hints)
+        if notes.warnings:
+            about["warnings"] = tuple(Warned("TOOL", text) for text in notes.warnings)
+        if self.tag is not None:
+            about["if_none_match"] = self.tag
+        elapsed = round((perf_counter() - self.started) * 1000, 3)
+        return tool.shaper.shape(value, tool=tool.name, profile=tool.profile, duration_ms=elapsed, **about)
+
+
+def marked(shaped: Shaped, raw: Any) -> Any:
+    """Mark a wire value as shaped, so that shaping it again changes nothing."""
+    value = shaped.value
+    if value is raw:
+        return value
+    if type(value) is dict:
+        answer: Any = ShapedDict(value)
+    elif type(value) is list:
+        answer = ShapedList(value)
+    else:
+        return value
+    answer.shaped = shaped
+    return answer
+
+
+def _decorate(function: Any, tool: Tool) -> Any:
+    if isinstance(function, (classmethod, staticmethod)):
+        return type(function)(_decorate(function.__func__, tool))
+    if hasattr(function, "__shaping__"):
+        return function
+    wrapper: Any = functools.wraps(function)(_wrapper(function, tool))
+    wrapper.__shaping__ = tool
+    return describe_return(wrapper, function, tool)
+
+
+def _wrapper(function: Any, tool: Tool) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(function):
+        return _async_generator(function, tool)
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return _coroutine(function, tool)
+    if inspect.isgeneratorfunction(function):
+        return _generator(function, tool)
+    return _plain(function, tool)
+
+
+def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        run = Run(tool, args, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+            return run.failed(error)
+        if inspect.isawaitable(result):
+            return _awaited(result, run)
+        return run.done(result)
+
+    return call
+
+
+def _coroutine(function: Callable[..., Awaitable[Any]], tool: Tool) -> Callable[..., Awaitable[Any]]:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        run = Run(tool, args, kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+            return run.failed(error)
+        return run.done(result)
+
+    return call
+
+
+async def _awaited(result: Awaitable[Any], run: Run) -> Any:
+    try:
+        value = await result
+    except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+        return run.failed(error)
+    return run.done(value)
+
+
+def _generator(function: Callable[..., Generator[Any]], tool: Tool) -> Callable[..., Generator[Any]]:
+    def call(*args: Any, **kwargs: Any) -> Generator[Any]:
+        items = function(*args, **kwargs)
+        try:
+            while True:
+                run = Run(tool, args, kwargs)
+                try:
+                    item = next(items)
+                except StopIteration:
+                    run.close()
+                    return
+                except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+                    yield run.failed(error)
+                    return
+                yield run.done(item)
+        finally:
+            items.close()
+
+    return call
+
+
+def _async_generator(function: Callable[..., AsyncGenerator[Any]], tool: Tool) -> Callable[..., AsyncGenerator[Any]]:
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any]:
+        items = function(*args, **kwargs)
+        try:
+            while True:
+                run = Run(tool, args, kwargs)
+                try:
+                    item = await anext(items)
+                except StopAsyncIteration:
+                    run.close()
+                    return
+                except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+                    yield run.failed(error)
+                    return
+                yield run.done(item)
+        finally:
+            await items.aclose()
+
+    return call

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fastmcp import Client, FastMCP
+from mcp import Client as SdkClient
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+
+from shaping import Shaper, ToolError, shape, using
+
+pytestmark = pytest.mark.anyio
+
+
+class Owner(BaseModel):
+    login: str
+    node_id: str
+
+
+class Issue(BaseModel):
+    number: int
+    title: str
+    owner: Owner
+
+
+ISSUE = Issue(number=1, title="Broken", owner=Owner(login="ada", node_id="MDQ6"))
+CONFIG = {"tool_overrides": {"find*": {"exclude_fields": ["title", "owner.node_id"]}}}
+EXPECTED = {"data": {"number": 1, "owner": {"login": "ada"}}}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def tools(shaper: Shaper) -> list[Any]:
+    @shape(shaper=shaper)
+    def find(number: int) -> Issue:
+        """Find an issue."""
+        return ISSUE
+
+    @shape(shaper=shaper)
+    async def find_later(number: int) -> Issue:
+        """Find an issue later."""
+        return ISSUE
+
+    @shape(shaper=shaper)
+    def fail() -> Issue:
+        raise ToolError("NOT_FOUND", "no such issue")
+
+    @shape(shaper=shaper)
+    async def fail_later() -> Issue:
+        raise ToolError("NOT_FOUND", "no such issue")
+
+    @shape(shaper=shaper)
+    def refuse() -> Issue:
+        raise MCPError(code=-32000, message="not now")
+
+    return [find, find_later, fail, fail_later, refuse]
+
+
+def fastmcp_server(shaper: Shaper) -> FastMCP:
+    server = FastMCP("test")
+    for tool in tools(shaper):
+        server.tool(tool)
+    return server
+
+
+def sdk_server(shaper: Shaper) -> MCPServer:
+    server = MCPServer("test")
+    for tool in tools(shaper):
+        server.tool()(tool)
+    return server
+
+
+async def call_fastmcp(name: str, arguments: dict[str, Any]) -> Any:
+    async with Client(fastmcp_server(Shaper(CONFIG))) as client:
+        return await client.call_tool(name, arguments, raise_on_error=False)
+
+
+async def call_sdk(name: str, arguments: dict[str, Any]) -> Any:
+    async with SdkClient(sdk_server(Shaper(CONFIG))) as client:
+        return await client.call_tool(name, arguments)
+
+
+CALLS = pytest.mark.parametrize("call", [call_fastmcp, call_sdk])
+
+
+@CALLS
+@pytest.mark.parametrize("name", ["find", "find_later"])
+async def test_a_filtered_required_field_is_accepted_by_the_client(call: Any, name: str) -> None:
+    result = await call(name, {"number": 1})
+    assert not result.is_error
+    assert result.structured_content == EXPECTED
+    assert json.loads(result.content[0].text) == EXPECTED
+
+
+@CALLS
+async def test_what_debug_adds_is_not_stripped(call: Any) -> None:
+    with using(profile="debug"):
+        result = await call("find", {"number": 1})
+    assert result.structured_content["data"]["title"] == "Broken"
+    assert result.structured_content["tool_id"] == "find"
+    assert result.structured_content["error"] is None
+
+
+@CALLS
+@pytest.mark.parametrize("name", ["fail", "fail_later"])
+async def test_an_exception_reaches_the_client_as_an_error_with_the_coded_envelope(call: Any, name: str) -> None:
+    result = await call(name, {})
+    assert result.is_error
+    assert json.loads(result.content[0].text) == {"error": {"error": "no such issue", "error_code": "not_found"}}
+    assert result.structured_content is None
+
+
+@CALLS
+async def test_a_protocol_error_passes_untouched(call: Any) -> None:
+    with pytest.raises(MCPError, match="not now"):
+        result = await call("refuse", {})
+        assert not result.is_error, result.content[0].text
+
+
+async def test_the_advertised_schema_is_the_projected_one_in_both_frameworks() -> None:
+    async with Client(fastmcp_server(Shaper(CONFIG))) as client:
+        by_fastmcp = {tool.name: tool.output_schema for tool in await client.list_tools()}
+    async with SdkClient(sdk_server(Shaper(CONFIG))) as client:
+        by_sdk = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+    for advertised in (by_fastmcp["find"], by_sdk["find"]):
+        assert advertised is not None
+        assert set(advertised["properties"]) == {"data"}
+        assert "node_id" not in json.dumps(advertised)
+        assert "login" in json.dumps(advertised)
+
+
+async def test_called_outside_any_framework_the_same_function_returns_its_envelope() -> None:
+    functions = {tool.__name__: tool for tool in tools(Shaper(CONFIG))}
+    server = MCPServer("test")
+    for tool in functions.values():
+        server.tool()(tool)
+    assert functions["fail"]() == {"error": {"error": "no such issue", "error_code": "not_found"}}
+    assert await functions["fail_later"]() == {"error": {"error": "no such issue", "error_code": "not_found"}}

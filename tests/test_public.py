@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import shaping
+
+ROOT = Path(__file__).parent.parent
+HEAVY = (
+    "tiktoken",
+    "mcp",
+    "fastmcp",
+    "httpx",
+    "redis",
+    "watchfiles",
+    "typer",
+    "rich",
+    "starlette",
+    "jsonschema_rs",
+    "splintr",
+)
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert sorted(shaping.__all__) == [
+        "Envelope",
+        "Omission",
+        "Shaped",
+        "Shaper",
+        "ToolError",
+        "note",
+        "shape",
+        "tokens",
+        "using",
+    ]
+    for name in shaping.__all__:
+        assert getattr(shaping, name) is not None
+
+
+def test_importing_shaping_imports_nothing_heavy() -> None:
+    code = f"import shaping, sys; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_shaping_opens_no_file_and_starts_no_thread() -> None:
+    code = (
+        "import sys, threading\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, args: opened.append(args[0]) if event == 'open' else None)\n"
+        "import shaping\n"
+        "data = [p for p in opened if isinstance(p, str) and not p.endswith(('.py', '.pyc', '.so', '.pth')) and not p[0] == '<']\n"
+        "print([p for p in data if p.endswith(('.json', '.xz', '.toml'))], threading.active_count())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] 1"
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    return out
+
+
+def test_the_wheels_only_top_level_name_is_shaping(distributions: Path) -> None:
+    (wheel,) = distributions.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"shaping"}
+    assert "shaping/_bundled/profiles/minimal.json" in names
+    assert "shaping/_bundled/config/response_config.json" in names
+    assert "shaping/py.typed" in names
+
+
+def test_the_sdist_holds_what_a_wheel_is_built_from(distributions: Path) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    names = {name.split("/", 1)[-1] for name in tarfile.open(sdist).getnames()}
+    assert {"profiles/minimal.json", "config/response_config.json", "pyproject.toml", "LICENSE", "README.md"} <= names
+
+
+def test_an_installed_wheel_finds_its_profiles_and_config(distributions: Path, tmp_path: Path) -> None:
+    (wheel,) = distributions.glob("*.whl")
+    target = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    code = "import shaping; print(shaping.__file__); print(shaping.Shaper({}).shape({'a': None, 'b': 1}).value)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(target)!r}); {code}"],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    where, answer = done.stdout.strip().splitlines()
+    assert where.startswith(str(target))
+    assert answer == "{'data': {'b': 1}}"
+
+
+def test_an_editable_install_finds_its_profiles_and_config(tmp_path: Path) -> None:
+    environment = tmp_path / "venv"
+    venv.create(environment, with_pip=True, system_site_packages=False)
+    python = environment / "bin" / "python"
+    install = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--editable",
+        str(ROOT),
+    ]
+    site = subprocess.run(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    # The dependencies and hatchling come from the environment that runs this test; only shaping is installed anew.
+    ours = [path for path in sys.path if path.endswith("site-packages")]
+    environ = {"PYTHONPATH": ":".join(ours), "PATH": "/usr/bin:/bin"}
+    subprocess.run(install, check=True, capture_output=True, env=environ)
+    assert any("shaping" in entry.name for entry in Path(site).iterdir())
+    code = "import shaping; print(shaping.Shaper({}).shape({'a': None, 'b': 1}).value)"
+    done = subprocess.run(
+        [str(python), "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=environ
+    )
+    assert done.stdout.strip() == "{'data': {'b': 1}}"

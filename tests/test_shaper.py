@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from shaping import Shaped, Shaper, using
+from shaping.settings import ConfigError
+from shaping.shaper import STAGES
+
+RAW = {
+    "items": [
+        {"number": 1, "title": "Broken", "user": {"login": "ada", "node_id": "MDQ6"}, "assignee": None},
+        {"number": 2, "title": "Slow", "user": {"login": "bob", "node_id": "MDQ7"}, "assignee": None},
+    ],
+    "total": 2,
+    "next": None,
+}
+CONFIG = {"tool_overrides": {"list": {"include_only": ["items[].number", "items[].user.login"]}}}
+
+
+def test_the_way_of_a_response_is_the_one_the_design_names() -> None:
+    assert [stage.__name__ for stage in STAGES] == [
+        "intake", "fields", "prune", "redact", "fit", "wrap", "encode", "measure",
+    ]  # fmt: skip
+
+
+def test_minimal_gives_the_data_without_what_says_nothing() -> None:
+    assert Shaper({}).shape({"a": 1, "b": None, "c": []}).value == {"data": {"a": 1}}
+
+
+def test_standard_gives_data_and_warnings_where_there_are_some() -> None:
+    assert Shaper({}).shape({"a": 1, "x": math.nan}, profile="standard").value["data"] == {"a": 1, "x": "NaN"}
+    assert "NOT_A_NUMBER" in str(Shaper({}).shape({"x": math.nan}, profile="standard").value["warnings"])
+
+
+def test_debug_gives_everything_even_where_null() -> None:
+    value = Shaper({}).shape({"a": 1, "b": None}, tool="t", profile="debug").value
+    assert value["data"] == {"a": 1, "b": None}
+    for member in (
+        "tier",
+        "tool_version",
+        "tool_id",
+        "request_id",
+        "capabilities",
+        "duration_ms",
+        "error",
+        "upgrade_hints",
+    ):
+        assert member in value
+
+
+def test_debug_shows_the_hash_of_the_config_it_came_from() -> None:
+    shaper = Shaper(CONFIG)
+    shaped = shaper.shape(RAW, tool="list", profile="debug")
+    assert shaped.value["config_hash"] == shaper.generation.hash
+
+
+def test_a_field_list_selects_inside_lists() -> None:
+    assert Shaper(CONFIG).shape(RAW, tool="list").value == {
+        "data": {"items": [{"number": 1, "user": {"login": "ada"}}, {"number": 2, "user": {"login": "bob"}}]}
+    }
+
+
+def test_a_field_list_never_opens_what_it_does_not_select() -> None:
+    class Trap:
+        def __iter__(self) -> Any:
+            raise AssertionError("opened")
+
+    assert Shaper({"tool_overrides": {"t": {"include_only": ["a"]}}}).shape(
+        {"a": 1, "trap": Trap()}, tool="t"
+    ).value == {"data": {"a": 1}}
+
+
+def test_a_generator_inside_a_filtered_value_is_read_once() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"include_only": ["items[].a"]}}})
+    shaped = shaper.shape({"items": ({"a": n, "b": n} for n in range(2)), "c": 1}, tool="t")
+    assert shaped.value == {"data": {"items": [{"a": 0}, {"a": 1}]}}
+    assert {omission.path for omission in shaped.omissions} == {"items[].b", "c"}
+
+
+def test_omissions_say_what_was_left_out_and_why() -> None:
+    shaped = Shaper(CONFIG).shape(RAW, tool="list")
+    assert {(o.path, o.count, o.reason) for o in shaped.omissions} == {
+        ("items[].title", 2, "fields"),
+        ("items[].user.node_id", 2, "fields"),
+        ("items[].assignee", 2, "fields"),
+        ("total", 1, "fields"),
+        ("next", 1, "fields"),
+    }
+
+
+def test_input_is_never_mutated() -> None:
+    raw = copy.deepcopy(RAW)
+    for profile in ("minimal", "standard", "debug"):
+        Shaper(CONFIG).shape(raw, tool="list", profile=profile)
+    assert raw == RAW
+
+
+def test_shaping_twice_is_shaping_once() -> None:
+    shaper = Shaper({})
+    shaped = shaper.shape(RAW)
+    assert shaper.shape(shaped) is shaped
+
+
+def test_same_input_and_config_give_the_same_bytes() -> None:
+    first, second = (orjson.dumps(Shaper(CONFIG).shape(RAW, tool="list").value) for _ in range(2))
+    assert first == second
+
+
+def test_a_private_path_leaves_in_no_profile() -> None:
+    shaper = Shaper({"tool_overrides": {"*": {"private": ["**.node_id"]}}})
+    for profile in ("minimal", "standard", "debug"):
+        shaped = shaper.shape(RAW, tool="list", profile=profile)
+        assert b"MDQ" not in orjson.dumps(shaped.value)
+        assert "MDQ" not in shaped.text
+
+
+def test_a_field_of_a_higher_tier_is_left_out_below_it() -> None:
+    config = {"tool_overrides": {"t": {"exclude_when_tier": {"community": ["taint"]}}}}
+    assert Shaper(config, tier="community").shape({"a": 1, "taint": 2}, tool="t").value == {"data": {"a": 1}}
+    assert Shaper(config, tier="pro").shape({"a": 1, "taint": 2}, tool="t").value == {"data": {"a": 1, "taint": 2}}
+
+
+def test_a_secret_never_leaves_and_its_place_is_warned_of() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    shaped = Shaper({}).shape({"config": {"remote": token}}, profile="debug")
+    assert token not in orjson.dumps(shaped.value).decode()
+    assert token not in shaped.text
+    assert [(w.code, w.path) for w in shaped.warnings] == [("REDACTED", "config.remote")]
+
+
+def test_a_fault_in_shaping_costs_nobody_the_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import shaping.shaper
+
+    def broken(value: Any, draft: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(shaping.shaper, "STAGES", (broken,))
+    with caplog.at_level(logging.CRITICAL):
+        shaped = Shaper({}).shape({"a": 1, "b": None})
+    assert shaped.value["data"] == {"a": 1, "b": None}
+    assert [w.code for w in shaped.warnings] == ["SHAPING_FAULT"]
+    assert "ZeroDivisionError" in str(shaped.value["warnings"])
+    assert '"a":1' in shaped.text
+    assert shaped.tokens.before > 0
+
+
+def test_after_a_fault_secrets_and_private_paths_still_stay_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    import shaping.shaper
+
+    def broken(value: Any, draft: Any) -> Any:
+        raise ZeroDivisionError
+
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    shaper = Shaper({"tool_overrides": {"t": {"private": ["hidden"]}}})
+    monkeypatch.setattr(shaping.shaper, "STAGES", (broken,))
+    value = shaper.shape({"a": token, "hidden": "x", "b": 2}, tool="t").value
+    assert value["data"]["b"] == 2
+    assert "hidden" not in value["data"]
+    assert token not in str(value)
+
+
+def test_switched_off_the_very_value_comes_back() -> None:
+    raw = {"a": None}
+    shaped = Shaper({}, environ={"SHAPING": "off"}).shape(raw)
+    assert shaped.value is raw
+    assert shaped.text == '{"a":null}'
+    assert shaped.tokens.before == shaped.tokens.after
+
+
+def test_observing_hands_on_the_very_value_and_measures(caplog: pytest.LogCaptureFixture) -> None:
+    raw = {"a": [None] * 3, "b": None, "c": {"d": None, "e": []}}
+    with caplog.at_level(logging.INFO, "shaping.observe"):
+        shaped = Shaper({}, environ={"SHAPING": "observe"}).shape(raw, tool="watched")
+    assert shaped.value is raw
+    assert shaped.tokens.after < shaped.tokens.before
+    assert "watched" in caplog.text
+
+
+def test_tokens_know_the_price_before_and_after() -> None:
+    tokens = Shaper(CONFIG).shape(RAW, tool="list").tokens
+    assert tokens.saved == tokens.before - tokens.after > 0
+    assert tokens.method == "exact"
+
+
+def test_a_bare_string_is_its_own_text_under_the_none_dialect() -> None:
+    with using(dialect="none"):
+        shaped = Shaper({}).shape("plain words")
+    assert shaped.value == "plain words"
+    assert shaped.text == "plain words"
+
+
+def test_a_bad_config_is_refused_when_it_is_given() -> None:
+    with pytest.raises(ConfigError, match="minimla"):
+        Shaper({"global": {"profile": "minimla"}})
+
+
+def test_a_missing_config_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere.json"):
+        Shaper(tmp_path / "nowhere.json")
+
+
+def test_a_bad_request_is_warned_about_and_the_answer_still_comes() -> None:
+    with using(fields=["a..b"]):
+        shaped = Shaper({}).shape({"a": 1})
+    assert shaped.value["data"] == {"a": 1}
+    assert [w.code for w in shaped.warnings] == ["BAD_REQUEST"]
+
+
+@pytest.mark.parametrize("value", [0, 1.5, "x", True, None, [], {}, [[]], ""])
+def test_a_bare_value_of_any_kind_is_an_answer(value: Any) -> None:
+    assert Shaper({}).shape(value).value == {"data": value}
+
+
+def test_a_shaped_response_says_what_it_is() -> None:
+    shaped = Shaper({}).shape({"a": 1}, tool="t")
+    assert isinstance(shaped, Shaped)
+    assert "tool='t'" in repr(shaped)
+    assert "minimal" in repr(shaped)
+    assert shaped.envelope.data == {"a": 1}
+    assert shaped.envelope.ok
+    assert shaped.data == {"a": 1}
+    assert not shaped.truncated
+    assert shaped.cursor is None
