@@ -1,0 +1,170 @@
+"""Writes to a store off the caller's thread: a store that is full, slow or down neither fails nor delays a call."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shaping.store.protocol import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from shaping.store.protocol import Store, Stored
+
+logger = logging.getLogger("shaping.store")
+
+TTL: Final = 900.0
+_WAITING: Final = 256  # writes that may wait
+_WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
+_IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
+_PAUSE: Final = 5.0  # seconds without trying after a write failed
+_PATIENCE: Final[float] = 0.25  # seconds that the first call waits for the store's key
+_AT_EXIT: Final = 5.0  # seconds that a process waits at its end
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Callable[[], None]
+    size: int = 0
+
+
+class Keeper:
+    """One background thread that works with one store."""
+
+    def __init__(self, store: Store, *, waiting: int = _WAITING, waiting_bytes: int = _WAITING_BYTES) -> None:
+        self.store = store
+        self._limits = waiting, waiting_bytes
+        self._patience = _PATIENCE
+        self._secret = store.secret if store.at_hand else None
+        self._begin()
+        atexit.register(_finish, weakref.ref(self))
+
+    @property
+    def secret(self) -> bytes | None:
+        """The store's key for refs and cursors; None while the store cannot be reached."""
+        if self._secret is None:
+            self._after_fork()
+            with self._changed:
+                if self._asked("", _Job(self._learn_secret)):
+                    self._changed.wait_for(lambda: not self._busy_with(""), self._patience)
+                    self._patience = 0  # a store that hangs delays one call, once
+        return self._secret
+
+    def keep(
+        self,
+        ref: str,
+        make_payload: Callable[[], bytes],
+        *,
+        meta: Mapping[str, str] | None = None,
+        ttl: float = TTL,
+        size: int = 0,
+    ) -> bool:
+        """Have the payload written soon; False where it will not be, so that nothing can be expanded."""
+        self._after_fork()
+        said = dict(meta or {})
+        job = _Job(lambda: self.store.put(ref, make_payload(), meta=said, ttl=ttl), size)
+        with self._changed:
+            return self._asked(ref, job)
+
+    def get(self, ref: str, *, timeout: float = 2.0) -> Stored | None:
+        """Give what is kept behind the ref, waiting a little where it is still to be written."""
+        self._after_fork()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy_with(ref), timeout)
+        return self.store.get(ref)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until everything is written; False where time ran out first."""
+        self._after_fork()
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and self._writing is None, timeout)
+
+    def close(self, timeout: float = _AT_EXIT) -> None:
+        """Write what waits, then let the store go."""
+        self.flush(timeout)
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        self.store.close()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._waiting: OrderedDict[str, _Job] = OrderedDict()
+        self._writing: str | None = None
+        self._thread: threading.Thread | None = None
+        self._paused_until = 0.0
+        self._closed = False
+
+    def _after_fork(self) -> None:
+        # The thread did not come along, its lock may be held forever, and what waits is the parent's to write.
+        if self._pid != os.getpid():
+            closed = self._closed
+            self._begin()
+            self._closed = closed
+
+    def _asked(self, ref: str, job: _Job) -> bool:
+        if self._closed or time.monotonic() < self._paused_until or not self._room(job.size):
+            return False
+        self._waiting[ref] = job
+        self._start()
+        self._changed.notify_all()
+        return True
+
+    def _room(self, size: int) -> bool:
+        count, total = self._limits
+        held = sum(job.size for job in self._waiting.values())
+        return len(self._waiting) < count and (held + size <= total or not self._waiting)
+
+    def _busy_with(self, ref: str) -> bool:
+        return ref in self._waiting or self._writing == ref
+
+    def _learn_secret(self) -> None:
+        self._secret = self.store.secret
+
+    def _start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="shaping-keeper", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while (job := self._next()) is not None:
+            try:
+                job.work()
+            except Exception as fault:  # noqa: BLE001  whatever a store does, the thread goes on
+                self._pause(fault)
+            finally:
+                with self._changed:
+                    self._writing = None
+                    self._changed.notify_all()
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE)
+            if not self._waiting:
+                self._thread = None
+                return None
+            self._writing, job = self._waiting.popitem(last=False)
+            return job
+
+    def _pause(self, fault: Exception) -> None:
+        # The exception's text alone: a traceback of a payload's maker could carry what it was making.
+        reason = fault if isinstance(fault, StoreError) else type(fault).__name__
+        logger.warning("the store failed (%s); what is left out cannot be expanded for %.0f s", reason, _PAUSE)
+        with self._changed:
+            self._paused_until = time.monotonic() + _PAUSE
+
+
+def _finish(keeper: weakref.ref[Keeper]) -> None:
+    alive = keeper()
+    if alive is not None:
+        alive.flush(_AT_EXIT)

@@ -1,0 +1,62 @@
+"""Refs that nobody can guess and cursors that nobody can change."""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b32encode, urlsafe_b64decode, urlsafe_b64encode
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+if TYPE_CHECKING:
+    from shaping.types import Json
+
+_REF_BYTES: Final = 16
+_TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only pages what the ref already opens
+
+
+class CursorError(ValueError):
+    """A cursor that was not made here for this ref, or was changed on the way."""
+
+
+def make_ref(secret: bytes, tool: str, content: bytes, owner: str | None = None) -> str:
+    """Name an answer: under one secret, the same tool, content and owner give the same ref, and nothing else does."""
+    return "r_" + _letters(_keyed(secret, b"ref", _raw(tool), _raw(owner or ""), content, size=_REF_BYTES))
+
+
+def make_cursor(secret: bytes, ref: str, position: Json) -> str:
+    """Write a position inside what a ref names, signed."""
+    body = urlsafe_b64encode(orjson.dumps(position)).rstrip(b"=").decode()
+    return f"{body}.{_signature(secret, ref, body)}"
+
+
+def read_cursor(secret: bytes, ref: str, cursor: str) -> Json:
+    """Read a position back, or raise CursorError where the signature is not ours for this ref."""
+    body, _, signature = cursor.rpartition(".")
+    if not hmac.compare_digest(_raw(signature), _raw(_signature(secret, ref, body))):
+        raise CursorError("the cursor was not made for this ref, or was changed")
+    position: Json = orjson.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    return position
+
+
+def _signature(secret: bytes, ref: str, body: str) -> str:
+    return urlsafe_b64encode(_keyed(secret, b"cursor", _raw(ref), _raw(body), size=_TAG_BYTES)).decode()
+
+
+def _keyed(secret: bytes, *parts: bytes, size: int) -> bytes:
+    digest = blake2b(key=secret, digest_size=size)
+    for part in parts:
+        # Lengths go in too: ("ab", "c") and ("a", "bc") are different things.
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _letters(raw: bytes) -> str:
+    # Small letters and digits alone: a model copies them without a slip, and they need no quotes anywhere.
+    return b32encode(raw).decode().rstrip("=").lower()

@@ -1,0 +1,177 @@
+"""A store in one file, for several processes: written in WAL mode, bounded in size, replaced where it is damaged."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from shaping.store.memory import MAX_BYTES
+from shaping.store.packing import pack, unpack
+from shaping.store.protocol import StoreError
+from shaping.store.replace import replace_damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from shaping.store.protocol import Stored
+
+T = TypeVar("T")
+
+_WAIT: Final = 20.0  # seconds that a writer waits for the others; no caller waits with it
+# Connections of the parent process: neither used nor closed here, only held, because letting them go would close them.
+_CARRIED_OVER: Final[list[sqlite3.Connection | None]] = []
+_KEPT: Final = (
+    "CREATE TABLE kept (ref TEXT PRIMARY KEY, value BLOB NOT NULL, size INTEGER NOT NULL, expires REAL NOT NULL)"
+)
+_BY_TIME: Final = "CREATE INDEX by_time ON kept (expires)"
+_HELD: Final = "CREATE TABLE held (bytes INTEGER NOT NULL, secret BLOB NOT NULL)"
+_MORE: Final = "CREATE TRIGGER more AFTER INSERT ON kept BEGIN UPDATE held SET bytes = bytes + new.size; END"
+_LESS: Final = "CREATE TRIGGER less AFTER DELETE ON kept BEGIN UPDATE held SET bytes = bytes - old.size; END"
+
+
+class SqliteStore:
+    """Keeps values in a file that only its owner can read."""
+
+    at_hand = False
+
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> None:
+        self._path = Path(path)
+        self._max_bytes = max_bytes
+        # Two connections, because a reader in WAL mode need not wait for the writer.
+        self._reader, self._writer = _Line(self._path), _Line(self._path)
+
+    @cached_property
+    def secret(self) -> bytes:
+        """The key that lies in the file, so that the next process reads this one's cursors."""
+        found: bytes = self._tried(self._reader, lambda db: db.execute("SELECT secret FROM held").fetchone()[0])
+        return found
+
+    def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
+        """Keep the payload, making room by forgetting what would expire first."""
+        packed = pack(payload, meta)
+        if len(packed) > self._max_bytes:
+            raise StoreError(f"{len(packed)} bytes do not fit into a store of {self._max_bytes}")
+        self._tried(self._writer, lambda db: self._put(db, ref, packed, time.time() + ttl))
+
+    def get(self, ref: str) -> Stored | None:
+        """Give what is kept behind the ref while its time lasts."""
+        query = "SELECT value FROM kept WHERE ref = ? AND expires > ?"
+        row = self._tried(self._reader, lambda db: db.execute(query, (ref, time.time())).fetchone())
+        return None if row is None else unpack(row[0])
+
+    def close(self) -> None:
+        """Close the file; what is kept stays."""
+        for line in (self._reader, self._writer):
+            with line.use():
+                line.close()
+
+    def _put(self, db: sqlite3.Connection, ref: str, packed: bytes, expires: float) -> None:
+        with _writing(db):
+            # Not REPLACE: it would not run the trigger that counts what goes.
+            db.execute("DELETE FROM kept WHERE ref = ? OR expires <= ?", (ref, time.time()))
+            db.execute("INSERT INTO kept VALUES (?, ?, ?, ?)", (ref, packed, len(packed), expires))
+            over = db.execute("SELECT bytes FROM held").fetchone()[0] - self._max_bytes
+            while over > 0:
+                oldest = "SELECT ref, size FROM kept WHERE ref != ? ORDER BY expires LIMIT 1"
+                first, size = db.execute(oldest, (ref,)).fetchone()
+                db.execute("DELETE FROM kept WHERE ref = ?", (first,))
+                over -= size
+
+    def _tried(self, line: _Line, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work, once more on a fresh file where this one turns out to be damaged."""
+        with line.use():
+            try:
+                return work(line.connection())
+            except (sqlite3.OperationalError, OSError) as fault:  # locked, full, read-only: the file is sound
+                line.close()
+                raise StoreError(f"{self._path} cannot be used now: {fault}") from fault
+            except sqlite3.DatabaseError as damage:
+                line.close()
+                return self._tried_anew(line, work, damage)
+
+    def _tried_anew(self, line: _Line, work: Callable[[sqlite3.Connection], T], damage: sqlite3.DatabaseError) -> T:
+        try:
+            replace_damaged(self._path, damage)
+            return work(line.connection())
+        except (sqlite3.Error, OSError) as fault:
+            line.close()
+            raise StoreError(f"{self._path} is damaged and cannot be replaced: {fault}") from fault
+
+
+class _Line:
+    """A connection that one thread at a time uses, opened anew after a fork: SQLite forbids to carry one over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._lock, self._pid = threading.Lock(), os.getpid()
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        if self._pid != os.getpid():
+            # Not closed: that would take away the parent's locks on the file.
+            _CARRIED_OVER.append(self._db)
+            self._db, self._lock, self._pid = None, threading.Lock(), os.getpid()
+        with self._lock:
+            yield
+
+    def connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = _open(self._path)
+        return self._db
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # SQLite gives its side files the same rights; the secret and the answers are nobody else's.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+    db = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA synchronous = NORMAL")  # a crash of the process loses nothing, of the machine the last moments
+    db.execute("PRAGMA journal_size_limit = 4194304")
+    if _prepared(db):
+        return
+    db.execute("PRAGMA journal_mode = WAL")
+    with _writing(db):
+        if not _prepared(db):
+            for statement in (_KEPT, _BY_TIME, _HELD, _MORE, _LESS):
+                db.execute(statement)
+            db.execute("INSERT INTO held VALUES (0, ?)", (secrets.token_bytes(32),))
+
+
+def _prepared(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'held'").fetchone()[0])
+
+
+@contextmanager
+def _writing(db: sqlite3.Connection) -> Iterator[Any]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shaping.store import Keeper, Stored, StoreError
+from shaping.store.memory import MemoryStore
+from shaping.store.redis import RedisStore
+from shaping.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+class SlowStore(MemoryStore):
+    """A store that writes only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
+        self.go.wait(20)
+        super().put(ref, payload, meta=meta, ttl=ttl)
+
+
+class DownStore(MemoryStore):
+    """A store that is not there."""
+
+    at_hand = False
+
+    @property
+    def secret(self) -> bytes:
+        raise StoreError("not there")
+
+    @secret.setter
+    def secret(self, value: bytes) -> None:
+        pass
+
+    def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
+        raise StoreError("not there")
+
+
+def test_what_is_kept_can_be_read_at_once() -> None:
+    keeper = Keeper(MemoryStore())
+    assert keeper.keep("r", lambda: b"payload", meta={"tool": "t"}) is True
+    assert keeper.get("r") == Stored(b"payload", {"tool": "t"})
+    keeper.close()
+
+
+def test_payloads_are_made_on_the_background_thread() -> None:
+    keeper, threads = Keeper(MemoryStore()), []
+
+    def make() -> bytes:
+        threads.append(threading.current_thread().name)
+        return b""
+
+    keeper.keep("r", make)
+    assert keeper.flush(10)
+    assert threads == ["shaping-keeper"]
+    keeper.close()
+
+
+def test_a_slow_store_delays_nobody_and_a_full_queue_says_no() -> None:
+    store = SlowStore()
+    keeper = Keeper(store, waiting=3)
+    keeper.keep("r_first", lambda: b"x")
+    while keeper._writing is None:
+        time.sleep(0.001)
+    said = [keeper.keep(f"r_{number}", lambda: b"x") for number in range(5)]
+    assert said == [True, True, True, False, False]
+    assert keeper.flush(0.01) is False
+    store.go.set()
+    assert keeper.flush(10) is True
+    assert [bool(store.get(f"r_{number}")) for number in range(5)] == said
+    keeper.close()
+
+
+def test_large_payloads_fill_the_queue_by_their_size() -> None:
+    store = SlowStore()
+    keeper = Keeper(store, waiting_bytes=100)
+    keeper.keep("r_first", lambda: b"x")
+    while keeper._writing is None:
+        time.sleep(0.001)
+    said = [keeper.keep(f"r_{number}", lambda: b"x", size=60) for number in range(2)]
+    store.go.set()
+    keeper.close()
+    assert said == [True, False]
+
+
+def test_a_store_that_is_down_is_warned_of_once_and_then_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    keeper = Keeper(DownStore())
+    with caplog.at_level(logging.WARNING, "shaping.store"):
+        assert keeper.keep("r", lambda: b"x") is True
+        assert keeper.flush(10)
+    assert [keeper.keep(f"r_{number}", lambda: b"x") for number in range(3)] == [False] * 3
+    assert [record.message for record in caplog.records] == [
+        "the store failed (not there); what is left out cannot be expanded for 5 s"
+    ]
+    keeper.close()
+
+
+def test_after_a_pause_the_store_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._PAUSE", 0.02)
+    keeper = Keeper(MemoryStore())
+    keeper.keep("r", lambda: bytes(1 // len("")))
+    assert keeper.flush(10)
+    time.sleep(0.05)
+    assert keeper.keep("r", lambda: b"x") is True
+    assert keeper.get("r") == Stored(b"x", {})
+    keeper.close()
+
+
+def test_a_failing_payload_is_not_shown_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def make() -> bytes:
+        raise ValueError("hunter2")
+
+    keeper = Keeper(MemoryStore())
+    keeper.keep("r", make)
+    keeper.flush(10)
+    assert "ValueError" in caplog.text
+    assert "hunter2" not in caplog.text
+    keeper.close()
+
+
+def test_the_secret_of_a_store_that_is_down_is_none_and_asked_for_once() -> None:
+    keeper = Keeper(DownStore())
+    assert keeper.secret is None
+    start = time.monotonic()
+    assert [keeper.secret for _ in range(50)] == [None] * 50
+    assert time.monotonic() - start < 5
+    keeper.close()
+
+
+def test_a_store_that_hangs_delays_one_call_for_a_moment() -> None:
+    class Hanging(DownStore):
+        @property
+        def secret(self) -> bytes:
+            time.sleep(1.0)
+            return b"s" * 32
+
+        @secret.setter
+        def secret(self, value: bytes) -> None:
+            pass
+
+    keeper = Keeper(Hanging())
+    assert keeper.secret is None
+    start = time.monotonic()
+    assert keeper.secret is None
+    assert time.monotonic() - start < 0.2
+    assert keeper.flush(10)
+    assert keeper.secret == b"s" * 32
+    keeper.close()
+
+
+def test_the_secret_lies_in_the_file(tmp_path: Path) -> None:
+    keeper = Keeper(SqliteStore(tmp_path / "s"))
+    assert keeper.secret == SqliteStore(tmp_path / "s").secret
+    keeper.close()
+
+
+def test_a_redis_that_is_down_never_fails_a_call(down_url: str) -> None:
+    keeper = Keeper(RedisStore(down_url))
+    assert keeper.secret is None
+    assert keeper.keep("r", lambda: b"x") in (True, False)
+    keeper.close()
+
+
+def test_nothing_is_kept_after_the_end() -> None:
+    keeper = Keeper(MemoryStore())
+    keeper.close()
+    assert keeper.keep("r", lambda: b"x") is False
+
+
+def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._IDLE", 0.01)
+    keeper: Any = Keeper(MemoryStore())
+    keeper.keep("r", lambda: b"x")
+    keeper.flush(10)
+    deadline = time.monotonic() + 10
+    while keeper._thread is not None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert keeper._thread is None
+    assert keeper.keep("r_2", lambda: b"y")
+    assert keeper.get("r_2") == Stored(b"y", {})
+    keeper.close()
+
+
+def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom shaping.store import Keeper\nfrom shaping.store.sqlite import SqliteStore\n"
+        "keeper = Keeper(SqliteStore(sys.argv[1]))\n"
+        "for n in range(20): keeper.keep(f'r_{n}', lambda: b'x' * 5000)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True, timeout=60)
+    store = SqliteStore(tmp_path / "s")
+    assert all(store.get(f"r_{n}") for n in range(20))
+    store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_keeps_on_its_own(tmp_path: Path) -> None:
+    keeper = Keeper(SqliteStore(tmp_path / "s"))
+    keeper.keep("r", lambda: b"x")
+    keeper.flush(10)
+    child = os.fork()
+    if not child:
+        try:
+            kept = keeper.keep("r_child", lambda: b"y") and keeper.flush(10) and keeper.get("r") is not None
+            os._exit(0 if kept else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert keeper.get("r_child") == Stored(b"y", {})
+    keeper.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_can_read_the_memory_it_inherits() -> None:
+    store = MemoryStore()
+    store.put("r", b"x", meta={}, ttl=60)
+    with store._lock:
+        child = os.fork()
+        if not child:
+            os._exit(0 if store.get("r") else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shaping.store import StoreError
+from shaping.store.replace import replace_damaged
+from shaping.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITER = """
+import sys
+from shaping.store.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1])
+number = 0
+while True:
+    store.put(f"r_{number}", f"{number}:".encode() + bytes(range(256)) * 400, meta={}, ttl=600)
+    print(number, flush=True)
+    number += 1
+"""
+
+MANY = """
+import os, sys, threading, time
+from shaping.store.sqlite import SqliteStore
+store, name, seconds = SqliteStore(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+trouble = []
+
+def work(thread):
+    end, mine = time.monotonic() + seconds, {}
+    try:
+        while time.monotonic() < end:
+            ref, payload = f"{name}.{thread}.{len(mine)}", os.urandom(60) * 30
+            store.put(ref, payload, meta={}, ttl=600)
+            mine[ref] = payload
+        for ref, payload in mine.items():
+            found = store.get(ref)
+            if found is None or found.payload != payload:
+                trouble.append("lost " + ref)
+    except Exception as fault:
+        trouble.append(repr(fault))
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print("\\n".join(trouble))
+sys.exit(bool(trouble))
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+def test_a_process_killed_while_it_writes_leaves_a_store_that_works(path: Path) -> None:
+    for _ in range(3):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+        assert writer.stdout is not None
+        last = [int(writer.stdout.readline()) for _ in range(20)][-1]
+        writer.send_signal(signal.SIGKILL)
+        writer.wait(10)
+        writer.stdout.close()
+    store = SqliteStore(path)
+    for number in range(last + 1):
+        found = store.get(f"r_{number}")
+        assert found is not None
+        assert found.payload == f"{number}:".encode() + bytes(range(256)) * 400
+    store.put("r_after", b"x", meta={}, ttl=60)
+    assert store.get("r_after") is not None
+    store.close()
+
+
+def test_several_processes_of_several_threads_lose_nothing(path: Path) -> None:
+    command = [sys.executable, "-c", MANY, str(path)]
+    workers = [subprocess.Popen([*command, str(name), "1.5"], stdout=subprocess.PIPE, text=True) for name in range(4)]
+    assert [(worker.communicate(timeout=60)[0].strip(), worker.returncode) for worker in workers] == [("", 0)] * 4
+
+
+def test_the_next_process_knows_the_secret(path: Path) -> None:
+    one = SqliteStore(path)
+    secret = one.secret
+    one.close()
+    two = SqliteStore(path)
+    assert two.secret == secret
+    two.close()
+
+
+def test_only_the_owner_can_read_the_file(path: Path) -> None:
+    path.touch(0o644)
+    path.chmod(0o644)
+    store = SqliteStore(path)
+    store.put("r", b"x", meta={}, ttl=60)
+    rights = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    store.close()
+    assert rights == {0o600}
+
+
+def test_the_file_stays_within_its_size(path: Path) -> None:
+    store = SqliteStore(path, max_bytes=400_000)
+    for number in range(60):
+        store.put(f"r_{number}", os.urandom(20_000), meta={}, ttl=600 + number)
+    kept = [number for number in range(60) if store.get(f"r_{number}")]
+    store.close()
+    assert kept == list(range(41, 60))  # the last nineteen: what would expire first has gone first
+    assert sum(file.stat().st_size for file in path.parent.iterdir()) < 3_000_000
+
+
+def test_expired_rows_are_removed_by_the_next_write(path: Path) -> None:
+    store = SqliteStore(path)
+    store.put("r_old", b"x", meta={}, ttl=0.01)
+    time.sleep(0.03)
+    store.put("r_new", b"y", meta={}, ttl=60)
+    store.close()
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT ref FROM kept").fetchall() == [("r_new",)]
+        assert db.execute("SELECT bytes = (SELECT sum(size) FROM kept) FROM held").fetchone() == (1,)
+    db.close()
+
+
+@pytest.mark.parametrize("rubbish", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
+def test_a_damaged_file_is_replaced_with_a_warning(
+    path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.write_bytes(rubbish)
+    store = SqliteStore(path)
+    with caplog.at_level(logging.WARNING, "shaping.store"):
+        store.put("r", b"x", meta={}, ttl=60)
+    assert store.get("r") is not None
+    store.close()
+    assert ["is damaged" in record.message for record in caplog.records] == [True]
+    assert [file.read_bytes() for file in path.parent.glob("*.damaged-*")] == [rubbish]
+
+
+def test_damage_that_happens_while_the_store_is_open_is_survived(path: Path) -> None:
+    store = SqliteStore(path)
+    store.put("r", bytes(range(256)) * 200, meta={}, ttl=60)
+    store.close()
+    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 20_000)
+    store.put("r_new", b"x", meta={}, ttl=60)
+    assert store.get("r_new") is not None
+    store.close()
+
+
+def test_a_sound_file_is_never_moved_away(path: Path) -> None:
+    store = SqliteStore(path)
+    store.put("r", b"x", meta={}, ttl=60)
+    replace_damaged(path, sqlite3.DatabaseError("another process saw damage that is mended by now"))
+    assert store.get("r") is not None
+    store.close()
+
+
+def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = SqliteStore(tmp_path / "file" / "store.sqlite")
+    with pytest.raises(StoreError, match="cannot be used now"):
+        store.put("r", b"x", meta={}, ttl=60)
+    store.close()
+
+
+def test_damage_that_cannot_be_moved_away_is_a_store_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_bytes(b"no database" * 100)
+    (path.parent / "store.sqlite.lock").mkdir()
+    store = SqliteStore(path)
+    with pytest.raises(StoreError, match="cannot be replaced"):
+        store.get("r")
+    store.close()
+
+
+def test_a_locked_file_is_a_store_error_and_not_a_crash(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.sqlite._WAIT", 0.05)
+    store = SqliteStore(path)
+    store.put("r", b"x", meta={}, ttl=60)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="locked"):
+        store.put("r_2", b"x", meta={}, ttl=60)
+    assert store.get("r") is not None  # readers do not wait for writers
+    other.execute("ROLLBACK")
+    other.close()
+    store.put("r_2", b"x", meta={}, ttl=60)
+    store.close()
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(path: Path) -> None:
+    store = SqliteStore(path)
+    store.put("r", b"x", meta={}, ttl=60)
+    with pytest.raises(StoreError):
+        store.put("r", b"y", meta={}, ttl=float("nan"))  # fails inside, after the old row went
+    assert store.get("r") is not None
+    store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_uses_a_connection_of_its_own(path: Path) -> None:
+    store = SqliteStore(path)
+    store.put("r", b"x", meta={}, ttl=60)
+    child = os.fork()
+    if not child:
+        try:
+            store.put("r_child", b"y", meta={}, ttl=60)
+            os._exit(0 if store.get("r") else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert store.get("r_child") is not None
+    store.put("r_parent", b"z", meta={}, ttl=60)
+    store.close()
+
+
+def test_threads_share_the_store(path: Path) -> None:
+    store = SqliteStore(path)
+    threads = [
+        threading.Thread(target=store.put, args=(f"r_{n}", b"x"), kwargs={"meta": {}, "ttl": 60}) for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(store.get(f"r_{n}") for n in range(8))
+    store.close()
