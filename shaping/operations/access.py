@@ -1,0 +1,87 @@
+"""Who may call what: scopes, grants on resources, and the capability that stands above both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shaping.errors import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who calls: an id, the scopes it has, and what it may do with which resources."""
+
+    id: str
+    scopes: frozenset[str] = frozenset()
+    # Actions by `type:id`, or by `type:*` for every resource of a type; the action `*` is every action.
+    resources: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def may(self, action: str, resource_type: str, resource_id: str | None) -> bool:
+        """Whether an action is granted on a resource; without an id, only a grant on the whole type counts."""
+        places = [f"{resource_type}:*", *([f"{resource_type}:{resource_id}"] if resource_id is not None else [])]
+        return any({action, "*"} & set(self.resources.get(place, ())) for place in places)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller needs: all of `scopes`, one of `any_scopes`, and the action on the resource."""
+
+    scopes: tuple[str, ...] = ()
+    any_scopes: tuple[str, ...] = ()
+    resource_type: str | None = None
+    action: str | None = None
+    resource_id: str | None = None  # one resource, by its id
+    id_member: str | None = None  # the input member that names the resource
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody may call."""
+        return not (self.scopes or self.any_scopes or self.resource_type)
+
+    def check(self, operation: str, identity: Identity | None, given: Any = None) -> None:
+        """Raise unless the identity may make this call."""
+        if self.is_open:
+            return
+        if identity is None:
+            raise ToolError("AUTH_REQUIRED", f"{operation} needs an identity", phase="validation")
+        lacking = self._lacking(identity, given)
+        if lacking:
+            raise ToolError(
+                "PERMISSION_DENIED",
+                f"{operation} needs {lacking}",
+                phase="validation",
+                details={"operation": operation, "needs": lacking},
+            )
+
+    def _lacking(self, identity: Identity, given: Any) -> str | None:
+        missing = [scope for scope in self.scopes if scope not in identity.scopes]
+        if missing:
+            return f"the scope {missing[0]}" if len(missing) == 1 else f"the scopes {', '.join(missing)}"
+        if self.any_scopes and identity.scopes.isdisjoint(self.any_scopes):
+            return f"one of the scopes {', '.join(self.any_scopes)}"
+        if self.resource_type is not None:
+            action, wanted = self.action or "read", self._wanted(given)
+            if not identity.may(action, self.resource_type, wanted):
+                return f"{action} on {self.resource_type}:{'*' if wanted is None else wanted}"
+        return None
+
+    def _wanted(self, given: Any) -> str | None:
+        if self.resource_id is not None or self.id_member is None:
+            return self.resource_id
+        value = given.get(self.id_member) if isinstance(given, Mapping) else getattr(given, self.id_member, None)
+        return str(value) if isinstance(value, (str, int)) else None
+
+
+class Trust:
+    """The right to call without being asked who one is.
+
+    Holding the object is the right. A registry makes its own and shows it only to whoever set the registry up, so
+    neither input, nor an identity, nor a handler can claim it.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("trust does not leave its process")

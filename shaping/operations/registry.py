@@ -1,0 +1,198 @@
+"""The registry: operations from anywhere, called one way, answered with one envelope."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from shaping.envelope import unwrap
+from shaping.errors import ToolError, nearest
+from shaping.operations.access import Trust
+from shaping.operations.context import Context
+from shaping.operations.env import Env
+from shaping.operations.execute import Entry, Policy, execute, refused, shaped, stamped
+from shaping.operations.guard import visible
+from shaping.operations.handlers import prepare
+from shaping.operations.spec import Spec, check_spec
+from shaping.operations.subscriptions import subscribe
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Iterable
+
+    from shaping.envelope import Envelope
+    from shaping.operations.access import Identity
+    from shaping.operations.handlers import Handler, Prepared
+    from shaping.shaper import Shaper
+
+
+class RegistrationError(ValueError):
+    """An operation that cannot be registered as asked."""
+
+
+class Registry:
+    """Specs and handlers by `namespace.name`."""
+
+    def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool = False, debug: bool = False) -> None:
+        self._specs: dict[str, Spec] = {}
+        self._handlers: dict[str, Prepared] = {}
+        self._entries: dict[str, Entry] = {}
+        self._shaper = shaper
+        self._trust = Trust()
+        self.policy = Policy(allow_eval, debug)
+
+    @property
+    def shaper(self) -> Shaper:
+        """What shapes the answers; by default, by the config that is found."""
+        if self._shaper is None:
+            from shaping.shaper import Shaper  # noqa: PLC0415  a registry that never answers needs no config
+
+            self._shaper = Shaper()
+        return self._shaper
+
+    def register(self, spec: Spec, handler: Handler | None = None, *, replace: bool = False) -> None:
+        """Add an operation with its handler; a name that is taken is refused unless it is to be replaced."""
+        self.register_spec(spec, replace=replace)
+        if handler is not None:
+            self.register_handler(spec.id, handler, replace=replace)
+
+    def register_spec(self, spec: Spec, *, replace: bool = False) -> None:
+        """Add what is known of an operation; it can be called once it has a handler."""
+        check_spec(spec)
+        if spec.id in self._specs and not replace:
+            raise RegistrationError(
+                f"{spec.id!r} is registered already; pass replace=True to put this one in its place"
+            )
+        self._specs[spec.id] = spec
+        self._join(spec.id)
+
+    def register_handler(self, name: str, handler: Handler, *, replace: bool = False) -> None:
+        """Add the handler of an operation whose spec is or will be registered."""
+        if name in self._handlers and not replace:
+            raise RegistrationError(f"{name!r} has a handler already; pass replace=True to put this one in its place")
+        self._handlers[name] = prepare(handler)
+        self._join(name)
+
+    def add(self, operations: Iterable[tuple[Spec, Handler]], *, replace: bool = False) -> None:
+        """Register what an adapter gives."""
+        for spec, handler in operations:
+            self.register(spec, handler, replace=replace)
+
+    def _join(self, name: str) -> None:
+        if name in self._specs and name in self._handlers:
+            spec = self._specs[name]
+            self._entries[name] = Entry(spec, self._handlers[name], spec.manifest)
+
+    def get(self, name: str) -> Spec | None:
+        """Give the spec of an operation that may be known to callers."""
+        spec = self._specs.get(name)
+        return spec if spec is not None and visible([spec.manifest], allow_eval=self.policy.allow_eval) else None
+
+    def list(self) -> list[Spec]:
+        """List the operations that can be called."""
+        return [entry.spec for entry in self._entries.values() if self.get(entry.spec.id) is not None]
+
+    def trust(self) -> Trust:
+        """Give the right to call anything; for whoever sets the registry up, never for a handler or a caller."""
+        return self._trust
+
+    async def execute(
+        self,
+        name: str,
+        input: Any = None,  # noqa: A002  the operation's own word
+        identity: Identity | None = None,
+        *,
+        request_id: str | None = None,
+        time_limit: float | None = None,
+        shape: bool = True,
+        trust: Trust | None = None,
+    ) -> Envelope[Any]:
+        """Call an operation; whatever happens to the call, the answer is an envelope."""
+        try:
+            entry = self._find(name, "call")
+        except ToolError as wrong:
+            return stamped(refused(wrong.detail, name), request_id=request_id)
+        context, trusted = self._context(name, identity, request_id), trust is self._trust
+        given = {} if input is None else input
+        envelope = await execute(entry, given, context, self.policy, trusted=trusted, time_limit=time_limit)
+        return shaped(envelope, name, self.shaper) if shape else envelope
+
+    async def execute_or_raise(
+        self,
+        name: str,
+        input: Any = None,  # noqa: A002  as above
+        identity: Identity | None = None,
+        **more: Any,
+    ) -> Any:
+        """Call an operation and give its data; raise what it failed with."""
+        return unwrap(await self.execute(name, input, identity, **more))
+
+    async def subscribe(
+        self,
+        name: str,
+        input: Any = None,  # noqa: A002  as above
+        identity: Identity | None = None,
+        *,
+        request_id: str | None = None,
+        idle_timeout: float | None = None,
+        shape: bool = True,
+        trust: Trust | None = None,
+    ) -> AsyncGenerator[Envelope[Any], None]:
+        """Yield an envelope for each item of a subscription; closing this closes the handler's generator."""
+        try:
+            entry = self._find(name, "subscription")
+        except ToolError as wrong:
+            yield stamped(refused(wrong.detail, name), request_id=request_id)
+            return
+        context, trusted = self._context(name, identity, request_id), trust is self._trust
+        given = {} if input is None else input
+        opened = subscribe(entry, given, context, self.policy, trusted=trusted, idle_timeout=idle_timeout)
+        async with aclosing(opened) as envelopes:
+            async for envelope in envelopes:
+                yield shaped(envelope, name, self.shaper) if shape else envelope
+
+    def build_env(
+        self,
+        identity: Identity | None = None,
+        *,
+        namespaces: Collection[str] | None = None,
+        request_id: str | None = None,
+        trust: Trust | None = None,
+    ) -> Env:
+        """Give the operations as callables by namespace, subscriptions left out; answers are whole, not shaped."""
+        calls: dict[str, dict[str, Any]] = {}
+        for spec in self.list():
+            if spec.type != "subscription" and (namespaces is None or spec.namespace in namespaces):
+                bound = partial(self._call_one, spec.id, identity, request_id, trust)
+                calls.setdefault(spec.namespace, {})[spec.name] = bound
+        return Env(calls)
+
+    async def _call_one(
+        self,
+        name: str,
+        identity: Identity | None,
+        request_id: str | None,
+        trust: Trust | None,
+        /,
+        given: Any = None,
+        **members: Any,
+    ) -> Envelope[Any]:
+        given = {**(given or {}), **members} if members else given
+        return await self.execute(name, given, identity, request_id=request_id, shape=False, trust=trust)
+
+    def _context(self, name: str, identity: Identity | None, request_id: str | None) -> Context:
+        def make_env(only: Collection[str] | None) -> Env:
+            return self.build_env(identity, namespaces=only, request_id=request_id)
+
+        return Context(name, identity, request_id, make_env)
+
+    def _find(self, name: str, way: Literal["call", "subscription"]) -> Entry:
+        entry = self._entries.get(name)
+        if entry is None or self.get(name) is None:
+            reason = "has no handler" if name in self._specs and name not in self._handlers else "is not registered"
+            similar = nearest(name, [spec.id for spec in self.list()])
+            raise ToolError("OPERATION_NOT_FOUND", f"{name!r} {reason}", phase="validation", similar=similar)
+        if (entry.spec.type == "subscription") != (way == "subscription"):
+            instead = "execute it" if way == "subscription" else "subscribe to it"
+            raise ToolError("BAD_ARGUMENT", f"{name} is a {entry.spec.type}; {instead}", phase="validation")
+        return entry

@@ -1,0 +1,129 @@
+"""What an operation takes and gives: a JSON Schema or a Python type, asked in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
+
+from shaping.errors import ToolError
+from shaping.errors.issues import candidates, issues, summary
+from shaping.operations.normalise import normalise
+from shaping.operations.validator import Validator
+
+Issue: TypeAlias = dict[str, str]
+Settled: TypeAlias = tuple[Any, list[Issue]]
+
+
+@runtime_checkable
+class Schema(Protocol):
+    """A description of values that can be shown, that reads input, and that settles output."""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The JSON Schema to show."""
+        ...
+
+    def read(self, value: Any) -> Any:
+        """Give what the handler gets for this input, or raise a validation error that names every issue."""
+        ...
+
+    def settle(self, value: Any) -> Settled:
+        """Give output in its declared form and no issues; or as it is, with what is wrong about it."""
+        ...
+
+
+def schema_of(source: Any) -> Schema:
+    """Make a schema of a JSON Schema, a pydantic model, a TypeAdapter or any type; None takes everything."""
+    if source is None or source is True or source == {}:
+        return Anything()
+    if isinstance(source, Schema):
+        return source
+    if isinstance(source, Mapping) or source is False:
+        return Written(source if isinstance(source, bool) else dict(source))
+    return Typed(source if isinstance(source, TypeAdapter) else TypeAdapter(source))
+
+
+class Anything:
+    """Takes every value."""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The JSON Schema to show."""
+        return {}
+
+    def read(self, value: Any) -> Any:
+        """Give the input as it is."""
+        return value
+
+    def settle(self, value: Any) -> Settled:
+        """Give the output as it is."""
+        return value, []
+
+
+class Written:
+    """A JSON Schema as it was written."""
+
+    def __init__(self, schema: dict[str, Any] | bool) -> None:
+        self._schema = schema
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The JSON Schema to show."""
+        return self._schema if isinstance(self._schema, dict) else {"not": {}}
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.json)
+
+    def read(self, value: Any) -> Any:
+        """Give the input as it is where it is valid."""
+        found = self._validator.issues(value)
+        if found:
+            raise invalid(found)
+        return value
+
+    def settle(self, value: Any) -> Settled:
+        """Strip, fill and coerce, where the value is valid after it."""
+        settled = normalise(self.json, value, self._validator.accepts)
+        if self._validator.accepts(settled):
+            return settled, []
+        return value, self._validator.issues(value)
+
+
+class Typed:
+    """A Python type that pydantic validates."""
+
+    def __init__(self, adapter: TypeAdapter[Any]) -> None:
+        self.adapter = adapter
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """The JSON Schema to show."""
+        try:
+            return self.adapter.json_schema()
+        except (PydanticUserError, PydanticInvalidForJsonSchema):
+            # A type that JSON cannot describe still validates; a caller sees that anything is taken.
+            return {}
+
+    def read(self, value: Any) -> Any:
+        """Give an instance of the type."""
+        try:
+            return self.adapter.validate_python(value)
+        except ValidationError as problem:
+            raise invalid(issues(problem), similar=candidates(problem)) from None
+
+    def settle(self, value: Any) -> Settled:
+        """Give the value as JSON by its type."""
+        try:
+            return self.adapter.dump_python(self.adapter.validate_python(value), mode="json", by_alias=True), []
+        except ValidationError as problem:
+            return value, issues(problem)
+
+
+def invalid(found: list[Issue], **said: Any) -> ToolError:
+    """Make the error for input that does not fit: nothing was done, and every issue is listed."""
+    return ToolError("BAD_ARGUMENT", summary(found), phase="validation", details={"issues": found}, **said)

@@ -1,0 +1,53 @@
+"""Whether a value fits a JSON Schema, by the library that implements the whole standard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a message shows in place of the value, which may be a secret.
+MASK = "it"
+
+
+class Validator:
+    """A compiled JSON Schema; references to other documents are never fetched."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        rules = _library()
+        try:
+            draft = rules.validator_cls_for(schema)
+        except ValueError:
+            draft = rules.Draft202012Validator
+        self._masked = draft(schema, mask=MASK, offline=True)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value fits; what is not JSON does not."""
+        try:
+            return bool(self._masked.is_valid(value))
+        except ValueError:
+            return False
+
+    def issues(self, value: Any) -> list[dict[str, str]]:
+        """List what does not fit as path, kind and sentence, without the values."""
+        try:
+            return list(self._issues(value))
+        except ValueError as problem:
+            return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
+
+    def _issues(self, value: Any) -> Iterator[dict[str, str]]:
+        for found in self._masked.iter_errors(value):
+            yield {"path": _path(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
+
+
+def _library() -> Any:
+    try:
+        import jsonschema_rs  # noqa: PLC0415  an extra, imported where it is used
+    except ImportError:
+        raise ImportError('checking a JSON Schema needs an extra: pip install "shaping[http]"') from None
+    return jsonschema_rs
+
+
+def _path(steps: list[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")

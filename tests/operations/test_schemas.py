@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from shaping.errors import ToolError
+from shaping.operations.schemas import Anything, Written, schema_of
+from shaping.operations.validator import Validator
+
+ITEM = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "unit": {"type": "string", "default": "kg"}},
+    "required": ["n"],
+}
+
+
+def settled(schema: Any, value: Any) -> Any:
+    return schema_of(schema).settle(value)
+
+
+@pytest.mark.parametrize("source", [None, True, {}])
+def test_no_schema_takes_everything(source: Any) -> None:
+    schema = schema_of(source)
+    assert (schema.json, schema.read(7), schema.settle(7)) == ({}, 7, (7, []))
+
+
+def test_a_schema_is_its_own_schema() -> None:
+    schema = Anything()
+    assert schema_of(schema) is schema
+
+
+def test_false_takes_nothing() -> None:
+    with pytest.raises(ToolError):
+        schema_of(False).read(1)
+
+
+@pytest.mark.parametrize("source", [list[int], TypeAdapter(list[int])])
+def test_a_type_or_an_adapter_is_a_schema(source: Any) -> None:
+    schema = schema_of(source)
+    assert (schema.json, schema.read(["1"])) == ({"items": {"type": "integer"}, "type": "array"}, [1])
+
+
+def test_a_type_that_json_cannot_describe_shows_that_it_takes_anything() -> None:
+    assert schema_of(Callable[[], int]).json == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        ({"n": 1, "unit": "g"}, {"n": 1, "unit": "g"}),
+        ({"n": 1, "extra": True}, {"n": 1, "unit": "kg"}),
+        ({"n": "12"}, {"n": 12, "unit": "kg"}),
+        ({"n": 3.0}, {"n": 3, "unit": "kg"}),
+    ],
+)
+def test_a_value_that_fits_afterwards_is_stripped_filled_and_coerced(value: Any, data: Any) -> None:
+    assert settled(ITEM, value) == (data, [])
+
+
+@pytest.mark.parametrize("value", [{"unit": "g"}, {"n": "many"}, [], None, "text"])
+def test_a_value_that_does_not_fit_is_reported_and_left_alone(value: Any) -> None:
+    data, issues = settled(ITEM, value)
+    assert data is value
+    assert issues
+
+
+def test_a_missing_required_member_is_never_invented() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 0}}, "required": ["n"]}
+    assert settled(schema, {})[0] == {}
+    assert settled(schema, {})[1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "data"),
+    [
+        ({"type": "array", "items": ITEM}, [{"n": "1"}], [{"n": 1, "unit": "kg"}]),
+        ({"type": "array", "prefixItems": [ITEM], "items": ITEM}, [{"n": 1, "x": 1}], [{"n": 1, "x": 1}]),
+        ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": ITEM}}, {"n": 1, "x": 2}, {"n": 1, "unit": "kg"}),
+        ({"anyOf": [ITEM, {"type": "null"}]}, {"n": "1"}, {"n": 1, "unit": "kg"}),
+        ({"anyOf": [ITEM, {"type": "null"}]}, None, None),
+        ({"anyOf": [ITEM, {"type": "object"}]}, {"n": 1, "x": 1}, {"n": 1, "x": 1}),
+        (
+            {"allOf": [ITEM, {"properties": {"m": {"type": "number"}}}]},
+            {"n": 1, "m": "2.5", "x": 0},
+            {"n": 1, "m": 2.5, "unit": "kg"},
+        ),
+        ({"allOf": [{"properties": {"a": {}}}, {"oneOf": [{}, False]}]}, {"a": 1, "x": 1}, {"a": 1, "x": 1}),
+        ({**ITEM, "additionalProperties": True}, {"n": 1, "x": 1}, {"n": 1, "x": 1, "unit": "kg"}),
+        ({**ITEM, "patternProperties": {"^x": {}}}, {"n": 1, "x": 1}, {"n": 1, "x": 1, "unit": "kg"}),
+        ({"type": "object"}, {"x": 1}, {"x": 1}),
+        ({"type": "boolean"}, "true", True),
+        ({"type": "string"}, "true", "true"),
+        ({"properties": {"a": True}}, {"a": 1, "b": 2}, {"a": 1}),
+        ({"type": ["integer", "null"]}, 1, 1),
+    ],
+)
+def test_every_form_of_schema_settles_what_it_can(schema: Any, value: Any, data: Any) -> None:
+    assert settled(schema, value) == (data, [])
+
+
+@pytest.mark.parametrize("text", ["1e999", "nan", "x", ""])
+def test_text_that_is_no_number_stays_text(text: str) -> None:
+    assert settled({"type": "number"}, text)[0] == text
+
+
+def test_a_reference_that_leads_nowhere_settles_nothing() -> None:
+    tree: dict[str, Any] = {
+        "$ref": "#/$defs/tree",
+        "$defs": {"tree": {"properties": {"next": {"$ref": "#/$defs/tree"}}}},
+    }
+    assert settled(tree, {"next": {"next": {}, "x": 1}}) == ({"next": {"next": {}}}, [])
+
+
+def test_input_is_never_changed_in_place() -> None:
+    value = {"n": "1", "extra": {"a": 1}}
+    settled(ITEM, value)
+    assert value == {"n": "1", "extra": {"a": 1}}
+
+
+def test_issues_have_a_path_and_no_value() -> None:
+    found = Written({"type": "array", "items": ITEM}).settle([{"n": 1}, {"n": "secret"}])[1]
+    assert found == [{"path": "[1].n", "type": "type", "message": 'it is not of type "integer"'}]
+
+
+def test_what_is_not_json_is_an_issue() -> None:
+    validator = Validator(ITEM)
+    assert validator.accepts({"n": object()}) is False
+    assert [issue["type"] for issue in validator.issues({"n": object()})] == ["json"]
+
+
+def test_a_schema_of_an_unknown_dialect_is_read_as_the_current_one() -> None:
+    assert Validator({"$schema": "https://example.com/odd", "type": "integer"}).accepts(1)
+
+
+def test_without_the_library_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == "jsonschema_rs":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'pip install "shaping\[http\]"'):
+        Validator(ITEM)
