@@ -100,8 +100,22 @@ def declared_schema(declared: Any) -> dict[str, Any]:
         return {}
 
 
+def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = ()) -> Any:
+    """Put definitions in the place of references, which pydantic refuses in a custom schema; a recursive one is open."""
+    if isinstance(schema, list):
+        return [inlined(item, definitions, inside) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in definitions:
+        return {} if name in inside else inlined(definitions[name], definitions, (*inside, name))
+    return {key: inlined(item, definitions, inside) for key, item in schema.items() if key != "$defs"}
+
+
 def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
-    return wire_schema(tool.shaper.plan(tool.name, profile=tool.profile), declared_schema(declared))
+    schema = wire_schema(tool.shaper.plan(tool.name, profile=tool.profile), declared_schema(declared))
+    whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
+    return whole
 
 
 def _open_dict(schema: Callable[[], dict[str, Any]]) -> type[BaseModel]:
