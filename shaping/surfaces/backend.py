@@ -236,7 +236,9 @@ def _client(transport: ClientTransport, front: Front, relay: Relay) -> Borrowed:
     kwargs["elicitation_callback"] = relay.elicit if can.elicitation else None
     kwargs["list_roots_callback"] = relay.roots if can.roots else None
     kwargs["logging_callback"] = relay.log
-    client._transport_options = replace(PROXY_TRANSPORT_OPTIONS, session_class=_session_class(can))  # noqa: SLF001 - the same
+    # Headers of the client in front are not forwarded: its token for us is not meant for the servers behind us.
+    options = replace(PROXY_TRANSPORT_OPTIONS, session_class=_session_class(can), forward_incoming_headers=False)
+    client._transport_options = options  # noqa: SLF001 - the same
     return client
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 # Closing its input asks a server to leave; the whole way to its death must stay under two seconds.
-_LEAVE_SECONDS = 0.8
-_TERMINATE_SECONDS = 0.6
+_LEAVE_SECONDS = 0.7
+_TERMINATE_SECONDS = 0.5
 _LINE_LIMIT = 256 * 1024 * 1024
 
 
@@ -48,14 +48,14 @@ class Child(ClientTransport):
         self.cwd = cwd
         self.log = log
         self.alive = False
-        self._last: deque[str] = deque(maxlen=3)
+        self._last: deque[str] = deque(maxlen=1)
         self._exit: int | None = None
 
     @property
     def obituary(self) -> str:
         """Say how the child ended, in its own last words where it had any."""
         ended = "could not be started" if self._exit is None else f"ended with exit code {self._exit}"
-        words = f": {' | '.join(self._last)}" if self._last else ""
+        words = f": {self._last[-1]}" if self._last else ""
         return f"the server {self.name!r} {ended}{words}"
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ import orjson
 
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.accounts import words
+from shaping.errors.issues import summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -49,9 +50,10 @@ def of_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorDetail:
 
 def bad_argument(message: str) -> ErrorDetail:
     """Describe refused arguments, with each issue apart where the text tells them apart."""
-    issues = _issues(message)
-    details = {"issues": issues} if issues else None
-    return make_error("BAD_ARGUMENT", message.splitlines()[0].rstrip(": ["), details=details, phase="validation")
+    found = _issues(message)
+    if not found:
+        return make_error("BAD_ARGUMENT", message, phase="validation")
+    return make_error("BAD_ARGUMENT", summary(found), details={"issues": found}, phase="validation")
 
 
 def of_exception(error: Exception, table: Mapping[str, str]) -> ErrorDetail:
@@ -108,7 +110,10 @@ def _issues(text: str) -> list[dict[str, str]]:
     if not found:
         tail = text.splitlines()[0].rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2]
         found = [match.groupdict() for match in _ZOD.finditer(tail)]
-    return [{name: str(value) for name, value in issue.items() if value} for issue in found]
+    return [
+        {name: str(issue[name]) for name in ("path", "type", "message") if issue.get(name) or name == "path"}
+        for issue in found
+    ]
 
 
 def _zod_json(text: str) -> list[dict[str, Any]]:

@@ -1,0 +1,161 @@
+"""`shaping proxy`: stand in front of an MCP server and shape what its tools return."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from shaping.surfaces.backend import Backend
+    from shaping.surfaces.proxy import Proxy
+
+COMMAND = typer.Argument(help="The server's command, after --: shaping proxy -- npx -y some-server")
+URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
+TRANSPORT = typer.Option(help="With --url: http or sse, where the address does not tell.")
+HEADER = typer.Option(help="With --url: a header to send, as 'Name: value'; may be repeated.")
+SERVERS = typer.Option(help="A file with mcpServers: put all of them behind this one proxy.", exists=True)
+HTTP = typer.Option(help="Serve streamable HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.")
+SSE = typer.Option(help="Serve the older SSE transport at HOST:PORT.")
+ALLOW_HOST = typer.Option(help="With --http: a Host header to accept besides the address itself; may be repeated.")
+ALLOW_ORIGIN = typer.Option(help="With --http: a browser origin to accept; may be repeated.")
+CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
+PROFILE = typer.Option(help="The profile to use for every tool.")
+EXPAND = typer.Option(help="Offer the tool by which a model asks for what was left out.")
+
+
+def proxy(
+    command: Annotated[list[str] | None, COMMAND] = None,
+    *,
+    url: Annotated[str | None, URL] = None,
+    transport: Annotated[str | None, TRANSPORT] = None,
+    header: Annotated[list[str] | None, HEADER] = None,
+    servers: Annotated[Path | None, SERVERS] = None,
+    http: Annotated[str | None, HTTP] = None,
+    sse: Annotated[str | None, SSE] = None,
+    allow_host: Annotated[list[str] | None, ALLOW_HOST] = None,
+    allow_origin: Annotated[list[str] | None, ALLOW_ORIGIN] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    expand: Annotated[bool, EXPAND] = True,
+) -> None:
+    """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
+    _need_extra()
+    backends = _backends(command or [], url, transport, header or [], servers)
+    built = _proxy(backends, config, profile, expand=expand)
+    if http is None and sse is None:
+        _run(built, lambda: built.run_stdio_async(show_banner=False))
+        return
+    host, port = _address(http or sse or "")
+    options: dict[str, Any] = {
+        "transport": "http" if http is not None else "sse",
+        "host": host,
+        "port": port,
+        # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
+        "host_origin_protection": "strict",
+        "allowed_hosts": allow_host or None,
+        "allowed_origins": allow_origin or None,
+        "uvicorn_config": {"timeout_graceful_shutdown": 0, "access_log": False},
+    }
+    typer.echo(f"serving http://{host}:{port}/{'mcp' if http is not None else 'sse'}", err=True)
+    _run(built, lambda: built.run_http_async(show_banner=False, **options))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(proxy)
+
+
+def _need_extra() -> None:
+    try:
+        import fastmcp  # noqa: F401, PLC0415 (an extra)
+    except ImportError:
+        typer.echo('the proxy needs an extra: pip install "shaping[mcp]"', err=True)
+        raise typer.Exit(2) from None
+
+
+def _backends(
+    command: list[str], url: str | None, transport: str | None, header: list[str], servers: Path | None
+) -> list[Backend]:
+    from shaping.surfaces.configured import (  # noqa: PLC0415 (an extra)
+        ServersError,
+        command_backend,
+        headers_of,
+        listed_backends,
+        url_backend,
+    )
+    from shaping.surfaces.jsonc import JsoncError  # noqa: PLC0415 (the same)
+
+    if sum((bool(command), url is not None, servers is not None)) != 1:
+        typer.echo("give one of: a command after --, --url, or --servers", err=True)
+        raise typer.Exit(2)
+    try:
+        if servers is not None:
+            return listed_backends(servers.read_text())
+        if url is not None:
+            return [url_backend(url, transport=transport, headers=headers_of(header))]
+    except (ServersError, JsoncError) as problem:
+        typer.echo(f"{servers or url}: {problem}", err=True)
+        raise typer.Exit(2) from None
+    return [command_backend(command)]
+
+
+def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *, expand: bool) -> Proxy:
+    import logging  # noqa: PLC0415 (the same)
+
+    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
+    from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
+    from shaping.surfaces.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra)
+    from shaping.surfaces.proxy import Proxy  # noqa: PLC0415 (the same)
+
+    # FastMCP prints a trace for every failed call; the client is told in its own channel.
+    logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
+    logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    environ = dict(os.environ) | ({"SHAPING_PROFILE": profile} if profile else {})
+    try:
+        shaper = Shaper(config, expandable=expand, environ=environ)
+    except ConfigError as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+    if profile is not None and profile not in shaper.generation.profiles:
+        typer.echo(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}", err=True)
+        raise typer.Exit(2)
+    return Proxy(backends, [ShapingMiddleware(shaper=shaper, expand=expand)])
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdigit():
+        typer.echo(f"{text!r} is not an address; expected HOST:PORT, or PORT alone for loopback", err=True)
+        raise typer.Exit(2)
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _run(built: Proxy, serve: Any) -> None:
+    import anyio  # noqa: PLC0415 (an extra)
+
+    anyio.run(_until_signal, built, serve)
+
+
+async def _until_signal(built: Proxy, serve: Any) -> None:
+    import anyio  # noqa: PLC0415 (an extra)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signal, built)
+        await serve()
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signal(built: Proxy) -> None:
+    import anyio  # noqa: PLC0415 (an extra)
+
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            await built.end()
+            # The thread that reads our input cannot be interrupted; everything that has to end has ended.
+            os._exit(128 + number)
