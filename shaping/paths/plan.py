@@ -1,0 +1,92 @@
+"""The compiled plan: which fields of a tool's answer stay, which go, and what they are called.
+
+What the rules mean, where the design leaves it open:
+
+- Exclude subtracts from what include selects. Renaming a field that is dropped does nothing.
+- `[]` and a `**` at the end change nothing: `a[].b` is `a.b`, `a[]` and `a.**` are `a`. Lists are passed through.
+- The ancestors of a wanted field stay as containers, even where they become empty, and so do the elements of a list: an
+  element's index stays true, and pruning is another stage.
+- Where only members are wanted and a scalar stands (`user.login` of `"user": null`), the scalar is not what was asked
+  for: it is left out, from lists too. At the root it is kept: an answer is never turned into nothing.
+- Two fields the rules themselves name cannot get one name (a PathError). Where data makes renames collide, the rename
+  gives way to a member that has the name by itself, the later to the earlier: no value is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shaping.paths.machine import Machine
+from shaping.paths.opening import open_plainly
+from shaping.paths.reach import may_match
+from shaping.paths.rules import State, read_rules
+from shaping.paths.schema import project
+from shaping.paths.walk import GONE, Place, Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shaping.paths.machine import Node
+    from shaping.paths.opening import Opener
+    from shaping.types import Json, Omission, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """Include, exclude and rename rules, compiled to be applied in one walk."""
+
+    include: tuple[str, ...] | None
+    exclude: tuple[str, ...]
+    rename: tuple[tuple[str, str], ...]
+    opener: Opener
+    state: State = field(compare=False, repr=False)
+    root: Node = field(compare=False, repr=False)
+
+    @property
+    def selective(self) -> bool:
+        """Only what the rules name is kept."""
+        return self.include is not None
+
+    def apply(self, value: Any) -> Any:
+        """Filter a value; what is kept whole is passed on as it is, and what no rule reaches is not looked at."""
+        try:
+            kept = self.root.run(value)
+        except RecursionError:
+            kept = Walk(self.opener).run(value, self.state, Place())
+        return value if kept is GONE else kept
+
+    def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
+        """List exactly what `apply` leaves out of a value, the elements of a list together."""
+        place = Place()
+        Walk(self.opener).run(value, self.state, place)
+        return place.omissions(reason)
+
+    def schema(self, json_schema: dict[str, Json]) -> dict[str, Json]:
+        """Apply the plan to a JSON Schema: the filtered value of a valid value is valid under the result."""
+        return project(json_schema, self.state)
+
+    def matches_nothing_in(self, json_schema: dict[str, Json]) -> list[str]:
+        """List the paths of this plan that no value under a schema can match."""
+        paths = dict.fromkeys([*(self.include or ()), *self.exclude, *(path for path, _ in self.rename)])
+        return [path for path in paths if not may_match(path, json_schema)]
+
+
+def compile_fields(
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
+    *,
+    opener: Opener | None = None,
+) -> FieldPlan:
+    """Compile field rules; `include=None` wants everything, `include=[]` nothing but the container."""
+    state = read_rules(include, exclude, rename)
+    opener = opener or open_plainly
+    return FieldPlan(
+        include=None if include is None else tuple(include),
+        exclude=tuple(exclude),
+        rename=tuple((rename or {}).items()),
+        opener=opener,
+        state=state,
+        root=Machine(opener).node(state),
+    )

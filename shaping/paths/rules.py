@@ -1,0 +1,185 @@
+"""What is left to match of every path at one place of the data: the state that walker, compiler and schema share.
+
+A rule path is a row of steps. Going down to a member takes the derivative of each path by the member's key; lists are
+passed through, so `[]` asks nothing and is dropped when a rule is read, and so is a `**` at the end, which means the
+thing itself and all below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, PathError, Slice, join, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+Rest: TypeAlias = "tuple[Name | Glob | Deep, ...]"
+Fits: TypeAlias = "Callable[[Name | Glob], bool]"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a member: gone, or kept under a name with rules for what is in it."""
+
+    name: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The rests of all rules at one place; `include` is None where everything is wanted."""
+
+    include: frozenset[Rest] | None = None
+    exclude: frozenset[Rest] = frozenset()
+    rename: tuple[tuple[Rest, str], ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Nothing below this place can be touched."""
+        return self.include is None and not self.exclude and not self.rename
+
+    @property
+    def partial(self) -> bool:
+        """Only members are wanted here, so that a scalar in this place is not what was asked for."""
+        return self.include is not None
+
+    def member(self, key: str) -> Verdict | None:
+        """Decide about a member: exclude subtracts from what include selects; None is dropped."""
+        return self.judge(key, fits_key(key))
+
+    def judge(self, key: str, fits: Fits) -> Verdict | None:
+        """Decide about a member that fits some names and patterns."""
+        exclude = frozenset(after(self.exclude, fits))
+        if () in exclude:
+            return None
+        include = self.include if self.include is None else frozenset(after(self.include, fits))
+        if include is not None and not include:
+            return None
+        renamed = [(rest, name) for path, name in self.rename for rest in after((path,), fits)]
+        # The first rule that fits names the member.
+        name = next((name for rest, name in renamed if not rest), key)
+        deeper = _first_each((rest, name) for rest, name in renamed if rest)
+        return Verdict(name, State(None if include is not None and () in include else include, exclude, deeper))
+
+    def heads(self) -> Iterator[Name | Glob]:
+        """Every name and pattern that could decide about a member of this place."""
+        for rest in (*(self.include or ()), *self.exclude, *(path for path, _ in self.rename)):
+            for step in rest:
+                if not isinstance(step, Deep):
+                    yield step
+                    break
+
+
+def fits_key(key: str) -> Fits:
+    """Give the test whether a name or pattern fits a key."""
+    return lambda step: step.key == key if isinstance(step, Name) else step.fits(key)
+
+
+def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:
+    """Give what is left of each path below a member; the empty rest is a match."""
+    for rest in rests:
+        head = rest[0]
+        if isinstance(head, Deep):
+            yield rest
+            yield from after((rest[1:],), fits)
+        elif fits(head):
+            yield rest[1:]
+
+
+def _first_each(renames: Iterable[tuple[Rest, str]]) -> tuple[tuple[Rest, str], ...]:
+    first: dict[Rest, str] = {}
+    for rest, name in renames:
+        first.setdefault(rest, name)
+    return tuple(first.items())
+
+
+def settle(names: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Give every kept key of one object its written name, so that no two are the same and no value is lost.
+
+    A rename gives way to a member that has the name by itself, and the later of two renames to the earlier.
+    """
+    own = {key for key, name in names if key == name}
+    while True:
+        taken = set(own)
+        for key, name in names:
+            if key in own:
+                continue
+            if name in taken:
+                own.add(key)
+                break
+            taken.add(name)
+        else:
+            return {key: key if key in own else name for key, name in names}
+
+
+def read_rules(include: Iterable[str] | None, exclude: Iterable[str], rename: Mapping[str, str] | None) -> State:
+    """Read the rules of one plan into the state at the data's root, or raise a PathError."""
+    wanted = None if include is None else frozenset(rule(path) for path in include)
+    state = State(
+        include=None if wanted is not None and () in wanted else wanted,
+        exclude=frozenset(_inner(path) for path in exclude),
+        rename=tuple(_renames(rename or {}).items()),
+    )
+    _refuse_collisions(state)
+    return state
+
+
+def rule(path: str) -> Rest:
+    """Read one rule path: lists are passed through anyway, so only names, patterns and `**` count."""
+    steps: list[Name | Glob | Deep] = []
+    for step, column in scan(path):
+        if isinstance(step, Index | Slice):
+            raise PathError(path, column, "a field rule applies to every element: write '[]'")
+        if not isinstance(step, Each) and (not steps or steps[-1:] != [step] or not isinstance(step, Deep)):
+            steps.append(step)
+    if steps and isinstance(steps[-1], Deep):
+        steps.pop()
+    return tuple(steps)
+
+
+def _inner(path: str) -> Rest:
+    rest = rule(path)
+    if not rest:
+        raise PathError(path, 1, "this names the whole answer; name members of it, such as '*'")
+    return rest
+
+
+def _renames(rename: Mapping[str, str]) -> dict[Rest, str]:
+    renames: dict[Rest, str] = {}
+    for path, name in rename.items():
+        if not name:
+            raise PathError(path, 1, "the new name is empty")
+        known = renames.setdefault(_inner(path), name)
+        if known != name:
+            raise PathError(path, 1, f"the same field is already renamed to {known!r}")
+    return renames
+
+
+def _refuse_collisions(root: State) -> None:
+    """Refuse renames that would give two fields the config itself names the same name in one object."""
+    if not root.rename:
+        return
+    seen, todo = {root}, [("", root)]
+    # Rules with many `**` can have more states than anyone will meet; what is not checked here is settled at run time.
+    while todo and len(seen) < 1000:
+        place, state = todo.pop()
+        names: dict[str, str] = {}
+        for key in sorted({head.key for head in state.heads() if isinstance(head, Name)}):
+            verdict = state.member(key)
+            if verdict is None:
+                continue
+            other = names.setdefault(verdict.name, key)
+            if other != key:
+                renamed, kept = (key, other) if key != verdict.name else (other, key)
+                raise _collision(place, renamed, kept, verdict.name)
+            if verdict.state not in seen:
+                seen.add(verdict.state)
+                todo.append((join(place, key), verdict.state))
+
+
+def _collision(place: str, key: str, other: str, name: str) -> PathError:
+    at = join(place, key)
+    reason = f"renaming this to {name!r} collides with {join(place, other)!r}, which has that name too"
+    return PathError(at, len(at) - len(join("", key)) + 1, reason)

@@ -1,0 +1,83 @@
+"""The original values under a path, for asking back what was left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shaping.paths.grammar import Step
+    from shaping.types import Json
+
+
+def select(value: Json, path: str) -> Json:
+    """Give the value at a path, or the list of all matches where the path can name several.
+
+    A path names several by a wildcard, `[]`, a slice, or a member of a list's elements. The empty path is the value
+    itself. One place that is not there is a LookupError; no matches are an empty list.
+    """
+    steps = parse(path).steps if path else ()
+    here = value
+    for at, step in enumerate(steps):
+        if isinstance(step, Name) and isinstance(here, dict) and step.key in here:
+            here = here[step.key]
+        elif isinstance(step, Index) and isinstance(here, list) and step.at < len(here):
+            here = here[step.at]
+        elif isinstance(step, Index) or (isinstance(step, Name) and not isinstance(here, list)):
+            raise LookupError(f"nothing at {Path(steps[: at + 1])}")
+        else:
+            return list(_matches(here, _once(steps[at:])))
+    return here
+
+
+def _once(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Write `**` once where it stands twice: it means the same."""
+    return tuple(step for at, step in enumerate(steps) if not isinstance(step, Deep) or steps[at - 1 : at] != (step,))
+
+
+def _matches(value: Json, steps: tuple[Step, ...]) -> Iterator[Json]:
+    """Give every match in the order of the data, each place once, however many ways lead to it."""
+    todo: list[tuple[Json, frozenset[tuple[Step, ...]]]] = [(value, frozenset((steps,)))]
+    while todo:
+        here, rests = todo.pop()
+        # A `**` at the end is the thing itself and needs no look inside.
+        if () in rests or (Deep(),) in rests:
+            yield here
+        if isinstance(here, dict):
+            below = [(item, frozenset(_after_key(rests, key))) for key, item in here.items()]
+        elif isinstance(here, list):
+            below = [(item, frozenset(_after_index(rests, at))) for at, item in enumerate(here)]
+        else:
+            continue
+        todo.extend((item, left) for item, left in reversed(below) if left)
+
+
+def _after_key(rests: frozenset[tuple[Step, ...]], key: str) -> Iterator[tuple[Step, ...]]:
+    for rest in rests:
+        head, tail = (rest[0], rest[1:]) if rest else (None, ())
+        if isinstance(head, Deep) and tail:
+            yield rest
+            yield from _after_key(frozenset((tail,)), key)
+        elif (isinstance(head, Name) and head.key == key) or (isinstance(head, Glob) and head.fits(key)):
+            yield tail
+
+
+def _after_index(rests: frozenset[tuple[Step, ...]], at: int) -> Iterator[tuple[Step, ...]]:
+    for rest in rests:
+        head, tail = (rest[0], rest[1:]) if rest else (None, ())
+        if isinstance(head, Deep) and tail:
+            yield rest
+            yield from _after_index(frozenset((tail,)), at)
+        elif isinstance(head, Name | Glob):
+            yield rest
+        elif isinstance(head, Each | Index | Slice) and _covers(head, at):
+            yield tail
+
+
+def _covers(step: Each | Index | Slice, at: int) -> bool:
+    if isinstance(step, Index):
+        return step.at == at
+    return isinstance(step, Each) or ((step.start or 0) <= at and (step.stop is None or at < step.stop))
