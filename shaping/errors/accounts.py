@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -21,6 +22,24 @@ if TYPE_CHECKING:
 _LONGEST = 2000  # a sentence that is longer is a document
 _TRACE = re.compile(r"^\s*Traceback \(most recent call last\):.*?^(?=\S)", re.MULTILINE | re.DOTALL)
 _FRAME = re.compile(r'^[ \t]*File "[^"\n]*", line \d+.*(?:\n[ \t]+.*)*\n?', re.MULTILINE)
+
+# What Python has no class of its own for.
+_ERRNO: Mapping[int, str] = {
+    errno.ENOSPC: "RESOURCE_EXHAUSTED",
+    errno.EDQUOT: "RESOURCE_EXHAUSTED",
+    errno.EMFILE: "RESOURCE_EXHAUSTED",
+    errno.ENFILE: "RESOURCE_EXHAUSTED",
+    errno.ENOMEM: "RESOURCE_EXHAUSTED",
+    errno.EFBIG: "TOO_LARGE",
+    errno.E2BIG: "TOO_LARGE",
+    errno.ENAMETOOLONG: "INVALID_PATH",
+    errno.ELOOP: "INVALID_PATH",
+    errno.EROFS: "PERMISSION_DENIED",
+    errno.ENOTEMPTY: "CONFLICT",
+    errno.EBUSY: "CONFLICT",
+    errno.ENETUNREACH: "UNAVAILABLE",
+    errno.EHOSTUNREACH: "UNAVAILABLE",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +88,7 @@ def _os(exc: OSError) -> Account:
     if exc.strerror is None:
         return Account(str(exc).strip()[:_LONGEST] or _NO_WORDS.get(type(exc).__name__, words(exc)))
     named = "" if exc.filename is None else f": {_shown(exc.filename)}"
-    return Account(f"{exc.strerror}{named}")
+    return Account(f"{exc.strerror}{named}", _ERRNO.get(exc.errno or 0))
 
 
 @account.register
@@ -121,9 +140,9 @@ def _memory(exc: MemoryError) -> Account:
 
 def _program(cmd: Any) -> str:
     """Name the program alone: arguments carry secrets."""
-    first = cmd if isinstance(cmd, (str, bytes, PurePath)) else next(iter(cmd), "the command")
-    text = _shown(first).split()
-    return PurePath(text[0]).name if text else "the command"
+    first = cmd if isinstance(cmd, (str, bytes, PurePath)) else next(iter(cmd), "")
+    words_of_it = _shown(first).split()
+    return PurePath(words_of_it[0]).name if words_of_it else "the command"
 
 
 def _shown(name: object) -> str:

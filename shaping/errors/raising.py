@@ -69,6 +69,9 @@ class ToolError(Exception):
         error.detail = detail
         return error
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).of, (self.detail,)
+
     @property
     def code(self) -> str:
         """The stable name to branch on."""

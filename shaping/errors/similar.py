@@ -21,4 +21,4 @@ def _closeness(word: str, candidate: str) -> float:
         return 0.0
     ratio = SequenceMatcher(None, word, candidate, autojunk=False).ratio()
     # A word left unfinished (`inst` for `install`) is as good as one misspelt.
-    return max(ratio, 0.75) if min(len(word), len(candidate)) >= 3 and candidate.startswith(word) else ratio
+    return max(ratio, 0.9) if min(len(word), len(candidate)) >= 3 and candidate.startswith(word) else ratio

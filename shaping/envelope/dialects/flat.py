@@ -76,18 +76,19 @@ def schema() -> dict[str, Any]:
         },
         ["estimated_tokens", "elapsed_ms"],
     )
-    success = schemas.opened({"ok": {"const": True}, "_meta": meta}, ["ok", "_meta"])
+    told = {"$ref": "#/$defs/meta"}
+    success = schemas.opened({"ok": {"const": True}, "_meta": told}, ["ok", "_meta"])
     failure = schemas.closed(
         {
             "ok": {"const": False},
             **{name: schemas.ERROR[member] for name, member in _ERROR.items()},
             "result": schemas.ANY,
-            "_meta": meta,
+            "_meta": told,
         },
         ["ok", "error", "code", "hint", "retryable", "http", "_meta"],
     )
     about = "The payload at the root; a list, a scalar or a payload with a key that is taken is under result."
-    return schemas.document("flat", about, {"oneOf": [success, failure]})
+    return schemas.document("flat", about, {"oneOf": [success, failure], "$defs": {"meta": meta}})
 
 
 def _payload(data: Any) -> dict[str, Any]:

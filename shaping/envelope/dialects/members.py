@@ -106,18 +106,13 @@ def build(
     try:
         detail = None if error is None else ErrorDetail(**error)
         return Envelope.model_validate({"data": data, "error": detail, "warnings": warnings, "meta": meta})
-    except (ValidationError, TypeError) as problem:
-        raise EnvelopeError(_first_problem(problem)) from None
+    except ValidationError as problem:
+        raise EnvelopeError(f"not an envelope: {_told(problem)}") from None
 
 
-def _first_problem(problem: Exception) -> str:
-    if not isinstance(problem, ValidationError):
-        return f"not an envelope: {problem}"
-    said = "; ".join(
-        f"{'.'.join(str(step) for step in issue['loc']) or 'envelope'}: {issue['msg']}"
-        for issue in problem.errors(include_input=False, include_url=False, include_context=False)
-    )
-    return f"not an envelope: {said}"
+def _told(problem: ValidationError) -> str:
+    found = problem.errors(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, issue['loc'])) or 'envelope'}: {issue['msg']}" for issue in found)
 
 
 def _write_warning(warned: Warned) -> Any:

@@ -73,22 +73,17 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
 
 def schema() -> dict[str, Any]:
     """Give the JSON Schema of the wire form: data and meta, and meta by its source."""
-    kinds = [_meta_schema(source) for source in _OWN]
-    shape = schemas.closed({"data": schemas.ANY, "meta": {"oneOf": kinds}}, ["data", "meta"])
+    error = schemas.closed({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
+    common = {_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()}
+    meta = schemas.opened({**common, "error": schemas.nullable(error), "warnings": schemas.WARNINGS}, ["source"])
+    meta["oneOf"] = [_own_schema(source) for source in _OWN]
+    shape = schemas.closed({"data": schemas.ANY, "meta": meta}, ["data", "meta"])
     return schemas.document("sourced", "Data, and where it came from.", shape)
 
 
-def _meta_schema(source: str) -> dict[str, Any]:
+def _own_schema(source: str) -> dict[str, Any]:
     own = {theirs: _OWN_SCHEMAS[theirs] for theirs in _OWN[source].values()}
-    error = schemas.closed({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
-    properties = {
-        "source": {"const": source},
-        **own,
-        **{_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()},
-        "error": schemas.nullable(error),
-        "warnings": schemas.WARNINGS,
-    }
-    return schemas.opened(properties, ["source", *(name for name in own if name not in _OPTIONAL)])
+    return schemas.opened({"source": {"const": source}, **own}, [name for name in own if name not in _OPTIONAL])
 
 
 def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
