@@ -22,7 +22,7 @@ Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"
 # Events within one step count as one edit; two steps after the last of them the new config is live.
 _STEP_MS = 50
 # Some file systems (networks, mounts of a container) report nothing: look again once in a while.
-_LOOK_AGAIN_MS = 1000
+_LOOK_AGAIN_MS = 500
 
 _log = logging.getLogger("shaping.settings")
 

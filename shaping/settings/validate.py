@@ -111,15 +111,11 @@ def _keys(data: Any, loc: Sequence[str | int]) -> Keys:
 def _holds(data: Any, step: str | int) -> bool:
     if isinstance(data, Mapping):
         return step in data
-    return isinstance(data, list) and isinstance(step, int)
+    return isinstance(data, list | tuple) and isinstance(step, int)
 
 
 def _model_at(keys: Keys, kind: type[BaseModel]) -> type[BaseModel]:
     match keys:
-        case (*_, "envelope"):
-            return model.Envelope
-        case (*_, "redact"):
-            return model.RedactRules
         case ("global",):
             return model.Global
         case ("store",):
@@ -130,6 +126,10 @@ def _model_at(keys: Keys, kind: type[BaseModel]) -> type[BaseModel]:
             return model.ToolOverride
         case ("tools", _):
             return model.ToolListing
+        case (*_, "envelope"):
+            return model.Envelope
+        case (*_, "redact"):
+            return model.RedactRules
     return kind
 
 

@@ -52,7 +52,7 @@ def _tried(text: str, use: Callable[[str], object]) -> str:
     try:
         use(text)
     except PathError as error:
-        raise wrong(f"a path: {error.reason}, at column {error.column}") from None
+        raise wrong(f"a path ({error.reason}, at column {error.column})") from None
     return text
 
 

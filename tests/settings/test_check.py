@@ -74,8 +74,8 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(
     )
     path_problem = caught.value.problems[2]
     assert (path_problem.path, path_problem.line) == ("$.tool_overrides.search.include_only[0]", 7)
-    assert path_problem.expected.startswith("a path: ")
-    assert path_problem.expected.endswith("at column 3")
+    assert path_problem.expected.startswith("a path (")
+    assert path_problem.expected.endswith("at column 3)")
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,15 @@ def test_a_missing_extra_is_said_when_the_config_is_loaded(monkeypatch: pytest.M
 
 def test_a_plugins_code_may_be_registered_later() -> None:
     assert load({"errors": {"x.Y": "plugin.CODE"}}).config.errors == {"x.Y": "plugin.CODE"}
+
+
+def test_a_tokenizer_that_a_package_adds_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "mine-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: mine\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[shaping.tokenizers]\nmine = mine:counter\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert load({"tokenizer": "mine"}).config.tokenizer == "mine"
 
 
 def test_renames_that_collide_are_a_problem() -> None:
@@ -141,12 +150,15 @@ def test_what_cannot_be_read_does_not_hide_what_can(
 ) -> None:
     config = write("response_config.json", '{"global": {')
     broken = write("profiles/broken.json", "nonsense")
-    write("profiles/bad.json", {"encoding": "jsn", "extends": "nobody", "max_tokens": 0})
+    write("profiles/bad.json", {"encoding": "jsn", "extends": "nobody", "max_tokens": 0, "private": []})
     findings = check(read_sources(None, cwd=project, environ=environ))
     assert [(problem.file, problem.path) for problem in findings.problems] == [
         (str(config), "$"),
         (str(broken), "$"),
-        *((str(project / "profiles" / "bad.json"), path) for path in ("$.encoding", "$.max_tokens", "$.extends")),
+        *(
+            (str(project / "profiles" / "bad.json"), path)
+            for path in ("$.encoding", "$.max_tokens", "$.private", "$.extends")
+        ),
     ]
 
 
