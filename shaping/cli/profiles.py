@@ -57,4 +57,4 @@ def _listed(found: Generation) -> Iterator[dict[str, Any]]:
 
 
 def _lineage(profile: dict[str, Any]) -> str:
-    return " > ".join(("extends", *profile["extends"])).replace("extends > ", "extends ")
+    return f"extends {', '.join(profile['extends'])}"

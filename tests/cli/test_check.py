@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from shaping.cli.check import register
+
+RUNNER = CliRunner()
+GOOD = '{"global": {"profile": "standard"}} // good'
+BAD = '{\n"global": {"profile": "standart"},\n"tool_overrides": {"search": {"max_tokens": -5}}}'
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SHAPING_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    register(app)
+    return RUNNER.invoke(app, list(arguments))
+
+
+def test_a_good_config_exits_0() -> None:
+    Path("response_config.json").write_text(GOOD)
+    result = run()
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "response_config.json is good\n", "")
+
+
+def test_every_problem_is_said_on_stderr_and_exits_1() -> None:
+    Path("mine.json").write_text(BAD)
+    result = run("mine.json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "mine.json has 2 problems:\n"
+        "  $.global.profile is 'standart'; expected debug, minimal or standard. Did you mean 'standard'? (line 2)\n"
+        "  $.tool_overrides.search.max_tokens is -5; "
+        "expected a positive integer, or leave it out for no limit. (line 3)\n"
+    )
+
+
+def test_a_directory_is_looked_in(project: Path) -> None:
+    (project / "sub" / ".shaping").mkdir(parents=True)
+    (project / "sub" / ".shaping" / "response_config.json").write_text(GOOD)
+    assert run("sub").stdout == f"{Path('sub', '.shaping', 'response_config.json')} is good\n"
+
+
+def test_without_a_config_the_bundled_one_applies() -> None:
+    result = run()
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "no config was found; the bundled default applies\n"
+
+
+def test_a_file_that_is_not_there_exits_1(project: Path) -> None:
+    result = run("missing.json")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "missing.json has 1 problem:\n  config does not exist; expected a config file.\n",
+    )
+
+
+def test_warnings_are_said_and_exit_0() -> None:
+    overrides = {"git*": {"max_items": 1}, "*hub": {"max_items": 2}}
+    Path("response_config.json").write_text(json.dumps({"tool_overrides": overrides}))
+    result = run()
+    assert (result.exit_code, result.stdout) == (0, "response_config.json is good\n")
+    assert result.stderr.startswith("response_config.json has 1 warning:\n")
+    told = json.loads(run("--json").stdout)
+    assert [warning.split(" and ")[0] for warning in told["warnings"]] == ['$.tool_overrides["*hub"]']
+
+
+def test_a_program_reads_an_envelope(project: Path) -> None:
+    path = project / "response_config.json"
+    path.write_text(GOOD)
+    good = json.loads(run("--json").stdout)
+    assert (good["ok"], good["data"]["files"], good["error"]) == (True, [str(path)], None)
+    path.write_text(BAD)
+    result = run("--json")
+    bad = json.loads(result.stdout)
+    assert (result.exit_code, result.stderr, bad["ok"], bad["data"]) == (1, "", False, None)
+    assert bad["error"]["details"]["problems"][0] == {
+        "file": str(path),
+        "path": "$.global.profile",
+        "line": 2,
+        "expected": "debug, minimal or standard",
+        "suggestion": "standard",
+        "message": "$.global.profile is 'standart'; expected debug, minimal or standard. "
+        "Did you mean 'standard'? (line 2)",
+    }
+
+
+def test_a_wrong_call_exits_2() -> None:
+    assert run("--nonsense").exit_code == 2

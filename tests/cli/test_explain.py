@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from shaping.cli.explain import register
+
+RUNNER = CliRunner()
+CONFIG = """{
+  "global": {
+    "redact": {"names": true},
+  },
+  "tool_overrides": {
+    "search": {
+      "include_only": ["items[].title"],
+      "exclude_when_tier": {"free": ["items[].body"]},
+    },
+  },
+}"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    for name in ("SHAPING_CONFIG", "SHAPING_DEBUG", "SHAPING_PROFILE", "SCALPEL_MCP_INFO"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "response_config.json").write_text(CONFIG)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    register(app)
+    return RUNNER.invoke(app, list(arguments))
+
+
+def rows(result: Result) -> dict[str, list[str]]:
+    assert result.exit_code == 0
+    return {line.split()[0]: line.split(maxsplit=2)[1:] for line in result.stdout.splitlines()}
+
+
+def test_each_choice_says_which_file_and_line_or_profile_it_came_from(project: Path) -> None:
+    result = run("--tool", "search")
+    found = rows(result)
+    assert found["include_only"] == ['["items[].title"]', "tool override search (response_config.json:7)"]
+    assert found["redact"][1] == "global (response_config.json:3)"
+    assert found["max_tokens"][0] == "20000"
+    assert found["max_tokens"][1].startswith("profile minimal (")
+    assert found["dialect"] == ['"lean"', "default of the python surface"]
+    assert result.stderr.endswith(f": {project / 'response_config.json'}\n")
+
+
+def test_another_config_profile_surface_and_tier_can_be_asked_about() -> None:
+    Path("other.json").write_text("{}")
+    found = rows(run("--tool", "search", "--config", "other.json", "--profile", "debug", "--surface", "mcp"))
+    assert (found["profile"], found["dialect"]) == (
+        ['"debug"', "chosen for the call"],
+        ['"none"', "default of the mcp surface"],
+    )
+    assert rows(run("--tool", "search", "--tier", "free"))["exclude_when_tier"][0] == '{"free":["items[].body"]}'
+
+
+def test_the_environments_profile_is_the_one_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING_DEBUG", "1")
+    assert rows(run("--tool", "search"))["profile"][0] == '"debug"'
+
+
+def test_a_program_reads_an_envelope(project: Path) -> None:
+    told = json.loads(run("--tool", "search", "--json").stdout)
+    assert (told["ok"], told["data"]["tool"], told["data"]["files"]) == (
+        True,
+        "search",
+        [str(project / "response_config.json")],
+    )
+    assert {
+        "choice": "include_only",
+        "value": ["items[].title"],
+        "source": "tool override search (response_config.json:7)",
+    } in (told["data"]["choices"])
+
+
+def test_a_config_with_problems_exits_1() -> None:
+    Path("response_config.json").write_text("{")
+    result = run("--tool", "search")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("response_config.json has 1 problem:\n")
+
+
+def test_a_profile_that_is_not_there_exits_1() -> None:
+    result = run("--tool", "search", "--profile", "minimla")
+    assert result.exit_code == 1
+    assert "Did you mean 'minimal'?" in result.stderr
+
+
+def test_a_call_without_a_tool_exits_2() -> None:
+    assert run().exit_code == 2
