@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -101,33 +102,10 @@ def test_an_installed_wheel_finds_its_profiles_and_config(distributions: Path, t
 
 
 def test_an_editable_install_finds_its_profiles_and_config(tmp_path: Path) -> None:
-    environment = tmp_path / "venv"
-    venv.create(environment, with_pip=True, system_site_packages=False)
-    python = environment / "bin" / "python"
-    install = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--editable",
-        str(ROOT),
-    ]
-    site = subprocess.run(
-        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    # The dependencies and hatchling come from the environment that runs this test; only shaping is installed anew.
-    ours = [path for path in sys.path if path.endswith("site-packages")]
-    environ = {"PYTHONPATH": ":".join(ours), "PATH": "/usr/bin:/bin"}
-    subprocess.run(install, check=True, capture_output=True, env=environ)
-    assert any("shaping" in entry.name for entry in Path(site).iterdir())
-    code = "import shaping; print(shaping.Shaper({}).shape({'a': None, 'b': 1}).value)"
-    done = subprocess.run(
-        [str(python), "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=environ
-    )
-    assert done.stdout.strip() == "{'data': {'b': 1}}"
+    installed = json.loads(distribution("shaping").read_text("direct_url.json") or "{}")
+    assert installed["dir_info"]["editable"], "make test installs shaping in editable mode"
+    code = "import shaping; print(shaping.__file__); print(shaping.Shaper({}).shape({'a': None, 'b': 1}).value)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    where, answer = done.stdout.strip().splitlines()
+    assert where == str(ROOT / "shaping" / "__init__.py")
+    assert answer == "{'data': {'b': 1}}"
