@@ -87,9 +87,9 @@ def _additional(spot: Spot) -> dict[str, Any]:
 
 
 def _pattern_properties(spot: Spot) -> dict[str, Any]:
-    patterns = {text: _undeclared(spot, schema) for text, schema in spot.schema["patternProperties"].items()}
-    kept = {text: written for text, written in patterns.items() if written is not True}
-    return {"patternProperties": kept} if kept else {}
+    """Write every pattern, even where it no longer says anything: without it its members would count as additional."""
+    patterns = spot.schema["patternProperties"]
+    return {"patternProperties": {text: _undeclared(spot, schema) for text, schema in patterns.items()}}
 
 
 def _undeclared(spot: Spot, schema: Any) -> Any:
