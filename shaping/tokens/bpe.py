@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from shaping.tokens.counts import CountingError, TokenCount, by_characters
+from shaping.tokens.cuts import CHUNK, chunks, gaps
+from shaping.tokens.engines import load
+from shaping.tokens.sampling import EXACT_UP_TO, estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.tokens.engines import Engine
+
+
+class BpeCounter:
+    """Counts for a vocabulary that this package carries; loads it at the first count, once, whichever thread asks."""
+
+    def __init__(self, name: str, load: Callable[[str], Engine] = load) -> None:
+        self.name = name
+        self._load = load
+        self._engine: Engine | None = None
+        self._failure: Exception | None = None
+        self._loading = threading.Lock()
+        if hasattr(os, "register_at_fork"):  # a child forked during the load would wait for a thread it does not have
+            os.register_at_fork(
+                before=self._loading.acquire,
+                after_in_parent=self._loading.release,
+                after_in_child=self._loading.release,
+            )
+
+    def count(self, text: str) -> TokenCount:
+        """Count a text: exactly to 8,000 characters, by samples above, by its length where both fail."""
+        try:
+            if len(text) <= EXACT_UP_TO:
+                return TokenCount(self.exact(text))
+            return self._sampled(text)
+        except CountingError:
+            return by_characters(text)
+
+    def exact(self, text: str) -> int:
+        """Count a text exactly, in parts where it is long."""
+        if len(text) <= CHUNK:
+            return self._encode(text)
+        text = _without_surrogates(text)
+        return sum(self._count_chunk(chunk) for chunk in chunks(text))
+
+    def load(self) -> Engine:
+        """Load the vocabulary, or wait for the thread that is loading it."""
+        if self._engine is None:
+            with self._loading:
+                self._load_once()
+        if self._engine is None:
+            raise CountingError(f"the vocabulary of {self.name} cannot be loaded: {self._failure}")
+        return self._engine
+
+    def _load_once(self) -> None:
+        if self._engine is None and self._failure is None:
+            try:
+                self._engine = self._load(self.name)
+            except Exception as failure:  # noqa: BLE001 - remembered: a load that fails is not tried at every call
+                self._failure = failure
+
+    def _sampled(self, text: str) -> TokenCount:
+        encode = self.load().encode
+        try:
+            tokens, error_bound = estimate(text, encode)
+        except UnicodeEncodeError:
+            tokens, error_bound = estimate(_without_surrogates(text), encode)
+        return TokenCount(tokens, "sampled", error_bound)
+
+    def _count_chunk(self, chunk: str) -> int:
+        return sum(self._encode(part, gap=gap) for part, gap in gaps(chunk))
+
+    def _encode(self, text: str, *, gap: bool = False) -> int:
+        engine = self.load()
+        encode = engine.encode_gap if gap else engine.encode
+        try:
+            return len(encode(text))
+        except UnicodeEncodeError:
+            return len(encode(_without_surrogates(text)))
+        except BaseException as failure:
+            # A panic in tiktoken is no Exception; it must not end the caller's thread.
+            if isinstance(failure, Exception) or type(failure).__name__ == "PanicException":
+                raise CountingError(f"{engine.name} cannot encode this text: {failure}") from failure
+            raise
+
+
+def _without_surrogates(text: str) -> str:
+    """Write surrogates as tiktoken does before it counts: a pair is its character, a lone one is U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
