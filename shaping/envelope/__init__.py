@@ -18,6 +18,7 @@ from shaping.envelope.dialects import DIALECTS, parse, recognise
 from shaping.envelope.factories import command_envelope, exit_code_for, http_envelope, local_envelope, mcp_envelope
 from shaping.envelope.meta import SOURCES, CommandMeta, HttpMeta, LocalMeta, McpMeta, Meta, UpgradeHint
 from shaping.envelope.model import Dialect, Envelope, EnvelopeError
+from shaping.envelope.presentable import presentable
 
 __all__ = [
     "DIALECTS",
@@ -46,6 +47,7 @@ __all__ = [
     "local_envelope",
     "mcp_envelope",
     "parse",
+    "presentable",
     "read_block",
     "read_blocks",
     "recognise",

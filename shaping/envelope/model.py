@@ -6,7 +6,7 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from shaping.envelope.meta import Meta
-from shaping.errors import ErrorDetail, registry
+from shaping.errors import ErrorDetail, nearest, registry
 from shaping.types import Warned
 
 T = TypeVar("T")
@@ -41,7 +41,10 @@ class Envelope(BaseModel, Generic[T]):
 
     def render(self, dialect: Dialect = "lean", *, include: Collection[str] = (), debug: bool = False) -> Any:
         """Write the envelope in a dialect, with the optional members asked for, or with all of them."""
-        return RENDER[dialect](self, include, debug)
+        renderer = RENDER.get(dialect)
+        if renderer is None:
+            raise unknown_dialect(dialect)
+        return renderer(self, include, debug)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -53,6 +56,13 @@ class Envelope(BaseModel, Generic[T]):
 
 # Filled by `dialects`, which is written in terms of this class; looked up there, a render would pay for an import.
 RENDER: dict[str, Callable[[Envelope[Any], Collection[str], bool], Any]] = {}
+
+
+def unknown_dialect(name: object) -> EnvelopeError:
+    """Say which dialects there are, to a caller that asked for another."""
+    similar = nearest(str(name), sorted(RENDER), n=1)
+    guess = f" Did you mean {similar[0]!r}?" if similar else ""
+    return EnvelopeError(f"dialect is {name!r}; expected one of {', '.join(sorted(RENDER))}.{guess}")
 
 
 def contradicts(error: ErrorDetail | None, meta: Meta) -> str | None:

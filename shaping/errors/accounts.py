@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from shaping.errors.issues import candidates, issues, summary
 from shaping.errors.outcomes import code_for_exit
 from shaping.errors.refusals import refusal
+from shaping.errors.schema_faults import schema_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _LONGEST = 2000  # a sentence that is longer is a document
 _TRACE = re.compile(r"^\s*Traceback \(most recent call last\):.*?^(?=\S)", re.MULTILINE | re.DOTALL)
 _FRAME = re.compile(r'^[ \t]*File "[^"\n]*", line \d+.*(?:\n[ \t]+.*)*\n?', re.MULTILINE)
+_QUOTED = re.compile(r"'[^']*'")  # where msgspec repeats a value
 
 # What Python has no class of its own for.
 _ERRNO: Mapping[int, str] = {
@@ -54,7 +56,11 @@ class Account:
 @singledispatch
 def account(exc: BaseException) -> Account:
     """Tell what happened, in the exception's own words where they are safe."""
-    answer = refusal(exc)
+    answer, fault = refusal(exc), schema_fault(exc)
+    if fault is not None:
+        return _refused([fault])
+    if type(exc).__module__ == "msgspec":
+        return Account(_QUOTED.sub("…", words(exc)))
     return Account(words(exc)) if answer is None else Account(*answer)
 
 
@@ -122,12 +128,11 @@ def _process(exc: SubprocessError) -> Account:
 
 @account.register
 def _validation(exc: ValidationError) -> Account:
-    found = issues(exc)
-    return Account(
-        summary(found),
-        "BAD_ARGUMENT",
-        {"details": {"issues": found}, "similar": candidates(exc), "phase": "validation"},
-    )
+    return _refused(issues(exc), similar=candidates(exc))
+
+
+def _refused(found: list[dict[str, str]], **more: Any) -> Account:
+    return Account(summary(found), "BAD_ARGUMENT", {"details": {"issues": found}, "phase": "validation", **more})
 
 
 _NO_WORDS = {"TimeoutError": "The call did not finish in time.", "MemoryError": "The tool ran out of memory."}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from importlib.metadata import entry_points
 from threading import RLock
@@ -13,6 +14,7 @@ from shaping.errors.similar import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "shaping.error_codes"
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]*")
@@ -106,7 +108,13 @@ class Registry:
                 return
             self._undiscovered = False
             for found in entry_points(group=ENTRY_POINTS):
-                self.register_plugin(found.name, found.load())
+                self._load(found)
+
+    def _load(self, found: EntryPoint) -> None:
+        try:
+            self.register_plugin(found.name, found.load())
+        except Exception:  # an error is being described; a broken package must not stand in its way
+            logging.getLogger("shaping").exception("the error codes of %r cannot be loaded", found.value)
 
 
 def _merged(stack: Any) -> dict[str, CodeDefinition]:

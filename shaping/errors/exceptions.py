@@ -38,7 +38,7 @@ TABLE: Mapping[str, str] = MappingProxyType(
         "httpx.DecodingError": "BAD_RESPONSE",
         "httpx.TimeoutException": "TIMEOUT",
         "httpx.TransportError": "UNAVAILABLE",
-        "jsonschema.exceptions.ValidationError": "BAD_ARGUMENT",
+        "msgspec.DecodeError": "BAD_RESPONSE",
         "msgspec.ValidationError": "BAD_ARGUMENT",
         "redis.exceptions.ConnectionError": "UNAVAILABLE",
         "redis.exceptions.TimeoutError": "TIMEOUT",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from shaping.errors.catalogue import registry
 from shaping.errors.detail import ErrorDetail, Phase, Redirect
@@ -39,7 +39,7 @@ def make_error(
         http = known.http if http is None else http
     return ErrorDetail(
         code=registry.canonical(code),
-        message=scrub(message),
+        message=scrub(str(message)),
         hint=None if hint is None else scrub(hint),
         retryable=bool(retryable),
         http=500 if http is None else http,
@@ -54,10 +54,27 @@ def make_error(
     )
 
 
+class Said(TypedDict, total=False):
+    """What may be said about an error beside its code and message; see `make_error`."""
+
+    hint: str | None
+    details: Mapping[str, Any] | None
+    similar: Iterable[Any]
+    next_actions: Iterable[str]
+    retryable: bool | None
+    retry_after: float | None
+    phase: Phase | None
+    detail: str | None
+    http: int | None
+    redirect: Redirect | None
+    docs_url: str | None
+    state_changing: bool
+
+
 class ToolError(Exception):
     """What a tool raises to say what went wrong, in a way its caller can act on."""
 
-    def __init__(self, code: str, message: str, **said: Any) -> None:
+    def __init__(self, code: str, message: str, **said: Unpack[Said]) -> None:
         super().__init__(message)
         self.detail = make_error(code, message, **said)
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from shaping.envelope import Envelope, LocalMeta, local_envelope, mcp_envelope
+from shaping.envelope import Envelope, EnvelopeError, LocalMeta, local_envelope, mcp_envelope
 from shaping.errors import Redirect, make_error
 
 OOPS = make_error("NOT_FOUND", "no such thing")
@@ -82,3 +82,10 @@ def test_a_redirect_is_only_for_codes_that_redirect() -> None:
 def test_the_model_itself_survives_json() -> None:
     made = mcp_envelope({"a": [1]}, content=[{"type": "text", "text": "x"}], warnings=["slow"], duration_ms=1.5)
     assert Envelope[Any].model_validate_json(made.model_dump_json()) == made
+
+
+def test_an_unknown_dialect_is_answered_with_the_nearest() -> None:
+    with pytest.raises(EnvelopeError, match=r"dialect is 'flatt'; expected one of flat, .* Did you mean 'flat'"):
+        local_envelope(1, "op").render("flatt")  # type: ignore[arg-type]
+    with pytest.raises(EnvelopeError, match=r"dialect is 'xml'; expected one of .* sourced\.$"):
+        Envelope.parse({}, "xml")  # type: ignore[arg-type]

@@ -107,3 +107,13 @@ def test_codes_of_installed_packages_are_found_once(monkeypatch: pytest.MonkeyPa
     assert registry.find("production.FULL") == CodeDefinition(**FULL)  # type: ignore[arg-type]
     assert "production.FULL" in registry.codes()
     assert asked == ["shaping.error_codes"]
+
+
+def test_a_broken_package_does_not_stand_in_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = EntryPoint("production", "no.such.module:codes", "shaping.error_codes")
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [broken])
+    assert Registry().find("production.FULL") is None
+    assert "the error codes of 'no.such.module:codes' cannot be loaded" in caplog.text

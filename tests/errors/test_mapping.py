@@ -7,6 +7,9 @@ from enum import Enum
 from typing import Any, Literal
 
 import httpx
+import jsonschema
+import jsonschema_rs
+import msgspec
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator, validate_call
 
@@ -273,6 +276,27 @@ def test_a_table_outranks_ours_by_type_name_and_ancestor() -> None:
     assert raising(KeyError("x"), table={"LookupError": "NOT_FOUND"}).code == "NOT_FOUND"
     assert raising(ValueError("x"), table={"builtins.ValueError": "CONFLICT"}).code == "CONFLICT"
     assert caught(answer(404), table={"httpx.HTTPStatusError": "UNAVAILABLE"}).code == "UNAVAILABLE"
+
+
+def test_a_schema_validators_refusal_is_told_without_the_value() -> None:
+    schema = {"properties": {"a": {"items": {"type": "integer"}}}}
+    error = caught(lambda: jsonschema.validate({"a": [1, "hunter2"]}, schema))
+    assert error == make_error(
+        "BAD_ARGUMENT",
+        '1 invalid argument: a[1]: expected type "integer"',
+        phase="validation",
+        details={"issues": [{"path": "a[1]", "type": "type", "message": 'expected type "integer"'}]},
+    )
+    fast = caught(lambda: jsonschema_rs.validate(schema, {"a": [1, "hunter2"]}))
+    assert (fast.code, fast.message) == ("BAD_ARGUMENT", "1 invalid argument: a[1]: does not satisfy type")
+    nothing = caught(lambda: jsonschema_rs.validate(False, "hunter2"))
+    assert nothing.message == "1 invalid argument: does not satisfy schema"
+
+
+def test_msgspecs_refusal_is_told_without_the_value() -> None:
+    error = caught(lambda: msgspec.json.decode(b'"hunter2"', type=Colour))
+    assert (error.code, error.message) == ("BAD_ARGUMENT", "Invalid enum value …")
+    assert caught(lambda: msgspec.json.decode(b"{")).code == "BAD_RESPONSE"
 
 
 def test_a_long_message_is_cut() -> None:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from shaping.envelope.detection import is_envelope
 from shaping.envelope.dialects import flat, invariant, lean, none, sourced
-from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError
+from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError, unknown_dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 FORMS: Mapping[str, ModuleType] = MappingProxyType(
@@ -35,7 +35,9 @@ def parse(wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
     """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
     if isinstance(wire, Envelope):
         return wire
-    form = FORMS[dialect or recognise(wire)]
+    form = FORMS.get(dialect or recognise(wire))
+    if form is None:
+        raise unknown_dialect(dialect)
     if form is not none and not isinstance(wire, Mapping):
         raise EnvelopeError(f"an envelope in the dialect {dialect!r} is an object, not {type(wire).__name__}")
     read: Envelope[Any] = form.parse(wire)
