@@ -95,27 +95,27 @@ class Shaper:
         **about: Any,
     ) -> Shaped:
         """Shape one value; `about` is what the caller knows of the call (see `Call`)."""
+        plan, warnings = self._plan(tool, surface, profile, request)
+        if warnings:
+            about["warnings"] = (*about.get("warnings", ()), *warnings)
+        return self.shape_by(plan, value, **about)
+
+    def shape_by(self, plan: Plan, value: Any, **about: Any) -> Shaped:
+        """Shape one value by a plan that is already chosen, as a session keeps the one it was advertised by."""
         if isinstance(value, Shaped):
             return value
-        if (already := getattr(value, "shaped", None)) is not None and isinstance(already, Shaped):
+        if isinstance(already := getattr(value, "shaped", None), Shaped):
             return already
-        call = Call(tool, **about)
-        plan, warnings = self._plan(tool, surface, profile, request)
+        call = Call(plan.tool, **about)
         mode = context.mode(self._environ)
         if mode == "off":
             return untouched(value, plan, call, self)
         try:
-            shaped = self._run(Draft(plan, call, value, self, [*call.warnings, *warnings]))
+            shaped = _run(Draft(plan, call, value, self, list(call.warnings)))
         except Exception as fault:
-            logger.exception("shaping %r failed; its answer goes out unshaped", tool)
+            logger.exception("shaping %r failed; its answer goes out unshaped", plan.tool)
             return unshaped(value, plan, call, self, fault)
         return shaped if mode == "on" else observed(value, shaped, call, self)
-
-    def _run(self, draft: Draft) -> Shaped:
-        value = draft.raw
-        for stage in STAGES:
-            value = stage(value, draft)
-        return Shaped(value, draft)
 
     def _plan(
         self, tool: str, surface: Surface, profile: str | None, request: Overrides | None
@@ -170,6 +170,13 @@ class Shaper:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+
+
+def _run(draft: Draft) -> Shaped:
+    value = draft.raw
+    for stage in STAGES:
+        value = stage(value, draft)
+    return Shaped(value, draft)
 
 
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
