@@ -6,6 +6,8 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from shaping import context
@@ -24,7 +26,7 @@ from shaping.stages.wrap import wrap
 from shaping.types import Call, Draft, Omission, Shaped, Stage, Warned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
     from shaping.settings import Generation, Overrides, Plan
@@ -174,9 +176,21 @@ class Shaper:
 
 def _run(draft: Draft) -> Shaped:
     value = draft.raw
-    for stage in STAGES:
+    for stage in _timed(STAGES) if draft.plan.debug else STAGES:
         value = stage(value, draft)
     return Shaped(value, draft)
+
+
+def _timed(stages: tuple[Stage, ...]) -> Iterator[Stage]:
+    """Give each stage with a clock around it; debug shows what the stages before the envelope took."""
+
+    def timed(value: Any, draft: Draft, stage: Stage) -> Any:
+        started = perf_counter()
+        value = stage(value, draft)
+        draft.timings[stage.__name__] = round((perf_counter() - started) * 1000, 3)
+        return value
+
+    return (partial(timed, stage=stage) for stage in stages)
 
 
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:

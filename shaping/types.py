@@ -90,6 +90,7 @@ class Draft:
     shaper: Shaper
     warnings: list[Warned] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
     before_prune: Any = None
     data: Any = None
     truncated: bool = False

@@ -9,9 +9,12 @@ import orjson
 
 from shaping.envelope import local_envelope
 from shaping.omissions import said_omissions
+from shaping.stages.encode import text_of
+from shaping.stages.intake import plain_or_careful
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
+    from shaping.settings import Plan
     from shaping.types import Draft
 
 
@@ -23,12 +26,28 @@ def wrap(value: Any, draft: Draft) -> Any:
         draft.not_modified = call.error is None and call.if_none_match == draft.etag
     draft.data = None if draft.not_modified else value
     draft.envelope = _envelope(draft)
-    return draft.envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+    if plan.dialect == "flat" or "estimated_tokens" in plan.envelope:
+        draft.envelope = _priced(draft.envelope, plan)
+    return _rendered(draft.envelope, plan)
 
 
 def tag_of(value: Any) -> str:
     """Tag shaped data so that the same data has the same tag, in every process."""
     return blake2b(orjson.dumps(value), digest_size=8).hexdigest()
+
+
+def _rendered(envelope: Envelope[Any], plan: Plan) -> Any:
+    return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+
+
+def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
+    """Write the price of the text into the text; the second count has the number itself in it."""
+    from shaping.tokens import count  # noqa: PLC0415 (most responses do not carry their price)
+
+    for _ in range(2):
+        price = int(count(text_of(_rendered(envelope, plan), plan), plan.tokenizer))
+        envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
+    return envelope
 
 
 def _envelope(draft: Draft) -> Envelope[Any]:
@@ -72,4 +91,14 @@ def _particulars(draft: Draft, facts: Any) -> dict[str, Any]:
         "session_id": facts.session_id,
         "config_hash": draft.plan.config_hash,
     }
+    if draft.plan.debug:
+        known |= {"timings": draft.timings, "plan": _plan_said(draft)}
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _plan_said(draft: Draft) -> dict[str, Any]:
+    """Say by which choices a response was shaped, for somebody who wonders."""
+    plan = draft.plan
+    said = ("profile", "encoding", "dialect", "max_tokens", "max_items", "max_string", "noise", "tokenizer")
+    raw = orjson.dumps(plain_or_careful(draft.raw))
+    return {**{name: getattr(plan, name) for name in said}, "noise": list(plan.noise), "raw_bytes": len(raw)}
