@@ -42,7 +42,7 @@ def check(sources: Sources) -> Findings:
     for document in sources.beside:
         problems += [*document.problems, *validate(document, Profile)]
     problems += [*_unknown_profiles(sources), *_cycles(sources), *_sections(sources), *_missing_extras(sources)]
-    return Findings(_in_order(problems), tuple(_ties(sources)))
+    return Findings(_in_order(problems), (*_ties(sources), *_strangers(sources)))
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -160,6 +160,11 @@ def _ties(sources: Sources) -> Iterator[Problem]:
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
                 expected = "patterns of different length; as it is, the later one wins"
                 yield _problem(document, ("tool_overrides", other), None, expected, says=says)
+
+
+def _strangers(sources: Sources) -> Iterator[Problem]:
+    for document in sources.strangers:
+        yield _problem(document, (), None, "a profile; the file is left alone", says="has no key that a profile has")
 
 
 def _said(override: Any) -> Iterable[str]:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from shaping.paths import PathError
 from shaping.settings.model import Config, StoreSettings
 from shaping.settings.plan import Call, Plan, compile_plan
 from shaping.settings.request import check_call
@@ -21,6 +23,8 @@ Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None]"
 
 # A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
 _MOST_PLANS = 2048
+
+_log = logging.getLogger("shaping.settings")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +95,21 @@ class Generation:
         check_call(call, self.profiles)
         return resolve(call, self.sources.configs, self.sources.profiles)
 
+    def compile(self, call: Call) -> Plan:
+        """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
+        return self._compile(call, self._resolved(call))
+
+    def _compile(self, call: Call, choices: Mapping[str, Choice]) -> Plan:
+        return compile_plan(call, choices, config_hash=self.hash, tokenizer=self.config.tokenizer)
+
     def _compiled(self, call: Call) -> Plan:
-        plan = compile_plan(call, self._resolved(call), config_hash=self.hash, tokenizer=self.config.tokenizer)
+        choices = self._resolved(call)
+        try:
+            plan = self._compile(call, choices)
+        except PathError as error:
+            # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
+            _log.warning("the fields of %r are not renamed, because %s", call.tool, error.reason)
+            plan = self._compile(call, {**choices, "rename": Choice("rename", {}, ())})
         with self._lock:
             while len(self._plans) >= _MOST_PLANS:
                 del self._plans[next(iter(self._plans))]

@@ -4,9 +4,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shaping.paths import PathError
 from shaping.settings.check import check
 from shaping.settings.generation import Generation
 from shaping.settings.layers import Stanza
+from shaping.settings.plan import Call
 from shaping.settings.problems import ConfigError, Problem, json_path
 from shaping.settings.sources import Given, read_sources
 
@@ -35,12 +37,10 @@ def load(
 
 def _uncompiled(generation: Generation) -> Iterator[Problem]:
     """Compile the plan of every tool that a config names; rules that are good one by one may not go together."""
-    from shaping.paths import PathError  # noqa: PLC0415 (`import shaping` does without the path language)
-
     for document in generation.sources.configs:
         for name in Stanza("tool_overrides", document, ("tool_overrides",)).choices:
             try:
-                generation.plan(name)
+                generation.compile(Call(name))
             except PathError as error:
                 keys = ("tool_overrides", name)
                 expected = f"rules that go together: {error.reason}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shaping.settings.bundled import bundled_names, bundled_path
 from shaping.settings.layers import Stanza
+from shaping.settings.model import Profile
 from shaping.settings.problems import ConfigError, Problem
 from shaping.settings.read import Document, read_file
 
@@ -77,10 +78,16 @@ def gather(configs: Sequence[Document], beside: Iterable[Document]) -> Profiles:
 
 
 def read_beside(config: Path, problems: list[Problem]) -> Iterator[Document]:
-    """Read the profiles in the directory beside a config file; what cannot be read is added to the problems."""
+    """Read the JSON files in the directory beside a config file; what cannot be read is added to the problems."""
     directory = config.parent / "profiles"
     for path in sorted(directory.glob("*.json")):
         try:
             yield read_file(path)
         except ConfigError as error:
             problems.extend(error.problems)
+
+
+def is_profile(document: Document) -> bool:
+    """Tell a profile from a stranger: other programs keep JSON files in directories called profiles, too."""
+    known = {field.alias or name for name, field in Profile.model_fields.items()}
+    return not document.data or not known.isdisjoint(document.data)

@@ -41,6 +41,7 @@ class Choice:
 Said: TypeAlias = tuple[str, Any, Origin]
 
 _BUILT_IN = Origin("built in")
+_IGNORED = Origin("nobody: debug ignores field filters")
 # What no bundled file says: these are not for a profile to decide, so that a chosen profile leaves them alone.
 _UNSAID: Mapping[str, Any] = {
     "include_only": None,
@@ -75,7 +76,7 @@ def resolve(call: Call, configs: Iterable[Document], profiles: Profiles) -> dict
         stated = {name for name, *_ in preset}
         said = [*(each for each in configured if each[0] not in stated), *preset]
     if _fold(preset)["debug"].value:
-        said = [each for each in said if each[0] not in _FILTERS]
+        said = [(name, _UNSAID[name], _IGNORED) if name in _FILTERS else (name, *rest) for name, *rest in said]
     return _fold([*_unsaid(call), *said, *_requested(call.request)])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from shaping.settings.bundled import bundled_path
 from shaping.settings.find import find
 from shaping.settings.problems import ConfigError, Problem
-from shaping.settings.profiles import Profiles, gather, read_beside
+from shaping.settings.profiles import Profiles, gather, is_profile, read_beside
 from shaping.settings.read import Document, read_file, read_mapping
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ GIVEN_NAME = "the given config"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The config's layers, the weakest first, its profiles, and what could not be read."""
+    """The config's layers, the weakest first, its profiles, files that are no profiles, and what could not be read."""
 
     configs: tuple[Document, ...]
     beside: tuple[Document, ...]
+    strangers: tuple[Document, ...]
     profiles: Profiles
     unreadable: tuple[Problem, ...]
 
@@ -41,15 +42,17 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
     """Find and read the config that applies, its bundled layer and its profiles."""
     unreadable: list[Problem] = []
     layers = [read_file(bundled_path("config", "response_config.json"))]
-    beside: tuple[Document, ...] = ()
+    found: tuple[Document, ...] = ()
     if isinstance(config, Mapping):
         layers += _readable(lambda: read_mapping(config, GIVEN_NAME), unreadable)
     else:
         path = find(config, cwd=cwd, environ=environ)
         if path is not None:
             layers += _readable(lambda: read_file(path), unreadable)
-            beside = tuple(read_beside(path, unreadable))
-    return Sources(tuple(layers), beside, gather(layers, beside), tuple(unreadable))
+            found = tuple(read_beside(path, unreadable))
+    beside = tuple(document for document in found if is_profile(document))
+    strangers = tuple(document for document in found if not is_profile(document))
+    return Sources(tuple(layers), beside, strangers, gather(layers, beside), tuple(unreadable))
 
 
 def _readable(read: Callable[[], Document], unreadable: list[Problem]) -> list[Document]:

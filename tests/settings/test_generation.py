@@ -131,3 +131,17 @@ def test_a_choice_says_file_and_line(
     assert found["max_items"] == "global (response_config.json:3)"
     assert found["typed"] == "tool override s* (response_config.json:5)"
     assert found["profile"].endswith("config/response_config.json:4)")
+
+
+def test_renames_that_collide_only_in_one_tools_name_are_dropped_with_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    overrides = {"git*": {"rename": {"a": "c"}, "private": ["p"]}, "*hub": {"rename": {"b": "c"}}}
+    generation = load({"tool_overrides": overrides})
+    for _ in range(3):
+        fields = generation.plan("github").fields
+        assert fields is not None
+        assert fields.apply({"a": 1, "b": 2, "p": 3}) == {"a": 1, "b": 2}
+    assert [record.getMessage().split(",")[0] for record in caplog.records] == [
+        "the fields of 'github' are not renamed"
+    ]

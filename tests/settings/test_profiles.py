@@ -145,3 +145,16 @@ def test_what_ships_is_told_from_what_a_user_wrote() -> None:
     assert {name: is_bundled(profiles.source(name)) for name in profiles.names()} == {
         "debug": True, "mine": False, "minimal": False, "standard": True,
     }  # fmt: skip
+
+
+def test_a_stranger_in_the_directory_is_left_alone_with_a_warning(
+    project: Path, environ: dict[str, str], write: Callable[[str, Any], Path]
+) -> None:
+    write("response_config.json", {})
+    write("profiles/empty.json", {})
+    stranger = write("profiles/aws.json", {"region": "eu"})
+    generation = load(cwd=project, environ=environ)
+    assert generation.profiles == ("debug", "empty", "minimal", "standard")
+    assert [(warning.file, str(warning)) for warning in generation.warnings] == [
+        (str(stranger), "$ has no key that a profile has; expected a profile; the file is left alone. (line 1)")
+    ]

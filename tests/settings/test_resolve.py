@@ -108,6 +108,8 @@ def test_debug_ignores_field_filters_however_it_was_chosen(how: str) -> None:
     profile = {"chosen": "debug", "extended": "mine"}.get(how)
     found = decided(config, profile=profile, tier="free")
     assert [found[name] for name in FILTERS] == [None, (), (), {}]
+    sources = {choice.name: choice.source for choice in load(config).explain("search", profile=profile)}
+    assert {sources[name] for name in FILTERS} == {"nobody: debug ignores field filters"}
 
 
 def test_private_paths_renames_and_redaction_do_not_yield_to_debug() -> None:
