@@ -26,6 +26,7 @@ _DEFAULTS: dict[type[BaseModel], dict[str, Any]] = {
     for kind in (LocalMeta, HttpMeta, McpMeta, CommandMeta)
 }
 _LOCAL = _DEFAULTS[LocalMeta]
+_LOCAL_KNOWN = COMMON | {"timestamp"}
 _set = object.__setattr__
 
 
@@ -40,7 +41,7 @@ def local_envelope(
     """Wrap what a function in this process returned, or why it did not."""
     values = {**_LOCAL, "extensions": {}, "operation_id": operation_id, "timestamp": time_ns() // 1_000_000}
     if meta:
-        values.update(_sorted_out(meta))
+        values.update(_sorted_out(meta, _LOCAL_KNOWN))
     return _envelope(data, error, warnings, _bare(LocalMeta, values))
 
 
@@ -120,7 +121,7 @@ def made(envelope: Envelope[Any]) -> Envelope[Any]:
 
 
 def _meta(kind: type[_Model], common: dict[str, Any], own: dict[str, Any]) -> _Model:
-    return _bare(kind, {**_DEFAULTS[kind], "extensions": {}, **_sorted_out(common), **own})
+    return _bare(kind, {**_DEFAULTS[kind], "extensions": {}, **_sorted_out(common, COMMON), **own})
 
 
 def _envelope(data: Any, error: ErrorDetail | None, warnings: Iterable[Warned | str], meta: Any) -> Envelope[Any]:
@@ -142,11 +143,11 @@ def _bare(kind: type[_Model], values: dict[str, Any]) -> _Model:
     return model
 
 
-def _sorted_out(meta: dict[str, Any]) -> dict[str, Any]:
+def _sorted_out(meta: dict[str, Any], members: frozenset[str]) -> dict[str, Any]:
     """Separate the members we know from extensions, and make lists tuples."""
-    known = {name: _settled(name, value) for name, value in meta.items() if name in _KNOWN}
+    known = {name: _settled(name, value) for name, value in meta.items() if name in members}
     if len(known) < len(meta):
-        extra = {name: value for name, value in meta.items() if name not in _KNOWN}
+        extra = {name: value for name, value in meta.items() if name not in members}
         known["extensions"] = {**known.get("extensions", {}), **extra}
     return known
 
@@ -155,6 +156,3 @@ def _settled(name: str, value: Any) -> Any:
     if name == "upgrade_hints":
         return tuple(hint if isinstance(hint, UpgradeHint) else UpgradeHint(**hint) for hint in value)
     return tuple(value) if isinstance(value, list) else value
-
-
-_KNOWN = COMMON | {"timestamp"}

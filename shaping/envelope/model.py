@@ -72,12 +72,12 @@ def contradicts(error: ErrorDetail | None, meta: Meta) -> str | None:
     # An HTTP API may answer 200 with an error inside, and a local call has no outcome of its own; these two decide it.
     if meta.source in {"mcp", "command"} and not meta.failed:
         return "an error needs a failed outcome: is_error, or an exit code other than 0"
-    if error.redirect is not None and not _may_redirect(error.code):
+    if error.redirect is not None and not may_redirect(error.code):
         return f"redirect is for REDIRECTED or a command's own code, not for {error.code}"
     return None
 
 
-def _may_redirect(code: str) -> bool:
+def may_redirect(code: str) -> bool:
     """Whether a code stands for exit code 13; of a command's own code only the command knows."""
     known = registry.find(code)
     return known is None or known.exit_code == 13

@@ -40,8 +40,16 @@ class CodeDefinition:
         return self.interrupts or self.side_effects != "none"
 
 
-def _code(http: int, hint: str, exit_code: int = 1, **more: object) -> CodeDefinition:
-    return CodeDefinition(http=http, hint=hint, exit_code=exit_code, **{"retryable": False, **more})  # type: ignore[arg-type]  # the table below is typed by the class itself
+def _code(
+    http: int,
+    hint: str,
+    exit_code: int = 1,
+    *,
+    retryable: bool = False,
+    side_effects: SideEffects = "none",
+    interrupts: bool = False,
+) -> CodeDefinition:
+    return CodeDefinition(http, retryable, hint, exit_code, side_effects, interrupts)
 
 
 # The vocabulary that tools, commands and adapters share; every contract document's names lead here.

@@ -81,6 +81,10 @@ def test_repeated_headers_are_kept_and_the_content_type_is_found() -> None:
     )
 
 
+def test_only_a_local_answer_has_a_timestamp_of_its_own() -> None:
+    assert http_envelope("x", status=200, timestamp=5).meta.extensions == {"timestamp": 5}
+
+
 def test_a_status_of_304_means_not_modified() -> None:
     assert http_envelope(None, status=304).meta.not_modified is True
     assert http_envelope(None, status=304, not_modified=False).meta.not_modified is False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shaping.envelope.model import EnvelopeError
+from shaping.envelope.model import EnvelopeError, may_redirect
 from shaping.errors import ErrorDetail, registry
 
 
@@ -25,7 +25,16 @@ def read(wire: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """Take an error from the wire by a dialect's names for its members; null means not said."""
     if not isinstance(wire, Mapping):
         raise EnvelopeError(f"error is {type(wire).__name__}; expected an object")
-    return {ours: wire[theirs] for theirs, ours in names.items() if wire.get(theirs) is not None}
+    return _settled({ours: wire[theirs] for theirs, ours in names.items() if wire.get(theirs) is not None})
+
+
+def _settled(error: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the contracts tell a reader to ignore: a wait without a retry, a redirect of another code."""
+    code = error.get("code")
+    ignored = {"retry_after"} if error.get("retryable") is False else set()
+    if isinstance(code, str) and not may_redirect(code):
+        ignored.add("redirect")
+    return {name: value for name, value in error.items() if name not in ignored}
 
 
 def _plain(value: Any) -> Any:

@@ -32,7 +32,6 @@ _RESERVED = frozenset({*members.ORDER, "bare"})
 
 _BARE = "the data is a bare scalar or null, which this contract has no place for, and stands in data.value"
 
-
 CARRIES = Carries(
     source="command",
     error=frozenset(_ERROR.values()),
@@ -89,16 +88,13 @@ def schema() -> dict[str, Any]:
         },
         ["ok", "data", "error", "warnings", "meta"],
     )
-    null, bare = (
-        {"type": "null"},
-        schemas.closed({"value": {"type": ["string", "number", "boolean", "null"]}}, ["value"]),
-    )
+    null = {"type": "null"}
+    bare = schemas.closed({"value": {"type": ["string", "number", "boolean", "null"]}}, ["value"])
+    untouched = schemas.opened({"not_modified": {"const": True}}, ["not_modified"])
     rules = [
         _when({"ok": {"const": True}}, {"error": null}),
         _when({"ok": {"const": False}}, {"error": schemas.OBJECT}),
-        _when(
-            {"data": null, "error": null}, {"meta": schemas.opened({"not_modified": {"const": True}}, ["not_modified"])}
-        ),
+        _when({"data": null, "error": null}, {"meta": untouched}),
         _when({"meta": schemas.opened({"bare": {"const": True}}, ["bare"])}, {"data": bare}),
     ]
     return schemas.document("invariant", "Always the same five members.", {**shape, "allOf": rules})

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from shaping.envelope import CommandMeta, Envelope, EnvelopeError, command_envelope, local_envelope, recognise
-from shaping.errors import make_error
+from shaping.errors import ErrorDetail, make_error
 from shaping.types import Warned
 
 FIVE = ["ok", "data", "error", "warnings", "meta"]
@@ -126,6 +126,13 @@ def test_the_error_beats_ok() -> None:
 def test_a_wire_form_that_cannot_be_read_is_refused(wire: Any) -> None:
     with pytest.raises(EnvelopeError):
         Envelope.parse(wire, "invariant")
+
+
+def test_what_a_reader_must_ignore_is_ignored() -> None:
+    moved = {"command": "new", "permanent": True}
+    told = {"code": "CONFLICT", "message": "x", "retryable": False, "retry_after": 3, "redirect": moved}
+    wire: dict[str, Any] = {"ok": False, "data": None, "error": told, "warnings": [], "meta": {"duration_ms": 1}}
+    assert Envelope.parse(wire).error == ErrorDetail(code="CONFLICT", message="x", retryable=False)
 
 
 def test_it_is_recognised_with_members_missing() -> None:

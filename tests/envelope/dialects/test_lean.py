@@ -164,7 +164,6 @@ def test_a_profile_that_includes_errors_shows_the_registrys_hint_too() -> None:
         {"data": 1, "warnings": "text"},
         {"data": 1, "warnings": [5]},
         {"data": 1, "upgrade_hints": [{"feature": "f"}]},
-        {"error": {"error": "x", "error_code": "timeout", "retryable": False, "retry_after": 3}},
         [],
         5,
     ],
