@@ -40,11 +40,11 @@ class Generation:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
-    def of(cls, sources: Sources, warnings: tuple[Problem, ...] = ()) -> Generation:
+    def of(cls, sources: Sources) -> Generation:
         """Merge checked sources into a generation."""
         merged = _merge_all(sources)
         digest = hashlib.sha256(json.dumps(merged, ensure_ascii=False).encode()).hexdigest()[:12]
-        return cls(digest, Config.model_validate(merged), sources.files, sources, warnings)
+        return cls(digest, Config.model_validate(merged), sources.files, sources)
 
     @property
     def profiles(self) -> tuple[str, ...]:

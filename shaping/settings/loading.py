@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,20 +29,34 @@ def load(
     findings = check(sources)
     if findings.problems:
         raise ConfigError(findings.problems)
-    generation = Generation.of(sources, findings.warnings)
+    generation = Generation.of(sources)
     uncompiled = tuple(_uncompiled(generation))
     if uncompiled:
         raise ConfigError(uncompiled)
-    return generation
+    return replace(generation, warnings=(*findings.warnings, *_idle(generation)))
 
 
 def _uncompiled(generation: Generation) -> Iterator[Problem]:
     """Compile the plan of every tool that a config names; rules that are good one by one may not go together."""
+    for name, stanza in _overrides(generation):
+        try:
+            generation.compile(Call(name))
+        except PathError as error:
+            expected = f"rules that go together: {error.reason}"
+            file, line = stanza.document.file, stanza.document.line(stanza.keys)
+            yield Problem(file, json_path(stanza.keys), line, error.text, expected)
+
+
+def _idle(generation: Generation) -> Iterator[Problem]:
+    """Find lists of default values for tools from whose answers no defaults are dropped."""
+    for name, stanza in _overrides(generation):
+        if "defaults" in stanza.choices and not generation.plan(name).prune.defaults:
+            keys = (*stanza.keys, "defaults")
+            file, line = stanza.document.file, stanza.document.line(keys)
+            yield Problem(file, json_path(keys), line, None, "exclude_default_values: true", says="has no effect")
+
+
+def _overrides(generation: Generation) -> Iterator[tuple[str, Stanza]]:
     for document in generation.sources.configs:
         for name in Stanza("tool_overrides", document, ("tool_overrides",)).choices:
-            try:
-                generation.compile(Call(name))
-            except PathError as error:
-                keys = ("tool_overrides", name)
-                expected = f"rules that go together: {error.reason}"
-                yield Problem(document.file, json_path(keys), document.line(keys), error.text, expected)
+            yield name, Stanza(f"tool override {name}", document, ("tool_overrides", name))
