@@ -34,15 +34,16 @@ class Place:
 
     steps: tuple[Name | Each | Deep, ...] = ()
     left_out: int = 0
-    below: dict[Name | Each, Place] = field(default_factory=dict)
+    below: dict[str | None, Place] = field(default_factory=dict)
 
-    def at(self, step: Name | Each) -> Place:
-        """Go to a member or to the elements."""
-        place = self.below.get(step)
+    def at(self, key: str | None) -> Place:
+        """Go to a member, or with None to the elements."""
+        place = self.below.get(key)
         if place is None:
+            step = Each() if key is None else Name(key)
             deep = len(self.steps) > NAMED_DEPTH
             steps = (*self.steps[:NAMED_DEPTH], Deep(), step) if deep else (*self.steps, step)
-            place = self.below[step] = Place(steps)
+            place = self.below[key] = Place(steps)
         return place
 
     def omissions(self, reason: Reason) -> list[Omission]:
@@ -59,15 +60,16 @@ class Place:
 
 @dataclass(slots=True)
 class Walk:
-    """One walk over one value: containers entered and not yet left, and work to do."""
+    """One walk over one value: containers entered and not yet left, work to do, and what was decided before."""
 
     opener: Opener
+    states: dict[State, dict[str, Verdict | None]] = field(default_factory=dict)
     entered: dict[int, Any] = field(default_factory=dict)
     todo: list[tuple[Any, Any, Any, State | None, Place]] = field(default_factory=list)
 
     def run(self, value: Any, state: State, place: Place) -> Any:
         """Filter a value; GONE stands for a scalar where only members are wanted."""
-        result = self._start(value, state, place)
+        result = value if state.whole else self._open(value, state, place)
         while self.todo:
             raw, inside, target, below, where = self.todo.pop()
             if below is None:
@@ -84,29 +86,38 @@ class Walk:
         return result
 
     def _members(self, inside: dict[str, Any], target: dict[str, Any], state: State, place: Place) -> None:
-        verdicts = {key: state.member(str(key)) for key in inside}
-        names = settle([(key, written(key, verdict)) for key, verdict in verdicts.items() if verdict])
+        decided = self.states.setdefault(state, {})
+        for key in inside:
+            if str(key) not in decided:
+                decided[str(key)] = state.member(str(key))
+        kept = [(key, verdict) for key in inside if (verdict := decided[str(key)]) is not None]
+        names = settle([(key, written(key, verdict)) for key, verdict in kept])
         for key, item in inside.items():
-            verdict, where = verdicts[key], place.at(Name(str(key)))
-            kept = GONE if verdict is None else self._start(item, verdict.state, where)
-            if kept is GONE:
-                where.left_out += 1
+            verdict = decided[str(key)]
+            value = GONE if verdict is None else self._start(item, verdict.state, place, str(key))
+            if value is GONE:
+                place.at(str(key)).left_out += 1
             else:
-                target[names[key]] = kept
+                target[names[key]] = value
 
     def _elements(self, inside: list[Any], target: list[Any], state: State, place: Place) -> None:
-        where = place.at(Each())
         for item in inside:
-            kept = self._start(item, state, where)
-            if kept is GONE:
-                where.left_out += 1
+            value = self._start(item, state, place, None)
+            if value is GONE:
+                place.at(None).left_out += 1
             else:
-                target.append(kept)
+                target.append(value)
 
-    def _start(self, value: Any, state: State, place: Place) -> Any:
-        """Give what stands for a value in the result, and put off the work inside it."""
+    def _start(self, value: Any, state: State, place: Place, key: str | None) -> Any:
+        """Give what stands for a member, or an element, of a place."""
         if state.whole:
             return value
+        if type(value) in SCALARS:
+            return GONE if state.partial else value
+        return self._open(value, state, place.at(key))
+
+    def _open(self, value: Any, state: State, place: Place) -> Any:
+        """Give what stands for a value in the result, and put off the work inside it."""
         inside = value if type(value) in PLAIN else opened(value, self.opener)
         if type(inside) is not dict and type(inside) is not list:
             return GONE if state.partial else inside

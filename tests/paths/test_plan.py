@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from shaping.paths import PathError, compile_fields
 from shaping.paths.grammar import Deep, Each, Name, Path, Step, join, parse
-from shaping.paths.machine import MOST_NAMES, MOST_NODES, MOST_ROWS
+from shaping.paths.machine import MOST_NAMES, MOST_ROWS
 from shaping.paths.rules import settle
 from shaping.types import Omission
 
@@ -136,3 +136,293 @@ def test_the_plan_does_what_the_rules_say_cold_learning_and_learned(value: Any, 
     assert [repr(run) for run in runs] == [repr(expected)] * 4
     assert repr(value) == repr(before)
     assert {found.path: found.count for found in fields.left_out(value)} == dict(oracle.gone)
+
+
+def test_include_keeps_only_what_it_names_and_the_containers_on_the_way() -> None:
+    value = {"items": [{"number": 1, "user": {"login": "ann", "id": 7}, "body": "..."}], "total": 1}
+    fields = compile_fields(["items[].number", "items[].user.login"])
+    assert fields.apply(value) == {"items": [{"number": 1, "user": {"login": "ann"}}]}
+
+
+def test_a_dropped_field_is_dropped_inside_lists_too_at_every_depth() -> None:
+    value = {"a": [[{"secret": 1, "b": [{"secret": 2, "c": 3}]}]], "secret": 4}
+    assert compile_fields(exclude=["**.secret"]).apply(value) == {"a": [[{"b": [{"c": 3}]}]]}
+
+
+@pytest.mark.parametrize(
+    "path", ["items.user.id", "items[].user.id", "items[].user[].id", "**.id", "*.*.id", "items.u*.id"]
+)
+def test_brackets_and_wildcards_reach_the_same_member(path: str) -> None:
+    value = {"items": [{"user": {"id": 1, "login": "ann"}}, {"user": [{"id": 2}]}]}
+    assert compile_fields(exclude=[path]).apply(value) == {"items": [{"user": {"login": "ann"}}, {"user": [{}]}]}
+
+
+def test_exclude_subtracts_from_include() -> None:
+    fields = compile_fields(["user", "title"], ["user.id", "title"])
+    assert fields.apply({"user": {"id": 1, "login": "ann"}, "title": "x"}) == {"user": {"login": "ann"}}
+
+
+def test_a_bare_name_is_a_member_of_each_element_where_data_is_a_list() -> None:
+    assert compile_fields(["a"]).apply([{"a": 1, "b": 2}, {"b": 3}]) == [{"a": 1}, {}]
+
+
+def test_a_scalar_in_the_place_of_a_container_is_left_out_and_recorded() -> None:
+    fields = compile_fields(["items.user.login"])
+    value = {"items": [{"user": None}, "drift", {"user": {"login": "ann"}}, {"user": "ann"}]}
+    assert fields.apply(value) == {"items": [{}, {"user": {"login": "ann"}}, {}]}
+    assert fields.left_out(value) == [Omission("items[]", 1, "fields"), Omission("items[].user", 2, "fields")]
+
+
+@pytest.mark.parametrize("answer", [None, 0, "text", True])
+def test_a_scalar_answer_is_never_turned_into_nothing(answer: Any) -> None:
+    fields = compile_fields(["a"])
+    assert (fields.apply(answer), fields.left_out(answer)) == (answer, [])
+
+
+def test_an_empty_include_keeps_nothing_but_the_container() -> None:
+    fields = compile_fields([])
+    assert [fields.apply(value) for value in ({"a": 1}, [{"a": 1}, 2], [])] == [{}, [{}], []]
+
+
+@pytest.mark.parametrize("path", ["**", "[]", "a.**", "a[]"])
+def test_a_double_star_or_brackets_at_the_end_mean_the_thing_itself(path: str) -> None:
+    value = {"a": {"b": [1]}}
+    assert compile_fields([path]).apply(value) == value
+
+
+def test_rename_gives_a_new_last_name_and_keeps_the_place_in_the_order() -> None:
+    fields = compile_fields(
+        rename={"items[].user.login": "author", "items[].user": "by", "gone": "here"}, exclude=["gone"]
+    )
+    value = {"items": [{"no": 1, "user": {"id": 1, "login": "ann"}, "z": 0}], "gone": 1}
+    for _ in range(4):
+        assert repr(fields.apply(value)) == "{'items': [{'no': 1, 'by': {'id': 1, 'author': 'ann'}, 'z': 0}]}"
+
+
+@pytest.mark.parametrize(
+    ("rename", "value", "expected"),
+    [
+        ({"x": "y"}, {"x": 1, "y": 2}, {"x": 1, "y": 2}),
+        ({"*_id": "id"}, {"a_id": 1, "b_id": 2}, {"id": 1, "b_id": 2}),
+        ({"x": "y", "y": "x"}, {"x": 1, "y": 2}, {"y": 1, "x": 2}),
+        ({"a": "b", "b": "c"}, {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),
+    ],
+)
+def test_renames_that_collide_in_the_data_never_lose_a_value(
+    rename: dict[str, str], value: dict[str, int], expected: dict[str, int]
+) -> None:
+    fields = compile_fields(rename=rename)
+    assert [repr(fields.apply(value)) for _ in range(3)] == [repr(expected)] * 3
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ({"rename": {"a.x": "z", "a.y": "z"}}, "renaming this to 'z' collides with 'a.x', which has that name too"),
+        (
+            {"include": ["x", "y"], "rename": {"x": "y"}},
+            "renaming this to 'y' collides with 'y', which has that name too",
+        ),
+        ({"rename": {"a.b": "x", "a[].b": "y"}}, "the same field is already renamed to 'x'"),
+        ({"rename": {"a": ""}}, "the new name is empty"),
+        ({"exclude": ["**"]}, "this names the whole answer; name members of it, such as '*'"),
+        ({"include": ["a[3].b"]}, "a field rule applies to every element: write '[]'"),
+        ({"exclude": ["a[1:2]"]}, "a field rule applies to every element: write '[]'"),
+    ],
+)
+def test_rules_that_cannot_work_are_refused_when_compiled(rules: dict[str, Any], reason: str) -> None:
+    with pytest.raises(PathError) as caught:
+        compile_fields(**rules)
+    assert caught.value.reason == reason
+
+
+def test_a_refused_index_is_pointed_at() -> None:
+    with pytest.raises(PathError) as caught:
+        compile_fields(["items[3].body"])
+    assert str(caught.value).splitlines()[1:] == ["  items[3].body", "       ^"]
+
+
+def test_kept_subtrees_are_the_same_objects_and_the_input_is_untouched() -> None:
+    value = {"user": {"login": "ann"}, "labels": [{"name": "bug"}], "x": 1}
+    before = copy.deepcopy(value)
+    for fields in (compile_fields(["user", "labels"]), compile_fields(exclude=["x"])):
+        for _ in range(3):
+            kept = fields.apply(value)
+            assert kept["user"] is value["user"]
+            assert kept["labels"] is value["labels"]
+    assert value == before
+
+
+def test_a_plan_without_rules_gives_the_value_itself() -> None:
+    value = {"a": [1]}
+    fields = compile_fields()
+    assert fields.apply(value) is value
+    assert (fields.selective, fields.left_out(value)) == (False, [])
+
+
+class Point(NamedTuple):
+    x: int
+    secret: int
+
+
+class Model(BaseModel):
+    x: int
+    secret: int
+
+
+def open_model(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return dict(value)
+    return value._asdict() if isinstance(value, Point) else value
+
+
+@pytest.mark.parametrize(
+    "rules", [{"include": ["p.x"]}, {"exclude": ["p.secret"]}, {"exclude": ["**.secret"]}, {"exclude": ["**.s*t"]}]
+)
+@pytest.mark.parametrize(
+    "inside",
+    [
+        OrderedDict(x=1, secret=2),
+        MappingProxyType({"x": 1, "secret": 2}),
+        Point(1, 2),
+        Model(x=1, secret=2),
+        ({"x": 1, "secret": 2},),
+        [[({"x": 1, "secret": 2},)]],
+    ],
+    ids=lambda inside: type(inside).__name__,
+)
+def test_no_container_passes_unfiltered_whatever_its_type(rules: dict[str, Any], inside: Any) -> None:
+    fields = compile_fields(**rules, opener=open_model)
+    learned = {"p": {"x": 1, "secret": 2}}
+    for _ in range(3):
+        fields.apply(learned)
+    assert "secret" not in repr(fields.apply({"p": inside}))
+    assert "'x': 1" in repr(fields.apply({"p": inside}))
+    assert [found.count for found in fields.left_out({"p": inside})] == [1]
+
+
+def test_an_opener_that_hands_back_a_container_unopened_is_not_believed() -> None:
+    fields = compile_fields(exclude=["secret"], opener=lambda value: value)
+    assert fields.apply(OrderedDict(x=1, secret=2)) == {"x": 1}
+
+
+def test_without_an_opener_an_object_is_refused_rather_than_passed() -> None:
+    with pytest.raises(TypeError, match="cannot filter inside a Model without an opener"):
+        compile_fields(exclude=["**.secret"]).apply({"p": Model(x=1, secret=2)})
+
+
+def test_what_has_no_inside_needs_no_opener() -> None:
+    fields = compile_fields(exclude=["**.x"])
+    assert fields.apply({"b": b"raw", "c": 1 + 2j, "s": {1}}) == {"b": b"raw", "c": 1 + 2j, "s": [1]}
+
+
+def test_a_key_that_is_not_text_is_judged_by_its_text() -> None:
+    for _ in range(3):
+        assert compile_fields(exclude=['"1"']).apply({1: "x", "a": 2}) == {"a": 2}
+        assert compile_fields(['"1"']).apply({1: "x", "a": 2}) == {1: "x"}
+
+
+def test_objects_with_many_different_rows_of_keys_are_filtered_alike() -> None:
+    fields = compile_fields(["a", "b.x"], rename={"a": "A"})
+    rows = [{"a": 1, **{f"k{at}": 0}, "b": {"x": 1, f"k{at}": 2}} for at in range(400)]
+    for _ in range(3):
+        assert fields.apply(rows) == [{"A": 1, "b": {"x": 1}}] * 400
+    assert fields.root.machine.rows_left == 0
+    assert len(fields.root.rows) <= MOST_ROWS
+
+
+def test_key_names_are_remembered_up_to_a_bound() -> None:
+    fields = compile_fields(exclude=["**.*_url"])
+    wide = {f"k{at}": {"x_url": 1} for at in range(MOST_NAMES + 100)} | {"k" * 300: 1}
+    assert fields.apply(wide) == {key: {} if isinstance(item, dict) else item for key, item in wide.items()}
+    assert (fields.root.machine.names_left, "k" * 300 in fields.root.names) == (0, False)
+
+
+@pytest.mark.parametrize("path", ["**.a.*.*.*", "**.a*.*.*.*"])
+def test_rules_with_more_states_than_are_kept_still_filter_right(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.paths.machine.MOST_NODES", 3)
+    value: Any = 1
+    for _ in range(7):
+        value = {"a": value, "b": value}
+    fields = compile_fields(exclude=[path])
+    expected = Oracle(None, [path], {}).run(value)
+    assert [fields.apply(value) for _ in range(3)] == [expected] * 3
+    assert len(fields.root.machine.nodes) == 3
+
+
+@pytest.mark.parametrize(
+    "rules", [{"exclude": ["**.url"]}, {"include": ["**.url"]}, {"exclude": ["**.u*"]}, {"rename": {"**.url": "u"}}]
+)
+def test_data_nested_ten_thousand_deep_does_not_crash(rules: dict[str, Any]) -> None:
+    value: Any = {"url": 1, "x": 2}
+    for at in range(10_000):
+        value = {"url": at, "next": value} if at % 2 else {"url": at, "next": [value]}
+    kept = compile_fields(**rules).apply(value)
+    depth = 0
+    while isinstance(kept, dict | list):
+        kept = kept[0] if isinstance(kept, list) else kept.get("next")
+        depth += 1
+    assert depth == 15_001
+
+
+def test_lists_nested_ten_thousand_deep_do_not_crash() -> None:
+    value: Any = [{"a": 1, "b": 2}]
+    for _ in range(10_000):
+        value = [value]
+    kept = compile_fields(["a"]).apply(value)
+    while isinstance(kept, list):
+        (kept,) = kept
+    assert kept == {"a": 1}
+
+
+def test_a_value_that_contains_itself_is_refused_by_name_of_the_place() -> None:
+    value: dict[str, Any] = {"a": {}}
+    value["a"]["b"] = value
+    with pytest.raises(ValueError, match=r"^a\.b contains itself$"):
+        compile_fields(exclude=["**.url"]).left_out(value)
+    with pytest.raises(ValueError, match="contains itself"):
+        compile_fields(exclude=["**.url"]).apply(value)
+
+
+def test_threads_that_learn_at_once_all_get_right_answers() -> None:
+    rows = [{f"k{at}": 1, "a": at, "user": {"x": 1, f"y{at}": 2}, "b": 3} for at in range(40)]
+    expected = [{"a": at, "user": {"x": 1}, "b": 3} for at in range(40)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(10):
+            fields = compile_fields(["a", "b", "user.x", "user.z"])
+            wrong: list[Any] = []
+            threads = [
+                threading.Thread(
+                    target=lambda f=fields: wrong.extend(o for _ in range(4) if (o := f.apply(rows)) != expected)
+                )
+                for _ in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert wrong == []
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_plan_whose_pen_is_held_elsewhere_still_filters() -> None:
+    fields = compile_fields(["a", "b"])
+    with fields.root.machine.pen:
+        assert [fields.apply({"a": 1, "b": 2, "c": 3}) for _ in range(3)] == [{"a": 1, "b": 2}] * 3
+    assert fields.root.bodies == []
+
+
+def test_plans_are_equal_by_their_rules() -> None:
+    assert compile_fields(["a"], ["b"]) == compile_fields(("a",), ("b",))
+    assert compile_fields(["a"]) != compile_fields(["b"])
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcxyz")), unique_by=lambda pair: pair[0]))
+def test_settled_names_are_all_different_and_old_or_new(names: list[tuple[str, str]]) -> None:
+    settled = settle(names)
+    assert len(set(settled.values())) == len(names)
+    assert all(settled[key] in {key, name} for key, name in names)
+    assert all(settled[key] == key for key, name in names if key == name)

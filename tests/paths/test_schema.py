@@ -70,7 +70,11 @@ def arrays(draw: st.DrawFn, inner: st.SearchStrategy[Pair]) -> Pair:
         item, value = draw(inner)
         return {"type": "array", "items": item, "minItems": 1}, st.lists(value, min_size=1, max_size=3)
     places = draw(st.lists(inner, min_size=1, max_size=3))
-    schema = {"type": "array", "prefixItems": [place[0] for place in places], "items": draw(st.sampled_from([False, True]))}
+    schema = {
+        "type": "array",
+        "prefixItems": [place[0] for place in places],
+        "items": draw(st.sampled_from([False, True])),
+    }
     return schema, st.tuples(*(place[1] for place in places)).map(list)
 
 
@@ -150,7 +154,9 @@ plans = st.fixed_dictionaries(
 
 @given(cases(), plans)
 @settings(max_examples=250, deadline=None)
-def test_a_filtered_value_fits_the_projected_schema_and_so_does_the_unfiltered(case: tuple[Any, Any], plan: Any) -> None:
+def test_a_filtered_value_fits_the_projected_schema_and_so_does_the_unfiltered(
+    case: tuple[Any, Any], plan: Any
+) -> None:
     schema, value = case
     assume(jsonschema.Draft202012Validator(schema).is_valid(value))
     try:
