@@ -1,0 +1,88 @@
+"""What is said about a call between the two sides of it."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+
+from shaping.envelope import is_envelope
+from shaping.errors import ErrorDetail
+from shaping.operations.access import Identity
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    request_id: str
+
+
+class Caller(BaseModel):
+    """An identity as it travels."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    scopes: tuple[str, ...] = ()
+    resources: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    def identity(self) -> Identity:
+        """Give the identity back."""
+        return Identity(self.id, frozenset(self.scopes), self.resources)
+
+
+class Requested(_Said):
+    """Somebody asks for a call and says where the answer goes and how long there is."""
+
+    type: Literal["call.requested"] = "call.requested"
+    operation: str
+    input: Any = None
+    caller: Caller | None = None
+    reply_to: str
+    seconds: float | None = None
+
+
+class Responded(_Said):
+    """The operation answered; an answer that is an error is an answer."""
+
+    type: Literal["call.responded"] = "call.responded"
+    output: dict[str, Any]
+
+    @field_validator("output")
+    @classmethod
+    def _is_an_envelope(cls, output: dict[str, Any]) -> dict[str, Any]:
+        if not is_envelope(output):
+            raise ValueError("the output of a call is an envelope")
+        return output
+
+
+class Completed(_Said):
+    """Nothing more will be said about this call."""
+
+    type: Literal["call.completed"] = "call.completed"
+
+
+class Aborted(_Said):
+    """The call is to be stopped, or was."""
+
+    type: Literal["call.aborted"] = "call.aborted"
+    reason: str = ""
+
+
+class Failed(_Said):
+    """The operation raised."""
+
+    type: Literal["call.error"] = "call.error"
+    error: ErrorDetail
+
+
+Event: TypeAlias = Requested | Responded | Completed | Aborted | Failed
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="type")])
+
+
+def read_event(message: bytes) -> Event:
+    """Read an event from the wire."""
+    return _EVENTS.validate_json(message)
+
+
+def write_event(event: Event) -> bytes:
+    """Write an event for the wire."""
+    return _EVENTS.dump_json(event)
