@@ -1,0 +1,102 @@
+"""One candidate: a value cut to so many bytes, list tails first, then the middles of strings, then members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.fit.strings import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.fit.sizes import Sizes
+
+_EMPTY: Final = 2  # bytes of [] or {}
+_MARK: Final = 40  # bytes of a string that is all mark
+_WORTH_OPENING: Final = 24  # bytes below which a piece of a list's only element tells nothing
+_WIDE: Final = 32  # members above which an object is a map, and measured coarsely
+_IDENTIFIES: Final = ("id", "key", "name", "number", "sha", "slug", "code", "ref", "title", "status", "path", "type")
+
+
+class Cut:
+    """Cuts one value to different sizes, remembering what it measured; `whole` has the full text of cut strings."""
+
+    def __init__(self, sizes: Sizes, whole: Mapping[int, str]) -> None:
+        self._sizes = sizes
+        self._whole = whole
+
+    def to(self, value: Any, room: int) -> Any:
+        """Give as much of the value as goes into the room; what fits is handed on as it is."""
+        if self._sizes.of(value, room) <= room:
+            return value
+        if isinstance(value, dict):
+            return self._object(value, room)
+        if isinstance(value, list):
+            return self._list(value, room)
+        return shorten(self._whole.get(id(value), value), max(room - 2, 0)) if isinstance(value, str) else value
+
+    def _list(self, value: list[Any], room: int) -> list[Any]:
+        # From the end: tools sort best first, and a stable head keeps cursors valid.
+        used, shown = _EMPTY, 0
+        for item in value:
+            used += self._sizes.element(item)
+            if used > room:
+                break
+            shown += 1
+        left = room - used + self._sizes.element(value[shown])
+        if left < max(_WORTH_OPENING, room // 2):
+            return value[:shown]
+        # Most of the room would stay empty: a part of the next element is better than nothing of it.
+        part = self.to(value[shown], left)
+        return value[:shown] if part in ({}, []) else [*value[:shown], part]
+
+    def _object(self, value: dict[str, Any], room: int) -> dict[str, Any]:
+        # In a wide object no member can have more than a few shares, so none is measured further than that.
+        cap = room if len(value) <= _WIDE else max(4 * room // len(value), 256)
+        sizes = {key: self._sizes.of(member, cap) for key, member in value.items()}
+        # Wide objects are maps: better some members whole than all of them empty.
+        least = _EMPTY if len(value) <= _WIDE else room // 8
+        kept = _affordable(value, sizes, room - _EMPTY, least)
+        shares = _shares({key: sizes[key] for key in kept}, value, room - _EMPTY - sum(len(key) + 4 for key in kept))
+        return {key: self.to(member, shares[key]) for key, member in value.items() if key in shares}
+
+
+def _affordable(value: dict[str, Any], sizes: Mapping[str, int], room: int, least: int) -> set[str]:
+    """Choose the members there is room for: those that identify or tell of an error, then the others in order."""
+    kept: set[str] = set()
+    for key in sorted(value, key=lambda key: not _matters(key)):
+        needed = len(key) + 4 + max(_least(value[key], sizes[key]), min(sizes[key], least))
+        if needed <= room:
+            room -= needed
+            kept.add(key)
+    return kept
+
+
+def _shares(sizes: Mapping[str, int], value: Mapping[str, Any], room: int) -> dict[str, int]:
+    """Divide the room: what is small gets all it needs, what is large shares the rest by weight."""
+    weights = {key: _weight(value[key]) * (4 if _matters(key) else 1) for key in sizes}
+    left, weight = room, sum(weights.values())
+    shares: dict[str, int] = {}
+    for key in sorted(sizes, key=lambda key: sizes[key] / weights[key]):
+        share = max(left * weights[key] // weight, 0)
+        shares[key] = max(min(sizes[key], share), _least(value[key], sizes[key]))
+        left -= shares[key]
+        weight -= weights[key]
+    return shares
+
+
+def _least(member: Any, size: int) -> int:
+    """Give the fewest bytes that a member can be cut to."""
+    if isinstance(member, (dict, list)):
+        return _EMPTY
+    return min(size, _MARK) if isinstance(member, str) else size
+
+
+def _weight(member: Any) -> int:
+    # A string is worth as much room as four lists: a list's tail is more of the same.
+    return 1 if isinstance(member, list) else 2 if isinstance(member, dict) else 4
+
+
+def _matters(key: str) -> bool:
+    name = key.lower()
+    return name.endswith(_IDENTIFIES) or "error" in name or name == "message"
