@@ -1,0 +1,9 @@
+"""What happens to a payload nobody wrote a config for: rules that take noise and leave every answer."""
+
+from __future__ import annotations
+
+from shaping.noise.read import read_text
+from shaping.noise.text import reduce_text
+from shaping.noise.walk import reduce
+
+__all__ = ["read_text", "reduce", "reduce_text"]

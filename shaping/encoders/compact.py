@@ -1,0 +1,21 @@
+"""JSON without a space: what every other form is measured against."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+if TYPE_CHECKING:
+    from shaping.types import Json
+
+
+def encode(value: Json) -> str:
+    """Write any value."""
+    return orjson.dumps(value).decode()
+
+
+def decode(text: str) -> Json:
+    """Read it back."""
+    value: Json = orjson.loads(text)
+    return value

@@ -1,0 +1,59 @@
+"""Sentences that come back by the dozen are told once, by the column that decides them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shaping.encoders.tabular.nodes import Given, Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shaping.encoders.tabular.nodes import Node
+
+MANY = 24  # rows from which a reader would rather be told the sentences apart
+_SENTENCE = 20  # characters from which a cell is worth it
+_OFTEN = 8  # times a sentence must come back
+_WORTH = 400  # characters that must be saved
+
+
+def given(nodes: Sequence[Node]) -> list[Node]:
+    """Take recurring sentences out of the rows and say by which short cell of the row each is decided."""
+    leaves = [node for node in nodes if type(node) is Leaf]
+    short = sorted((leaf for leaf in leaves if _size(leaf) < _SENTENCE * len(leaf.cells)), key=_size)
+    return [part for node in nodes for part in (_decided(node, short) if type(node) is Leaf else (node,))]
+
+
+def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
+    if _size(leaf) < _SENTENCE * len(leaf.cells) or len(set(leaf.cells)) > len(leaf.cells) // 2:
+        return (leaf,)
+    best: dict[str, str] = {}
+    name, worth = "", _WORTH
+    for key in keys:
+        told, saved = _told(key.cells, leaf.cells)
+        if saved > worth:
+            best, name, worth = told, key.name, saved
+    if not best:
+        return (leaf,)
+    by = next(key.cells for key in keys if key.name == name)
+    rest = ["" if one in best else cell for one, cell in zip(by, leaf.cells, strict=True)]
+    told_all = Given(leaf.name, name, best)
+    return (Leaf(leaf.name, rest), told_all) if any(rest) else (told_all,)
+
+
+def _told(keys: list[str], cells: list[str]) -> tuple[dict[str, str], int]:
+    """Return what each key says in every row it is in, where that is often and long, and the characters saved."""
+    pairs: dict[str, str | None] = {}
+    for key, cell in zip(keys, cells, strict=True):
+        if pairs.setdefault(key, cell) != cell:
+            pairs[key] = None
+    told = {
+        key: cell
+        for key, cell in pairs.items()
+        if cell is not None and key and len(cell) >= _SENTENCE and keys.count(key) >= _OFTEN
+    }
+    return told, sum(len(cell) * (keys.count(key) - 1) - len(key) for key, cell in told.items())
+
+
+def _size(leaf: Leaf) -> int:
+    return sum(map(len, leaf.cells))

@@ -1,0 +1,144 @@
+"""Records at one place of a payload, seen together: what a rule decides from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.noise.names import meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shaping.types import Json, Reason
+
+MISSING: Final[Any] = object()
+_LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://")
+_LONG, _SHORT = 320, 16
+_SHAPES = 24  # records of more shapes than this are looked at through the first of them
+
+
+@dataclass(slots=True)
+class Batch:
+    """All records at one path, what their members hold, and what the rules have decided about them.
+
+    A few records stand for all in sorting members by kind: one of each shape, the middle and the last.
+    A rule looks at every record before it takes anything from it.
+    """
+
+    path: str
+    rows: Sequence[dict[str, Json]]
+    listed: bool  # whether they are elements of a list
+    nested: bool  # whether they stand inside a record that has a page of its own
+    arguments: frozenset[str]
+    around: int = 0  # how many other members the record has in which each of these is a member
+    owners: Sequence[dict[str, Json]] | None = None  # the records in which these stand, one for each
+    sample: list[dict[str, Json]] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    opaque: list[str] = field(default_factory=list)
+    hex: list[str] = field(default_factory=list)
+    long: list[str] = field(default_factory=list)
+    wrapped: list[str] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)  # members that hold records or lists
+    plain: list[str] = field(default_factory=list)
+    uniform: bool = False
+    drop: dict[str, Reason] = field(default_factory=dict)
+    replace: dict[str, list[Any]] = field(default_factory=dict)
+    cut: dict[str, tuple[int, Reason]] = field(default_factory=dict)
+    page: bool = False  # whether a link of these records is kept
+
+    def sort(self) -> None:
+        """Sort the members by what they hold."""
+        shapes: dict[tuple[str, ...], dict[str, Json]] = {}
+        for row in self.rows:
+            shapes.setdefault(tuple(row), row)
+        self.uniform = len(shapes) == 1
+        self.sample = list(shapes.values())[:_SHAPES]
+        if len(self.rows) > 2:
+            self.sample += [self.rows[len(self.rows) // 2], self.rows[-1]]
+        kinds: dict[str, list[str]] = {}
+        for row in self.sample:
+            for key, value in row.items():
+                kind = type(value)
+                if kind is str:
+                    if (found := self._kind_of(key, value)) is not None and kinds.get(key) is not self.links:  # type: ignore[arg-type]
+                        kinds[key] = found
+                elif kind is dict or kind is list:
+                    kinds[key] = self.inside
+                elif key not in kinds and value is not None:
+                    kinds[key] = self.plain
+        for key, members in kinds.items():
+            # The long one among short ones is seldom in a sample.
+            if members is self.plain and len(self.rows) > len(self.sample) and self._has_long(key):
+                members = self.long  # noqa: PLW2901 (the sample was wrong about it)
+            members.append(key)
+
+    def _has_long(self, key: str) -> bool:
+        if len(str(self.sample[0].get(key, ""))) < _SHORT:
+            return False
+        return max((len(value) for row in self.rows if type(value := row.get(key)) is str), default=0) > _LONG
+
+    def _kind_of(self, key: str, text: str) -> list[str] | None:
+        if text.startswith(_LINK_STARTS):
+            return self.links if " " not in text and "\n" not in text else self.wrapped
+        if len(text) > _LONG:
+            return self.long
+        if "\n" in text or "</" in text or "://" in text:
+            return self.wrapped
+        if meaning(key).opaque:
+            return self.opaque
+        if len(text) >= 64 and " " not in text and text.isalnum():
+            return self.hex
+        return self.plain
+
+    def column(self, key: str) -> list[Any]:
+        """Return a member's value in every record, or MISSING."""
+        if (changed := self.replace.get(key)) is not None:
+            return changed
+        return [row.get(key, MISSING) for row in self.rows]
+
+    def texts(self, key: str) -> list[str] | None:
+        """Return a member's strings, or None where a record holds something else there."""
+        values = [row[key] for row in self.rows if key in row]
+        if set(map(type, values)) == {str}:
+            return values  # type: ignore[return-value]
+        values = [value for value in values if value is not None]
+        return values if values and set(map(type, values)) == {str} else None  # type: ignore[return-value]
+
+    def identified_without(self, key: str) -> bool:
+        """Tell whether a record can still be told from the others when this member is gone."""
+        # A member of a record is known by its name, and a wrapper by what is in it.
+        if self.around or any(map(self._identifies, self.inside)):
+            return True
+        others = [name for name in self.plain if name != key and name not in self.drop]
+        if any(meaning(name).identifies for name in others):
+            return True
+        return len(self.rows) > 1 and any(self._distinct(name) for name in others)
+
+    def company(self, key: str) -> int:
+        """Count the members a record has beside this one and its links."""
+        known = (
+            self.around
+            + len(self.plain)
+            + len(self.inside)
+            + len(self.wrapped)
+            + len(self.long)
+            + len(self.opaque)
+            + len(self.hex)
+        )
+        return known - (
+            key in self.long
+            or key in self.wrapped
+            or key in self.opaque
+            or key in self.hex
+            or key in self.inside
+            or key in self.plain
+        )
+
+    def _identifies(self, key: str) -> bool:
+        value = self.sample[0].get(key)
+        return type(value) is dict and any(meaning(name).identifies for name in value)
+
+    def _distinct(self, key: str) -> bool:
+        values = self.column(key)
+        return set(map(type, values)) <= {str, int} and len(set(values)) == len(values)

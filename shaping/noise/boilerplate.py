@@ -1,0 +1,114 @@
+"""Wrapping that says nothing: licence headers, tracking parameters, HTML around text, trailing blanks, inline images."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.noise.batch import Batch
+
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]{64,})")
+_TRACKING = re.compile(
+    r"([?&])(?:utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm)=[^&#\s\"'<>)]*"
+)
+_TRAILING = re.compile(r"[ \t]+(?=\n)|[ \t]+\Z|\r(?=\n)")
+_BLANKS = re.compile(r"\n{3,}")
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
+_WRAPPED = re.compile(
+    r"\s*<(?:p|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote|!doctype)\b",
+    re.IGNORECASE,
+)
+_HIDDEN = re.compile(
+    r"<(script|style|head|svg|noscript)\b.*?</\1\s*>|<!--.*?-->|<!doctype[^>]*>", re.IGNORECASE | re.DOTALL
+)
+_ANCHOR = re.compile(r"<a\b[^>]*?\bhref\s*=\s*[\"']?([^\"'\s>]+)[^>]*>(.*?)</a\s*>", re.IGNORECASE | re.DOTALL)
+_IMAGE = re.compile(r"<img\b[^>]*?\balt\s*=\s*[\"']([^\"']*)[\"'][^>]*>", re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6]|/tr|/table|/ul|/ol|/blockquote|/pre)\b[^>]*>", re.IGNORECASE)
+_ITEM = re.compile(r"<li\b[^>]*>", re.IGNORECASE)
+_LICENCE_HEADER = re.compile(
+    r"\A(?:#!.*\n)?(\s*(?:/\*(?:.|\n)*?\*/|(?:(?:#|//|--|;|%)[^\n]*\n)+|<!--(?:.|\n)*?-->)\s*)"
+)
+_LICENCE_WORDS = re.compile(r"licen[cs]e|copyright|SPDX-|all rights reserved", re.IGNORECASE)
+
+
+def boilerplate(batch: Batch) -> None:
+    """Take the wrapping off the strings of records."""
+    for key in (*batch.wrapped, *batch.long, *batch.links):
+        if key in batch.drop:
+            continue
+        column = batch.column(key)
+        out = [unwrap(value) if type(value) is str else value for value in column]
+        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
+        if count:
+            batch.replace[key] = out
+            batch.cut.setdefault(key, (count, "boilerplate"))
+
+
+def unwrap(text: str) -> str:
+    """Take the wrapping off one string; the same object where it had none."""
+    unwrapped = _apply(text, _needed(text))
+    return text if unwrapped == text else unwrapped
+
+
+def unwrap_text(text: str) -> str:
+    """Take blank runs, inline images and tracking off a whole text; its markup may be what was asked for."""
+    return _BLANKS.sub("\n\n", _without_blanks(_without_tracking(_without_images(text))))
+
+
+def without_licence(text: str) -> str:
+    """Replace a licence comment at the top of a file by a note."""
+    found = _LICENCE_HEADER.match(text)
+    if found is None or not _LICENCE_WORDS.search(found[1]) or len(found[1]) < 200:
+        return text
+    note = f"[licence header, {len(found[1])} characters]\n"
+    return text[: found.start(1)] + note + text[found.end(1) :]
+
+
+def _needed(text: str) -> list[Callable[[str], str]]:
+    """Return only the steps this text can need, so that a plain one costs a few searches."""
+    steps: list[Callable[[str], str]] = []
+    if ";base64," in text:
+        steps.append(_without_images)
+    if "?" in text and "=" in text and "://" in text:
+        steps.append(_without_tracking)
+    if "</" in text or "<br" in text or "<p>" in text:
+        steps.append(_without_tags)
+    if "\n" in text and (" \n" in text or "\r\n" in text or "\t\n" in text):
+        steps.append(_without_blanks)
+    return steps
+
+
+def _apply(text: str, steps: list[Callable[[str], str]]) -> str:
+    for step in steps:
+        text = step(text)
+    return text
+
+
+def _without_images(text: str) -> str:
+    return _DATA_URI.sub(lambda found: f"[{found[1]}, {len(found[2]) * 3 // 4} bytes]", text)
+
+
+def _without_tracking(text: str) -> str:
+    without = _TRACKING.sub(lambda found: "?" if found[1] == "?" else "", text)
+    if without == text:
+        return text
+    return without.replace("?&", "?").replace("? ", " ").removesuffix("?")
+
+
+def _without_tags(text: str) -> str:
+    """Return a string that is HTML throughout as its text; code and sentences about tags stay."""
+    if not _WRAPPED.match(text) or "```" in text:
+        return text
+    text = _HIDDEN.sub("", text)
+    text = _ANCHOR.sub(lambda found: found[2] if found[2] in found[1] else f"{found[2]} ({found[1]})", text)
+    text = _ITEM.sub("- ", _BREAK.sub("\n", _IMAGE.sub(r"\1", text)))
+    text = html.unescape(_TAG.sub("", text))
+    return _BLANKS.sub("\n\n", text).strip()
+
+
+def _without_blanks(text: str) -> str:
+    return _TRAILING.sub("", text).rstrip("\n")

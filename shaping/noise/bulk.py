@@ -1,0 +1,84 @@
+"""Long strings that ride along with records are cut to a head: source files, licence texts, fixes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from shaping.noise.names import meaning
+
+if TYPE_CHECKING:
+    from shaping.noise.batch import Batch
+
+_LICENCE = re.compile(
+    r"permission is hereby granted|apache license|general public license|redistribution and use in source|"
+    r"mozilla public license|warranty of merchantability",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"[;{}]\s*\n|^\s*(?:def|class|import|from|function|var|let|const|public|#include)\b|=>|\)\s*;|</\w+>", re.MULTILINE
+)
+_LONG_CODE, _HEAD_CODE = 320, 96
+_HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 20_000  # of prose: the most, the least, and what all heads together may take
+_COMPANY = 3  # other members from which a string rides along with its record
+
+
+def bulk(batch: Batch) -> None:
+    """Cut long strings of records that have more to say than the string."""
+    for key in batch.long:
+        if key in batch.drop or key in batch.arguments or meaning(key).diagnostic:
+            continue
+        values = batch.texts(key)
+        if values is not None and (_rides_along(key, batch) or _is_licence(values, batch)):
+            limit, head = _limits([value for value in values if len(value) > _LONG_CODE])
+            _cut(key, batch, limit, head)
+
+
+def shorten(text: str, head: int) -> str:
+    """Return the head of a text, ended at a word where one ends near, and how long the whole is."""
+    cut = text[:head]
+    edge = max(cut.rfind(" "), cut.rfind("\n"))
+    kept = cut[:edge] if edge > head * 0.6 else cut
+    return f"{kept.rstrip()} …[{len(text)} characters]"
+
+
+def is_prose(text: str) -> bool:
+    """Tell sentences from code by how much of the text is letters and single spaces."""
+    sample = text[:2000]
+    plain = sum(map(str.isalpha, sample)) + sample.count(" ") - 2 * sample.count("  ")
+    return plain > 0.8 * len(sample)
+
+
+def _rides_along(key: str, batch: Batch) -> bool:
+    if batch.company(key) < _COMPANY:
+        return False
+    if batch.listed and len(batch.rows) > 1:
+        return True
+    return not meaning(key).spoken and any(map(_is_table, batch.rows))
+
+
+def _is_licence(values: list[str], batch: Batch) -> bool:
+    return batch.listed and len(values) > 1 and all(map(_LICENCE.search, values))
+
+
+def _is_table(row: dict[str, object]) -> bool:
+    """Tell whether a record's point is a list of records in it."""
+    return any(type(value) is list and len(value) > 4 and type(value[0]) is dict for value in row.values())
+
+
+def _limits(values: list[str]) -> tuple[int, int]:
+    """Return from which length on to cut and what to leave: little of code and licences, much of prose."""
+    machine = sum(1 for text in values if _LICENCE.search(text) or (_CODE.search(text) and not is_prose(text)))
+    if machine > 0.7 * len(values):
+        return _LONG_CODE, _HEAD_CODE
+    head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
+    return head * 12 // 5, head
+
+
+def _cut(key: str, batch: Batch, limit: int, head: int) -> None:
+    column = batch.column(key)
+    out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
+    count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
+    if count:
+        batch.replace[key] = out
+        batch.cut[key] = count, "bulk"

@@ -1,0 +1,110 @@
+"""Hypermedia goes: what a record's own identifiers already say. The link a person would open stays."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from shaping.noise.names import meaning
+
+if TYPE_CHECKING:
+    from shaping.noise.batch import Batch
+    from shaping.types import Json
+
+_API = re.compile(
+    r"^\w+://(?:[^/]*\.)?api\b|/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE
+)
+_SEGMENT = re.compile(r"[^/?#&=]+")
+_ENOUGH = 3  # rows from which one pattern in all of them is no accident
+
+
+def links(batch: Batch) -> None:
+    """Drop the links of records that their identifiers can stand for."""
+    if not batch.links:
+        return
+    company = batch.company("")
+    noise, pages = [], []
+    for key in batch.links:
+        (noise if _is_plumbing(key, batch, company) else pages).append(key)
+    kept = min(pages, key=_rank) if pages else None
+    identified = batch.identified_without("")
+    if kept is None and not identified:
+        kept = min(noise, key=_rank)
+    if kept is not None and batch.nested and identified and len(batch.rows) >= _ENOUGH and _derived(kept, batch):
+        batch.drop[kept] = "links"
+    for key in batch.links:
+        if key != kept and (key in noise or _says_nothing_new(key, batch, kept)) and _all_links(key, batch):
+            batch.drop[key] = "links"
+    batch.page = kept is not None and kept not in batch.drop
+
+
+def is_link(text: str) -> bool:
+    """Tell whether a string is one URL and nothing else."""
+    return "://" in text[:9] and " " not in text
+
+
+def _rank(key: str) -> int:
+    return meaning(key).page_rank
+
+
+def _is_plumbing(key: str, batch: Batch, company: int) -> bool:
+    """Tell whether only a program would follow this link."""
+    said = meaning(key)
+    if said.picture:
+        return True
+    first = next(row[key] for row in batch.sample if type(row.get(key)) is str)
+    if "{" in first:  # type: ignore[operator]
+        return True
+    if said.itself and company > 1:
+        return True
+    if company < 2 or not said.hypermedia or not _API.search(first):  # type: ignore[arg-type]
+        return False
+    return len(batch.links) > 1 or _derived(key, batch)
+
+
+def _all_links(key: str, batch: Batch) -> bool:
+    values = batch.texts(key)
+    return values is not None and all(
+        "://" in value[:9] or value.startswith(("git@", "//")) or not value for value in values
+    )
+
+
+def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
+    if meaning(key).plumbing:
+        return True
+    return (kept is not None and _extends(key, kept, batch)) or _derived(key, batch)
+
+
+def _extends(key: str, base: str, batch: Batch) -> bool:
+    """Tell whether every link is the other one with the same ending."""
+    pairs = [(row[key], row.get(base)) for row in batch.rows if type(row.get(key)) is str]
+    link, start = pairs[0]
+    if type(start) is not str or not link.startswith(start):  # type: ignore[union-attr]
+        return False
+    ending = link[len(start) :]  # type: ignore[index]
+    return all(type(start) is str and link == start + ending for link, start in pairs)
+
+
+def _derived(key: str, batch: Batch) -> bool:
+    """Tell whether one pattern and one other member, its own or its owner's, give every value of this link."""
+    rows = [row for row in batch.rows if type(row.get(key)) is str]
+    if _pattern([str(row[key]) for row in rows], rows, key):
+        return True
+    if batch.owners is None:
+        return False
+    owned = [(row, owner) for row, owner in zip(batch.rows, batch.owners, strict=True) if type(row.get(key)) is str]
+    return _pattern([str(row[key]) for row, _ in owned], [owner for _, owner in owned], key)
+
+
+def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
+    first = values[0]
+    segments = set(_SEGMENT.findall(first))
+    for name, value in rows[0].items():
+        if name == key or type(value) not in (str, int) or str(value) not in segments:
+            continue
+        if len(rows) < _ENOUGH:
+            return True
+        pattern = first.replace(str(value), "\0")
+        if all(link.replace(str(row.get(name)), "\0") == pattern for link, row in zip(values, rows, strict=True)):
+            return True
+    return False

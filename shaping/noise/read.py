@@ -1,0 +1,67 @@
+"""Data that a tool sent as text: JSON, JSON in a JSON string, a Python repr, a JSON value a line."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from shaping.types import Json
+
+_LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow and deep
+
+
+def read_text(text: str) -> Json | None:
+    """Return the list or object a text holds, or None where it is just text."""
+    start = text.lstrip()[:1]
+    if start in ("{", "["):
+        return _json(text) or _lines(text) or _repr(text)
+    if start == '"':
+        inner = _loaded(text)
+        return read_text(inner) if type(inner) is str else None
+    return None
+
+
+def _json(text: str) -> Json | None:
+    value = _loaded(text)
+    return value if type(value) in (dict, list) else None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _lines(text: str) -> Json | None:
+    """Return one JSON value a line as a list."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 2 or not lines[0].rstrip().endswith(("}", "]")):
+        return None
+    values = [_json(line) for line in lines]
+    return None if None in values else values
+
+
+def _repr(text: str) -> Json | None:
+    if "'" not in text or len(text) > _LARGEST_REPR:
+        return None
+    try:
+        return _plain(ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _plain(value: Any) -> Json:
+    if type(value) is dict:
+        if not all(type(key) is str for key in value):
+            raise TypeError("a Python dict with other keys than strings is not JSON")
+        return {key: _plain(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return [_plain(item) for item in value]
+    if value is None or type(value) in (str, int, float, bool):
+        orjson.dumps(value)  # refuses what JSON cannot hold: a lone surrogate, an integer past 64 bits
+        return value  # type: ignore[no-any-return]
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,50 @@
+"""Noise in a text that is not data: wrapping, blank runs, encoded images, the ids of elements nobody acts on."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from shaping.noise.boilerplate import unwrap_text, without_licence
+from shaping.noise.tree import fold_tree, is_tree
+from shaping.types import Omission
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_DIFF = re.compile(r"^(?:diff --git |@@ -\d|--- \S)", re.MULTILINE)
+_BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
+_IDS = frozenset({"ref", "uid", "element", "elementRef", "target", "selector"})
+
+
+def reduce_text(
+    text: str, rules: Collection[str], *, arguments: frozenset[str] = frozenset()
+) -> tuple[str, list[Omission]]:
+    """Return a text without its noise, and what was left out; the same text where there was none."""
+    reduced = text
+    if "boilerplate" in rules:
+        if is_tree(text):
+            reduced = fold_tree(text, keep_ids=not _IDS.isdisjoint(arguments))
+        elif not _DIFF.search(text):
+            reduced = unwrap_text(without_licence(text))
+    opened = reduced
+    if "opaque" in rules:
+        reduced = _BLOB.sub(_noted, reduced)
+    omissions = []
+    if opened != text:
+        omissions.append(Omission("", 1, "boilerplate", _price(text, opened)))
+    if reduced != opened:
+        omissions.append(Omission("", len(_BLOB.findall(opened)), "opaque", _price(opened, reduced)))
+    return (reduced, omissions) if omissions else (text, [])
+
+
+def _noted(found: re.Match[str]) -> str:
+    # A long run of one case or without digits is a word of some alphabet, a separator, a sequence: not encoded bytes.
+    said = found[0]
+    if said.isdigit() or said.isalpha() or len(set(said)) < 20:
+        return said
+    return f"[base64, {len(said)} characters]"
+
+
+def _price(before: str, after: str) -> int:
+    return max(1, (len(before) - len(after)) // 4)

@@ -1,0 +1,204 @@
+"""Accessibility trees as text: wrappers fold, inline pieces become a line, and only what can be acted on keeps its id."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from json import JSONDecodeError, loads
+
+_LINE = re.compile(r"^( *)- (.*)$")
+_NODE = re.compile(r'^(/?[A-Za-z][\w-]*)((?: "(?:[^"\\]|\\.)*")?)((?: \[[^\]]*\])*)(?::(?: (.*))?)?$', re.DOTALL)
+_REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
+_POINTER = " [cursor=pointer]"
+_INLINE = frozenset(
+    "text code emphasis strong mark subscript superscript insertion deletion time term blockquote definition".split()
+)
+_WRAPPERS = frozenset({"generic", "none", "presentation", "group", "section"})
+_ACTED_ON = frozenset(
+    "link button textbox searchbox checkbox radio combobox listbox option slider spinbutton switch tab menuitem"
+    " menuitemcheckbox menuitemradio treeitem gridcell iframe".split()
+)
+_CLOSING = (",", ".", ";", ":", ")", "]", "?", "!", "’", "»")
+_ENOUGH = 8  # nodes with an id from which a text is a tree and not a list that mentions one
+
+
+@dataclass(slots=True)
+class _Node:
+    indent: int
+    role: str
+    name: str = ""
+    marks: str = ""
+    text: str = ""
+    children: list[_Node] = field(default_factory=list)
+
+
+def is_tree(text: str) -> bool:
+    """Tell whether a text is an outline of elements with ids."""
+    return text.count("[ref=") + text.count("[uid=") >= _ENOUGH and text.count("- ") >= _ENOUGH
+
+
+def fold_tree(text: str, *, keep_ids: bool) -> str:
+    """Return a tree with its wrappers folded; what is not part of a tree stays as it is."""
+    out: list[str] = []
+    block: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if _LINE.match(line):
+            block.append(line)
+            continue
+        if block:
+            out += _folded(block, keep_ids=keep_ids)
+            block = []
+        out.append(line)
+    return "\n".join(out[:-1])
+
+
+def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
+    if not any("[ref=" in line or "[uid=" in line for line in block):
+        return block
+    root = _Node(-1, "generic")
+    open_nodes = [root]
+    for line in block:
+        node = _parse(line)
+        if node is None:
+            return block
+        while open_nodes[-1].indent >= node.indent:
+            open_nodes.pop()
+        open_nodes[-1].children.append(node)
+        open_nodes.append(node)
+    lines: list[str] = []
+    for run in _runs(root, keep_ids=keep_ids):
+        _emit(run, 0, lines, keep_ids=keep_ids)
+    return lines
+
+
+def _parse(line: str) -> _Node | None:
+    found = _LINE.match(line)
+    if found is None:
+        return None
+    indent, said = len(found[1]), found[2]
+    if said.startswith("'") and (end := said.rfind("'")) > 0:
+        said = said[1:end].replace("''", "'") + said[end + 1 :]
+    node = _NODE.match(said)
+    if node is None:
+        return _Node(indent, "text", text=said)
+    return _Node(indent, node[1], node[2][2:-1], node[3], _unquoted(node[4] or ""))
+
+
+def _unquoted(text: str) -> str:
+    if text.startswith('"') and text.endswith('"'):
+        try:
+            return str(loads(text))
+        except JSONDecodeError:
+            return text
+    return text
+
+
+def _emit(node: _Node | str, depth: int, lines: list[str], *, keep_ids: bool) -> None:
+    pad = " " * depth
+    if isinstance(node, str):
+        lines.append(f"{pad}- {node}")
+        return
+    head = f"{pad}- {node.role}"
+    if node.name:
+        head += f' "{node.name}"'
+    head += _marks(node, keep_ids=keep_ids)
+    runs = _runs(node, keep_ids=keep_ids)
+    if node.text:
+        runs.insert(0, node.text)
+    if len(runs) == 1 and isinstance(runs[0], str):
+        lines.append(f"{head}: {runs[0]}")
+        return
+    lines.append(f"{head}:" if runs else head)
+    for run in runs:
+        _emit(run, depth + 1, lines, keep_ids=keep_ids)
+
+
+def _runs(node: _Node, *, keep_ids: bool) -> list[_Node | str]:
+    """Return what stands in a node: pieces of a sentence joined, wrappers opened, everything else as it is."""
+    runs: list[_Node | str] = []
+    sentence: list[str] = []
+    for child in _opened(node, keep_ids=keep_ids):
+        piece = _inline(child, keep_ids=keep_ids)
+        if piece is not None:
+            if piece:
+                sentence.append(piece)
+            continue
+        if sentence:
+            runs.append(_joined(sentence))
+            sentence = []
+        runs.append(child)
+    if sentence:
+        runs.append(_joined(sentence))
+    return runs
+
+
+def _opened(node: _Node, *, keep_ids: bool) -> list[_Node]:
+    """Return a node's children, those of wrappers in the place of the wrapper."""
+    out: list[_Node] = []
+    for child in node.children:
+        if _is_wrapper(child, keep_ids=keep_ids):
+            out += [*([_Node(0, "text", text=child.text)] if child.text else []), *_opened(child, keep_ids=keep_ids)]
+        else:
+            out.append(child)
+    return out
+
+
+def _is_wrapper(node: _Node, *, keep_ids: bool) -> bool:
+    if node.role not in _WRAPPERS or node.name or _POINTER in node.marks or "[active]" in node.marks:
+        return False
+    # Words that stand alone in a wrapper are one piece; only a wrapper of other elements is nothing by itself.
+    return not node.text or not keep_ids
+
+
+def _inline(node: _Node, *, keep_ids: bool) -> str | None:
+    """Return a node as a piece of a sentence, or None where it is a block."""
+    if node.role in _INLINE and not _marks(node, keep_ids=False):
+        inner = _inner(node, keep_ids=keep_ids)
+        if inner is None:
+            return None
+        text = f"`{inner}`" if node.role == "code" and inner else inner
+        return text + (_ids(node) if keep_ids else "")
+    if node.role == "link":
+        return _link(node, keep_ids=keep_ids)
+    return None
+
+
+def _link(node: _Node, *, keep_ids: bool) -> str | None:
+    address = "".join(child.text for child in node.children if child.role == "/url")
+    inside = [child for child in node.children if child.role != "/url"]
+    shown = _inner(_Node(0, "text", text=node.text, children=inside), keep_ids=False)
+    if shown is None or any(child.role in _ACTED_ON for child in inside):
+        return None
+    said = shown if node.name in ("", shown) else node.name if shown in node.name else f"{node.name}: {shown}"
+    return f"[{said}]({address}){_ids(node)}" if address else f"[{said}]{_ids(node)}"
+
+
+def _inner(node: _Node, *, keep_ids: bool) -> str | None:
+    pieces = [node.name] if node.name else []
+    pieces += [node.text] if node.text else []
+    for child in _opened(node, keep_ids=keep_ids):
+        piece = _inline(child, keep_ids=keep_ids)
+        if piece is None:
+            return None
+        pieces += [piece] if piece else []
+    return _joined(pieces)
+
+
+def _joined(pieces: list[str]) -> str:
+    """Join the pieces of a sentence by spaces, but not before what closes one."""
+    out = ""
+    for piece in pieces:
+        glue = "" if not out or piece.startswith(_CLOSING) or out.endswith(("(", "[", "“")) else " "
+        out += glue + piece
+    return out
+
+
+def _marks(node: _Node, *, keep_ids: bool) -> str:
+    marks = node.marks.replace(_POINTER, "")
+    if keep_ids or node.role in _ACTED_ON or _POINTER in node.marks:
+        return marks
+    return _REF.sub("", marks)
+
+
+def _ids(node: _Node) -> str:
+    return "".join(mark.strip() for mark in _REF.findall(node.marks))
