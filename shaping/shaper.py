@@ -128,11 +128,13 @@ class Shaper:
             request = block.overrides(request)
         profile = profile or context.environment_profile(self._environ)
         generation, tier = self._live.current, self.facts.tier
+        warnings = () if self._live.problem is None else (_problem(self._live.problem),)
         try:
-            return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), ()
+            return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
         except ConfigError as problem:
             # What a caller asks for wrongly is the caller's to know; the tool's answer goes out by the config alone.
-            return generation.plan(tool, tier=tier, surface=surface), [Warned("BAD_REQUEST", str(problem))]
+            warned = Warned("BAD_REQUEST", str(problem))
+            return generation.plan(tool, tier=tier, surface=surface), (*warnings, warned)
 
     def shape_result(
         self,
@@ -172,6 +174,11 @@ class Shaper:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+
+
+def _problem(problem: ConfigError) -> Warned:
+    """Warn in the response too: what runs is not what the file says, private paths included."""
+    return Warned("BAD_CONFIG", f"the config has problems and is not in use as written: {problem}")
 
 
 def _run(draft: Draft) -> Shaped:

@@ -230,3 +230,14 @@ def test_a_shaped_response_says_what_it_is() -> None:
     assert shaped.data == {"a": 1}
     assert not shaped.truncated
     assert shaped.cursor is None
+
+
+def test_a_config_that_is_found_broken_is_warned_of_in_every_response(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "response_config.json").write_text('{"global": {"profile": "minimla"}}')
+    monkeypatch.chdir(tmp_path)
+    shaped = Shaper().shape({"a": 1})
+    assert shaped.value == {"data": {"a": 1}}
+    assert [w.code for w in shaped.warnings] == ["BAD_CONFIG"]
+    assert "minimla" in shaped.warnings[0].message

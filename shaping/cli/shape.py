@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
+
+if TYPE_CHECKING:
+    from shaping.tokens import Tokens
 
 FILE = typer.Argument(help="A JSON file, or - for standard input. Text that is not JSON is shaped as text.")
 TOOL = typer.Option(help="The tool whose rules apply.")
@@ -56,7 +59,14 @@ def shape(
     for warning in shaped.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
-        typer.echo(f"{shaped.tokens}", err=True)
+        typer.echo(price(shaped.tokens), err=True)
+
+
+def price(tokens: Tokens) -> str:
+    """Say what a response cost before and after, and how well that is known."""
+    how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
+    change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
+    return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
 
 
 def register(app: typer.Typer) -> None:

@@ -92,7 +92,7 @@ def _particulars(draft: Draft, facts: Any) -> dict[str, Any]:
         "config_hash": draft.plan.config_hash,
     }
     if draft.plan.debug:
-        known |= {"timings": draft.timings, "plan": _plan_said(draft)}
+        known |= {"timings": dict(draft.timings), "plan": _plan_said(draft)}
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from shaping.cli.app import build
+
+RAW = {"items": [{"number": 1, "title": "Broken", "assignee": None}], "next": None}
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw.json").write_text(json.dumps(RAW))
+
+
+def shaping(*arguments: str, stdin: str | bytes | None = None) -> Any:
+    return CliRunner().invoke(build(), ["shape", *arguments], input=stdin)
+
+
+def test_a_file_is_shaped_and_the_counts_go_to_standard_error() -> None:
+    done = shaping("raw.json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
+    assert "tokens" in done.stderr
+
+
+def test_standard_input_is_shaped_where_no_file_is_named() -> None:
+    done = shaping("--quiet", stdin=json.dumps(RAW))
+    assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
+    assert done.stderr == ""
+
+
+def test_a_tool_a_config_and_a_profile_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text('{"tool_overrides": {"list": {"include_only": ["items[].title"]}}}')
+    done = shaping("raw.json", "--tool", "list", "--config", "mine.json")
+    assert json.loads(done.stdout) == {"data": {"items": [{"title": "Broken"}]}}
+    done = shaping("raw.json", "--tool", "list", "--config", "mine.json", "--profile", "debug")
+    assert json.loads(done.stdout)["data"] == RAW
+
+
+def test_fields_can_be_named_for_one_call() -> None:
+    assert json.loads(shaping("raw.json", "--fields", "items[].number, next").stdout) == {
+        "data": {"items": [{"number": 1}]}
+    }
+
+
+def test_text_that_is_not_json_is_shaped_as_text() -> None:
+    assert json.loads(shaping("--value", stdin="plain words").stdout) == {"data": "plain words"}
+
+
+def test_an_mcp_result_stays_one() -> None:
+    result = {"content": [{"type": "text", "text": json.dumps(RAW, indent=2)}]}
+    done = shaping("--mcp", stdin=json.dumps(result))
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert json.loads(answer["content"][0]["text"]) == {"items": [{"number": 1, "title": "Broken"}]}
+    assert answer["_meta"]["shaping"]["profile"] == "minimal"
+
+
+def test_a_warning_is_told_on_standard_error() -> None:
+    done = shaping("raw.json", "--fields", "a..b")
+    assert done.exit_code == 0
+    assert "BAD_REQUEST" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        (["nowhere.json"], None, "cannot read nowhere.json"),
+        (["--profile", "minimla"], "{}", "there is no profile 'minimla'; there are debug, minimal, standard"),
+        (["--mcp"], "[1]", "holds no MCP result"),
+        (["--config", "nowhere.json"], "{}", "nowhere.json"),
+    ],
+)
+def test_a_wrong_call_exits_with_2_and_says_why(arguments: list[str], stdin: str | None, said: str) -> None:
+    done = shaping(*arguments, stdin=stdin)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_config_with_problems_exits_with_1_and_lists_them(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"global": {"profile": "minimla", "max_tokens": -5}}')
+    done = shaping("raw.json", "--config", "bad.json")
+    assert done.exit_code == 1
+    assert "2 problems" in done.stderr
+    assert "Did you mean 'minimal'?" in done.stderr
