@@ -140,6 +140,7 @@ class Adapter:
             tools=session.tools,
             warnings=warnings,
             owner=session.owner,
+            reads=session.reads,
         )
 
     def _plan(self, generation: Generation, tool: str, wishes: Wishes) -> tuple[Plan, tuple[Warned, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from shaping.settings import Overrides, Plan
     from shaping.shaper import Shaper
+    from shaping.surfaces.clients import Reads
     from shaping.types import Shaped
 
 logger = logging.getLogger("shaping")
@@ -43,6 +45,7 @@ class Call:
     tools: Collection[str] = ()
     warnings: tuple[Warned, ...] = ()
     owner: str | None = None
+    reads: Reads | None = None  # the channel the client's model reads
 
 
 def shape_result(
@@ -61,9 +64,11 @@ def shape_result(
 
     plan = shaper.plan(tool, surface="mcp", profile=profile, request=request)
     setting = channels or plan.channels
-    chosen = decide(setting, reads(client), typed=plan.typed)
+    channel = reads(client)
+    chosen = decide(setting, channel, typed=plan.typed)
     shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
-    return shape_call(shaper, result, Call(tool, plan, chosen, schema, shown, forced=setting != "auto"))
+    call = Call(tool, plan, chosen, schema, shown, forced=setting != "auto", reads=channel)
+    return shape_call(shaper, result, call)
 
 
 def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
@@ -83,27 +88,37 @@ def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, 
     source = read_source(result, call.declared)
     if not source.pieces:
         return marked(result, call.plan, ())
-    shaped = _shape_pieces(shaper, source.pieces, call)
+    shaped = _shape_pieces(shaper, result, source, call)
     written = _written(result, source, shaped, call)
     if _misfit(written, call):
         return _unfiltered(shaper, result, source, call)
     return marked(written, call.plan, shaped)
 
 
-def _shape_pieces(shaper: Shaper, pieces: Sequence[Piece], call: Call) -> list[Shaped]:
-    shares = _shares(pieces, call.plan.max_tokens)
+def _shape_pieces(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> list[Shaped]:
+    shares = _shares(source.pieces, call.plan.max_tokens)
     return [
         run(
             shaper,
             piece.value,
             replace(_plan_for(piece, call.plan), max_tokens=share),
-            if_none_match=call.if_none_match if first else None,
+            if_none_match=call.if_none_match if index == 0 else None,
+            warnings=call.warnings if index == 0 else (),
+            shown=partial(_shown, result, source, piece, call.reads),
             arguments=call.arguments,
-            warnings=call.warnings if first else (),
             owner=call.owner,
         )
-        for first, piece, share in zip([True] + [False] * len(pieces), pieces, shares, strict=False)
+        for index, (piece, share) in enumerate(zip(source.pieces, shares, strict=True))
     ]
+
+
+def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads | None) -> str:
+    """Give what this client would have shown its model of a piece, had nobody shaped it."""
+    text = "\n".join(result["content"][index]["text"] for index in piece.blocks)
+    if piece is not source.structured or (reads in {None, "content"} and text):
+        return text
+    structured = orjson.dumps(result["structuredContent"]).decode()
+    return f"{text}\n{structured}" if reads == "both" and text else structured
 
 
 def _plan_for(piece: Piece, plan: Plan) -> Plan:
@@ -148,26 +163,34 @@ def _content(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped]
         gone.update(piece.blocks)
         silent = not chosen.text and piece is (source.structured or source.pieces[0])
         if piece.blocks and not silent:
-            placed[piece.blocks[0]] = {**content[piece.blocks[0]], "text": text_of(one)}
+            spoken = source.spoken if piece is source.structured and not source.packed else None
+            placed[piece.blocks[0]] = {**content[piece.blocks[0]], "text": text_of(one, spoken)}
     kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
     if source.structured is not None and not source.structured.blocks and not chosen.structured:
         return [{"type": "text", "text": text_of(shaped[0])}, *kept]
     return kept
 
 
-def text_of(shaped: Shaped) -> str:
+def text_of(shaped: Shaped, spoken: str | None = None) -> str:
     """Give what the model reads: the data, and beside it in a line what a bare dialect has no place for."""
+    if spoken is not None and isinstance(shaped.value, dict) and isinstance(shaped.value.get(spoken), str):
+        return f"{shaped.value[spoken]}{_notes(shaped)}"
     meta = shaped.envelope.meta
     if meta.not_modified:
         return _NOT_MODIFIED
     if shaped.plan.dialect != "none":
         return shaped.text
+    return f"{shaped.text}{_notes(shaped)}"
+
+
+def _notes(shaped: Shaped) -> str:
+    meta = shaped.envelope.meta
     notes = [meta.omissions] if isinstance(meta.omissions, str) else []
     if meta.truncated and meta.cursor is not None:
         notes.append(f"cursor={meta.cursor}")
     if meta.ref is not None:
         notes.append(f"shaping_expand ref={meta.ref}")
-    return f"{shaped.text}\n({'; '.join(notes)})" if notes else shaped.text
+    return f"\n({'; '.join(notes)})" if notes else ""
 
 
 def _structured(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], chosen: Channels) -> Any:
@@ -176,6 +199,8 @@ def _structured(result: Mapping[str, Any], source: Source, shaped: Sequence[Shap
     if shaped[0].envelope.meta.not_modified:
         return {} if chosen.schema else None
     value = shaped[0].value
+    if source.packed:
+        return {source.spoken: orjson.dumps(value).decode()}
     if source.wrapped or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None)):
         return {"result": value}
     return value
@@ -207,7 +232,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], source: Source, call:
         max_string=None,
     )
     whole = replace(call, plan=plan, if_none_match=None, warnings=(*call.warnings, warning))
-    shaped = _shape_pieces(shaper, source.pieces, whole)
+    shaped = _shape_pieces(shaper, result, source, whole)
     return marked(_written(result, source, shaped, whole), call.plan, shaped)
 
 

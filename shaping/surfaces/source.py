@@ -29,7 +29,9 @@ class Source:
 
     pieces: tuple[Piece, ...]
     structured: Piece | None = None
-    wrapped: bool = False
+    wrapped: bool = False  # the framework put the value under `result`
+    spoken: str | None = None  # the one member of the structured content whose string the text repeats
+    packed: bool = False  # and that string holds JSON, which is the data
 
 
 def read_source(result: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> Source:
@@ -53,9 +55,26 @@ def _from_structured(structured: Any, texts: Sequence[tuple[int, str]], wrapped:
         mirrors = _mirrors(inner, texts)
         wrapped = wrapped or bool(mirrors)
     wrapped = wrapped and inner is not _MISSING
+    if not mirrors and not wrapped and (spoken := _spoken(structured, texts)) is not None:
+        return spoken
     piece = Piece(inner if wrapped else structured, mirrors)
     rest = [_text_piece(index, text) for index, text in texts if index not in mirrors]
     return Source((piece, *rest), piece, wrapped)
+
+
+def _spoken(structured: Any, texts: Sequence[tuple[int, str]]) -> Source | None:
+    """Read `{"content": "..."}` beside a text block of the same string, as servers write that only have text."""
+    if not isinstance(structured, dict) or len(structured) != 1:
+        return None
+    [(key, told)] = structured.items()
+    index = next((index for index, text in texts if text == told), None)
+    if index is None:
+        return None
+    data = read_data(told)
+    packed = data is not _MISSING
+    piece = Piece(data if packed else structured, (index,))
+    rest = [_text_piece(other, text) for other, text in texts if other != index]
+    return Source((piece, *rest), piece, spoken=key, packed=packed)
 
 
 def _is_wrap(structured: Any) -> bool:
