@@ -144,10 +144,13 @@ class Adapter:
         )
 
     def _plan(self, generation: Generation, tool: str, wishes: Wishes) -> tuple[Plan, tuple[Warned, ...]]:
-        tier = self.shaper.facts.tier
-        profile = wishes.profile or context.environment_profile(self.shaper._environ)  # noqa: SLF001 - as Shaper.shape reads it
+        tier, request, block = self.shaper.facts.tier, wishes.request, context.current_block()
+        profile = wishes.profile or (block and block.profile)
+        profile = profile or context.environment_profile(self.shaper._environ)  # noqa: SLF001 - as Shaper.shape reads it
+        if block is not None:
+            request = block.overrides(request)
         try:
-            return generation.plan(tool, profile=profile, tier=tier, surface="mcp", request=wishes.request), ()
+            return generation.plan(tool, profile=profile, tier=tier, surface="mcp", request=request), ()
         except ConfigError as problem:
             # What a caller asks for wrongly is the caller's to know; the answer goes out by the config alone.
             return generation.plan(tool, tier=tier, surface="mcp"), (Warned("BAD_REQUEST", str(problem)),)

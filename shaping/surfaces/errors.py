@@ -8,7 +8,6 @@ import orjson
 
 from shaping.surfaces import faults
 from shaping.surfaces.meta import ERROR, marked
-from shaping.surfaces.run import run
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,7 +34,7 @@ def error_result(shaper: Shaper, result: Mapping[str, Any], plan: Plan, tools: C
 
 def coded(shaper: Shaper, plan: Plan, error: ErrorDetail, data: Any = None) -> dict[str, Any]:
     """Write an error as an MCP result."""
-    shaped = run(shaper, data, plan, error=error)
+    shaped = shaper.shape_by(plan, data, error=error)
     if plan.dialect == "none":
         body = {"error": faults.said(error)}
         if data is not None and shaped.data is not None and not _repeats(shaped.data, error):

@@ -13,7 +13,6 @@ from shaping.surfaces.channels import Channels, Setting, decide
 from shaping.surfaces.clients import reads
 from shaping.surfaces.errors import error_result
 from shaping.surfaces.meta import MARK, is_passed_on, marked
-from shaping.surfaces.run import run
 from shaping.surfaces.safe import withheld
 from shaping.surfaces.source import Piece, Source, read_source
 from shaping.types import Warned
@@ -98,10 +97,9 @@ def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, 
 def _shape_pieces(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> list[Shaped]:
     shares = _shares(source.pieces, call.plan.max_tokens)
     return [
-        run(
-            shaper,
-            piece.value,
+        shaper.shape_by(
             replace(_plan_for(piece, call.plan), max_tokens=share),
+            piece.value,
             if_none_match=call.if_none_match if index == 0 else None,
             warnings=call.warnings if index == 0 else (),
             shown=partial(_shown, result, source, piece, call.reads),
