@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from shaping.paths.machine import Node
     from shaping.paths.opening import Opener
-    from shaping.types import Json, Omission, Reason
+    from shaping.types import Omission, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ class FieldPlan:
         Walk(self.opener).run(value, self.state, place)
         return place.omissions(reason)
 
-    def schema(self, json_schema: dict[str, Json]) -> dict[str, Json]:
+    def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
         """Apply the plan to a JSON Schema: the filtered value of a valid value is valid under the result."""
         return project(json_schema, self.state)
 
-    def matches_nothing_in(self, json_schema: dict[str, Json]) -> list[str]:
+    def matches_nothing_in(self, json_schema: dict[str, Any]) -> list[str]:
         """List the paths of this plan that no value under a schema can match."""
         paths = dict.fromkeys([*(self.include or ()), *self.exclude, *(path for path, _ in self.rename)])
         return [path for path in paths if not may_match(path, json_schema)]

@@ -32,12 +32,10 @@ def may_match(path: str, schema: dict[str, Any]) -> bool:
     todo: list[tuple[Any, Rest]] = [(start, rule(path))]
     while todo:
         here, rest = todo.pop()
-        if not rest or here is True:
-            return True
-        if not isinstance(here, dict) or (id(here), rest) in seen:
+        if here is False or (id(here), rest) in seen:
             continue
         seen.add((id(here), rest))
-        if _says_nothing(here):
+        if not rest or not isinstance(here, dict) or _says_nothing(here):
             return True
         todo += _beside(document, here, rest)
         todo += _below(here, rest)

@@ -66,10 +66,7 @@ class State:
     def heads(self) -> Iterator[Name | Glob]:
         """Every name and pattern that could decide about a member of this place."""
         for rest in (*(self.include or ()), *self.exclude, *(path for path, _ in self.rename)):
-            for step in rest:
-                if not isinstance(step, Deep):
-                    yield step
-                    break
+            yield next(step for step in rest if not isinstance(step, Deep))
 
 
 def fits_key(key: str) -> Fits:

@@ -7,15 +7,12 @@ are only ever dropped, never added, the result is open, and only members that ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shaping.paths import schema_members, schema_values
 from shaping.paths.projection import Projection
 from shaping.paths.rules import State
 from shaping.paths.schema_refs import Document, Unprojectable
-
-if TYPE_CHECKING:
-    from shaping.types import Json
 
 # What FastMCP marks a schema with whose data is under `result`; the plan is about that data.
 WRAPPED = "x-fastmcp-wrap-result"
@@ -28,7 +25,7 @@ def project(schema: dict[str, Any], state: State) -> dict[str, Any]:
     return _run(Projection(Document(schema), _WRITERS), schema, state)
 
 
-def open_schema(schema: dict[str, Json], *, prune: bool, lossy: bool) -> dict[str, Json]:
+def open_schema(schema: dict[str, Any], *, prune: bool, lossy: bool) -> dict[str, Any]:
     """Open a schema for data that may be pruned (nothing is required) or cut and redacted (no fine constraints)."""
     return _run(Projection(Document(schema), _WRITERS, prune=prune, lossy=lossy), schema, State())
 

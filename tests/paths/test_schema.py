@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import assume, given, settings, strategies as st
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
 from shaping.paths import PathError, Unprojectable, compile_fields, open_schema
 
@@ -170,3 +170,298 @@ def test_a_filtered_value_fits_the_projected_schema_and_so_does_the_unfiltered(
     validator = jsonschema.Draft202012Validator(projected)
     validator.validate(fields.apply(value))
     validator.validate(value)
+
+
+def projected(schema: dict[str, Any], **rules: Any) -> dict[str, Any]:
+    return compile_fields(**rules).schema(schema)
+
+
+class User(BaseModel):
+    login: str
+    id: int
+
+
+class Issue(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    number: int = Field(ge=1, description="Its number.")
+    user: User
+    assignee: User | None
+    labels: list[User] = []
+
+
+def test_the_schema_of_a_model_loses_what_the_plan_drops() -> None:
+    assert projected(Issue.model_json_schema(), include=["number", "user.login", "assignee.login"]) == {
+        "$defs": {
+            "User": {
+                "properties": {"login": {"title": "Login", "type": "string"}},
+                "required": ["login"],
+                "title": "User",
+                "type": "object",
+            }
+        },
+        "properties": {
+            "number": {"description": "Its number.", "minimum": 1, "title": "Number", "type": "integer"},
+            "user": {"$ref": "#/$defs/User"},
+            "assignee": {"anyOf": [{"$ref": "#/$defs/User"}, {"type": "null"}]},
+        },
+        # Not `assignee`: where it is null, the login that was asked for is not there.
+        "required": ["number", "user"],
+        "title": "Issue",
+        "type": "object",
+    }
+
+
+def test_one_definition_under_two_sets_of_rules_becomes_two() -> None:
+    schema = projected(Issue.model_json_schema(), exclude=["user.id", "number"])
+    assert schema["properties"]["user"] == {"$ref": "#/$defs/User"}
+    assert schema["properties"]["labels"]["items"] == {"$ref": "#/$defs/User_2"}
+    assert [sorted(schema["$defs"][name]["properties"]) for name in ("User", "User_2")] == [["login"], ["id", "login"]]
+
+
+def test_a_recursive_schema_is_specialised_for_each_state_it_recurs_in() -> None:
+    node = {"type": "object", "properties": {"x": {}, "y": {}, "sub": {"$ref": "#"}}, "required": ["x", "sub"]}
+    assert projected(node, exclude=["sub.sub.x"]) == {
+        "type": "object",
+        "properties": {"x": {}, "y": {}, "sub": {"$ref": "#/$defs/root"}},
+        "required": ["x", "sub"],
+        "$defs": {
+            "root": {
+                "type": "object",
+                "properties": {"x": {}, "y": {}, "sub": {"$ref": "#/$defs/root_2"}},
+                "required": ["x", "sub"],
+            },
+            "root_2": {
+                "type": "object",
+                "properties": {"y": {}, "sub": {"$ref": "#/$defs/root_3"}},
+                "required": ["sub"],
+            },
+            "root_3": {
+                "type": "object",
+                "properties": {"x": {}, "y": {}, "sub": {"$ref": "#/$defs/root_3"}},
+                "required": ["x", "sub"],
+            },
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "rules", "expected"),
+    [
+        ({"properties": {"a": True}, "additionalProperties": False}, {"exclude": ["b"]}, {"properties": {"a": True}}),
+        ({"unevaluatedProperties": False, "maxProperties": 1, "not": {}}, {"exclude": ["b"]}, {}),
+        ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        (
+            {"anyOf": [{"type": "object"}, {"type": "array"}], "oneOf": [{"minItems": 1}, {"type": "object"}]},
+            {},
+            {
+                "anyOf": [{"type": "object"}, {"type": "array"}],
+                "allOf": [{"anyOf": [{"minItems": 1}, {"type": "object"}]}],
+            },
+        ),
+        ({"oneOf": [{"type": "string"}]}, {}, {"allOf": [{"type": "string"}]}),
+        ({"anyOf": [{"type": "string"}, {}]}, {}, {}),
+        ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, {}, {}),
+        (
+            {"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"required": ["c"]}},
+            {"exclude": ["a"]},
+            {"allOf": [{"anyOf": [{"allOf": [{}, {"required": ["b"]}]}, {"required": ["c"]}]}]},
+        ),
+        (
+            {"additionalProperties": {"properties": {"a": {}, "b": {}}}},
+            {"exclude": ["*.b"]},
+            {"additionalProperties": {"properties": {"a": {}}}},
+        ),
+        (
+            {"patternProperties": {"^x": {"properties": {"a": {}, "b": {}}}}},
+            {"include": ["*.b"]},
+            {"patternProperties": {"^x": {"properties": {"b": {}}}}},
+        ),
+        (
+            {"additionalProperties": {"type": "object"}},
+            {"exclude": [f"{letter}*.x" for letter in "abcde"]},
+            {},
+        ),
+        (
+            {"properties": {"login": {"type": "string"}}, "required": ["login"], "additionalProperties": False},
+            {"rename": {"login": "author"}},
+            {"properties": {"author": {"type": "string"}}},
+        ),
+        (
+            {"properties": {"login": {"type": "string", "title": "Login"}}},
+            {"rename": {"login": "author"}},
+            {"properties": {"author": {"title": "Login"}}},
+        ),
+        (
+            {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}},
+            {"rename": {"a": "b"}, "exclude": ["b"]},
+            {"properties": {"b": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}},
+        ),
+        (
+            {"properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
+            {"rename": {"*_id": "a"}},
+            {"properties": {"a": {}}},
+        ),
+        ({"propertyNames": {"pattern": "^a"}}, {"rename": {"x.y": "b"}}, {}),
+        ({"propertyNames": {"pattern": "^a"}}, {"exclude": ["b"]}, {"propertyNames": {"pattern": "^a"}}),
+        (
+            {"dependentSchemas": {"a": {"required": ["b"]}, "b": {}}, "dependentRequired": {"a": ["b"]}},
+            {"exclude": ["b"]},
+            {"dependentSchemas": {"a": {}}},
+        ),
+        ({"dependentSchemas": {"a": {"required": ["b"]}}}, {"exclude": ["a"]}, {}),
+        ({"dependentSchemas": {"a": {"required": ["b"]}}}, {"rename": {"b": "c"}}, {}),
+        (
+            {"prefixItems": [{"type": "object"}, {"type": "string"}], "items": {"type": "array"}, "minItems": 2},
+            {"include": ["a"]},
+            {"prefixItems": [{"type": "object"}], "items": {"anyOf": [{"type": "string"}, {"type": "array"}]}},
+        ),
+        (
+            {"items": [{"type": "object"}, {"type": "string"}], "additionalItems": {"type": "array"}},
+            {"exclude": ["a"]},
+            {"items": [{"type": "object"}, {"type": "string"}], "additionalItems": {"type": "array"}},
+        ),
+        (
+            {"items": [{"type": "string"}], "additionalItems": False},
+            {"include": ["a"]},
+            {"items": {"type": "string"}},
+        ),
+        ({"contains": {"type": "object"}, "uniqueItems": True, "minItems": 1}, {"exclude": ["a"]}, {"minItems": 1}),
+        ({"contains": {"type": "object"}, "minContains": 1}, {}, {"contains": {"type": "object"}, "minContains": 1}),
+        (
+            {"enum": [{"a": 1}], "const": 1, "default": {"a": 1}, "examples": [1]},
+            {"exclude": ["a"]},
+            {"const": 1, "examples": [1]},
+        ),
+        (
+            {"enum": [{"a": 1}], "x-note": [1], "minProperties": 1},
+            {},
+            {"enum": [{"a": 1}], "x-note": [1], "minProperties": 1},
+        ),
+        (
+            {"x-note": [1], "x-word": "w", "$schema": "s", "$id": "https://x"},
+            {"exclude": ["a"]},
+            {"x-word": "w", "$schema": "s"},
+        ),
+    ],
+)
+def test_each_keyword_says_no_more_than_stays_true(
+    schema: dict[str, Any], rules: dict[str, Any], expected: Any
+) -> None:
+    assert projected(schema, **rules) == expected
+
+
+@pytest.mark.parametrize(
+    ("schema", "required"),
+    [
+        ({"type": ["object", "array"]}, True),
+        ({"type": ["object", "null"]}, False),
+        ({"type": "object", "nullable": True}, False),
+        ({"anyOf": [{"type": "object"}, {"type": "array"}]}, True),
+        ({"oneOf": [{"type": "object"}, {}]}, False),
+        ({"allOf": [{}, {"$ref": "#/$defs/o"}]}, True),
+        ({"$ref": "#/$defs/loop"}, False),
+        ({"$ref": "#/$defs/o"}, True),
+        (False, True),
+        (True, False),
+    ],
+)
+def test_a_container_is_required_only_where_it_cannot_be_a_scalar(schema: Any, required: bool) -> None:
+    whole = {
+        "properties": {"a": schema},
+        "required": ["a"],
+        "$defs": {"o": {"type": "object"}, "loop": {"$ref": "#/$defs/loop"}},
+    }
+    assert ("required" in projected(whole, include=["a.b"])) is required
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$ref": "https://elsewhere/x"}, "the reference 'https://elsewhere/x' leads out of the schema"),
+        ({"$ref": "#/$defs/x"}, "the reference '#/$defs/x' leads nowhere"),
+        ({"$ref": "#/allOf/7", "allOf": [{}]}, "the reference '#/allOf/7' leads nowhere"),
+        ({"$ref": "#/type/x", "type": "object"}, "the reference '#/type/x' leads nowhere"),
+        ({"$ref": "#name"}, "there is no anchor 'name' in the schema"),
+        ({"$dynamicRef": "#x"}, "a dynamic reference has no one target"),
+        ({"items": {"$id": "x"}}, "a subschema has an $id of its own"),
+        ({"items": 3}, "a schema is an object or a boolean, not 3"),
+    ],
+)
+def test_a_schema_that_cannot_be_projected_is_refused_with_the_reason(schema: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Unprojectable) as caught:
+        projected(schema, exclude=["a"])
+    assert caught.value.reason == reason
+
+
+def test_references_by_anchor_pointer_and_identity_are_followed() -> None:
+    schema = {
+        "$id": "https://here/s",
+        "allOf": [{"$ref": "#there"}, {"$ref": "#/x~1y/0"}, {"$ref": "https://here/s#/x~1y/0"}],
+        "x/y": [{"type": "object"}],
+        "$defs": {"t": {"$anchor": "there", "properties": {"a": {}, "b": {}}}},
+    }
+    assert projected(schema, exclude=["a"]) == {
+        "allOf": [{"$ref": "#/$defs/there"}, {"$ref": "#/$defs/0"}, {"$ref": "#/$defs/0"}],
+        "$defs": {"there": {"properties": {"b": {}}}, "0": {"type": "object"}},
+    }
+
+
+def test_a_schema_nested_too_deep_is_refused() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(5000):
+        schema = {"items": schema}
+    with pytest.raises(Unprojectable, match="nested too deep"):
+        projected(schema, exclude=["a"])
+
+
+def test_a_schema_that_would_grow_without_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.paths.projection.MOST_DEFINITIONS", 2)
+    node = {"properties": {"x": {}, "sub": {"$ref": "#"}}}
+    with pytest.raises(Unprojectable, match="more than 2 definitions"):
+        projected(node, exclude=["sub.sub.sub.x"])
+
+
+def test_the_plan_is_about_the_data_that_fastmcp_wraps() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"result": {"type": "array", "items": {"$ref": "#/$defs/User"}}},
+        "required": ["result"],
+        "x-fastmcp-wrap-result": True,
+        "$defs": {"User": {"properties": {"login": {}, "id": {}}}},
+    }
+    assert projected(schema, include=["login"]) == {
+        "type": "object",
+        "properties": {"result": {"type": "array", "items": {"$ref": "#/$defs/User"}}},
+        "required": ["result"],
+        "x-fastmcp-wrap-result": True,
+        "$defs": {"User": {"properties": {"login": {}}}},
+    }
+
+
+def test_a_schema_opened_for_pruning_requires_nothing() -> None:
+    schema = {"properties": {"a": {"type": "string", "minLength": 1}}, "required": ["a"], "additionalProperties": False}
+    assert open_schema(schema, prune=False, lossy=False) == {
+        "properties": {"a": {"type": "string", "minLength": 1}},
+        "required": ["a"],
+    }
+    assert open_schema(schema, prune=True, lossy=False) == {"properties": {"a": {"type": "string", "minLength": 1}}}
+
+
+def test_a_schema_opened_for_cuts_and_redaction_drops_fine_constraints() -> None:
+    schema = {
+        "properties": {
+            "a": {"type": "string", "pattern": "x", "format": "uri", "maxLength": 9, "enum": ["x"], "title": "A"},
+            "b": {"type": "array", "items": {"const": 1, "minimum": 0}, "minItems": 1, "uniqueItems": True},
+        },
+        "required": ["a"],
+    }
+    assert open_schema(schema, prune=False, lossy=True) == {
+        "properties": {"a": {"type": "string", "title": "A"}, "b": {"type": "array"}},
+        "required": ["a"],
+    }
+
+
+def test_a_pruned_tuple_has_no_fixed_places() -> None:
+    schema = {"prefixItems": [{"type": "null"}, {"type": "string"}], "items": False, "const": [None, "x"]}
+    assert open_schema(schema, prune=True, lossy=False) == {"items": {"anyOf": [{"type": "null"}, {"type": "string"}]}}
