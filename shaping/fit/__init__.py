@@ -1,6 +1,5 @@
 """Cutting a value to a budget: in the tree, never in the text."""
 
 from shaping.fit.model import Budget, Fitted, Listed
-from shaping.fit.price import price
 
-__all__ = ["Budget", "Fitted", "Listed", "price"]
+__all__ = ["Budget", "Fitted", "Listed"]

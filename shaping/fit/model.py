@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shaping.types import Listed
+
 if TYPE_CHECKING:
     from shaping.types import Json, Omission
+
+__all__ = ["Budget", "Fitted", "Listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +20,6 @@ class Budget:
     max_tokens: int | None = None
     max_items: int | None = None
     max_string: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A list that was cut, or several under one path: how many elements are shown, of how many."""
-
-    path: str
-    shown: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TRIES: Final = 16
+_TRIES: Final = 32  # never reached in practice: every second try halves what is left
 _ENOUGH: Final = 0.97  # of the limit: one more try costs more than it shows
 _AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 
@@ -25,7 +25,8 @@ class Search(Generic[T]):
 
     def run(self, room: int) -> T | None:
         """Start from a guess; None where nothing fits at all."""
-        for _ in range(TRIES):
+        width = 0.0
+        for _ in range(_TRIES):
             candidate, cost, whole = self._attempt(room)
             if cost <= self._limit:
                 self.best, self._fits = candidate, room
@@ -35,13 +36,15 @@ class Search(Generic[T]):
                 self._over = room
             if self._over and self._over - self._fits <= max(8, self._over // 100):
                 break
-            room = self._next(room, cost)
+            room, width = self._next(room, cost, width), self._over - self._fits
         return self.best
 
-    def _next(self, room: int, cost: float) -> int:
+    def _next(self, room: int, cost: float, width: float) -> int:
         guess = int(room * _AIM * self._limit / max(cost, 1))
         if not self._over:
             return min(max(guess, room + room // 4 + 8), room * 4 + 8)
-        width = self._over - self._fits
-        # Kept off the ends, so that each try takes away at least an eighth of what is left.
-        return min(max(guess, self._fits + width // 8 + 1), self._over - width // 8 - 1)
+        left = self._over - self._fits
+        # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
+        if width > 0 and left > width / 2:
+            return self._fits + left // 2
+        return min(max(guess, self._fits + left // 8 + 1), self._over - left // 8 - 1)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from base64 import b32encode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b32encode, urlsafe_b64encode
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
-
-import orjson
-
-if TYPE_CHECKING:
-    from shaping.types import Json
+from typing import Final
 
 _REF_BYTES: Final = 16
 _TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only pages what the ref already opens
@@ -25,23 +20,21 @@ def make_ref(secret: bytes, tool: str, content: bytes, owner: str | None = None)
     return "r_" + _letters(_keyed(secret, b"ref", _raw(tool), _raw(owner or ""), content, size=_REF_BYTES))
 
 
-def make_cursor(secret: bytes, ref: str, position: Json) -> str:
-    """Write a position inside what a ref names, signed."""
-    body = urlsafe_b64encode(orjson.dumps(position)).rstrip(b"=").decode()
-    return f"{body}.{_signature(secret, ref, body)}"
+def make_cursor(secret: bytes, ref: str, position: str) -> str:
+    """Sign a position inside what a ref names; it stays legible, because a model pays for what is encoded."""
+    return f"{position}~{_signature(secret, ref, position)}"
 
 
-def read_cursor(secret: bytes, ref: str, cursor: str) -> Json:
+def read_cursor(secret: bytes, ref: str, cursor: str) -> str:
     """Read a position back, or raise CursorError where the signature is not ours for this ref."""
-    body, _, signature = cursor.rpartition(".")
-    if not hmac.compare_digest(_raw(signature), _raw(_signature(secret, ref, body))):
+    position, _, signature = cursor.rpartition("~")
+    if not hmac.compare_digest(_raw(signature), _raw(_signature(secret, ref, position))):
         raise CursorError("the cursor was not made for this ref, or was changed")
-    position: Json = orjson.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     return position
 
 
-def _signature(secret: bytes, ref: str, body: str) -> str:
-    return urlsafe_b64encode(_keyed(secret, b"cursor", _raw(ref), _raw(body), size=_TAG_BYTES)).decode()
+def _signature(secret: bytes, ref: str, position: str) -> str:
+    return urlsafe_b64encode(_keyed(secret, b"cursor", _raw(ref), _raw(position), size=_TAG_BYTES)).decode()
 
 
 def _keyed(secret: bytes, *parts: bytes, size: int) -> bytes:

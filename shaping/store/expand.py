@@ -1,0 +1,120 @@
+"""What was left out comes back: found by its ref, chosen by a path, paged to a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import orjson
+
+from shaping.errors import ToolError
+from shaping.paths import PathError, select
+from shaping.store.pages import Page, Position, page
+from shaping.store.protocol import StoreError
+from shaping.store.refs import CursorError, make_cursor, read_cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from shaping.paths import FieldPlan
+    from shaping.store.keeper import Keeper
+    from shaping.tokens import TokenCounter
+    from shaping.types import Json
+
+_GONE = "nothing is kept behind this ref here"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a ref stands for: the value as it was stored, and which tool gave it."""
+
+    value: Any
+    meta: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A page of what was asked back; its path says which part it is, and the cursor asks for the next."""
+
+    value: Json
+    path: str
+    cursor: str | None
+    text: str = ""
+
+
+def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Kept:
+    """Find what a ref stands for; unknown, expired, forged and foreign refs are all REF_NOT_FOUND."""
+    if not isinstance(ref, str) or not ref.startswith("r_"):
+        raise ToolError("REF_NOT_FOUND", _GONE)
+    try:
+        stored = keeper.get(ref)
+    except StoreError:
+        raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
+    # One answer for all: a guess learns nothing from it.
+    if stored is None or stored.meta.get("owner", "") != (owner or ""):
+        raise ToolError("REF_NOT_FOUND", _GONE)
+    return Kept(orjson.loads(stored.payload), stored.meta)
+
+
+def expand(
+    kept: Kept,
+    ref: str,
+    secret: bytes,
+    *,
+    path: str | None = None,
+    cursor: str | None = None,
+    private: FieldPlan | None = None,
+    max_tokens: int | None = None,
+    render: Callable[[Expanded], str],
+    counter: TokenCounter,
+) -> Expanded:
+    """Give the exact values under a path, a page at a time; `render` writes what the model reads of a page."""
+    chosen, start = (path or "", Position()) if cursor is None else _resume(secret, ref, cursor)
+    value = _select(kept.value if private is None else private.apply(kept.value), chosen)
+
+    def shown(found: Page) -> Expanded:
+        after = None if found.next is None else cursor_at(secret, ref, chosen, found.next)
+        return Expanded(found.value, _under(chosen, found.path), after)
+
+    found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
+    if found is None:
+        raise ToolError("BAD_ARGUMENT", f"{max_tokens} tokens are too few to show anything of it", hint=_MORE)
+    answer = shown(found)
+    return Expanded(answer.value, answer.path, answer.cursor, render(answer))
+
+
+_MORE = "Ask again with a larger max_tokens, or without one."
+
+
+def cursor_at(secret: bytes, ref: str, path: str, position: Position) -> str:
+    """Write the cursor for a position in what a path chooses."""
+    return make_cursor(secret, ref, f"{position}/{path}")
+
+
+def _resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
+    try:
+        offset, trail, path = read_cursor(secret, ref, str(cursor)).split("/", 2)
+    except CursorError as problem:
+        raise ToolError("BAD_ARGUMENT", str(problem), hint="Use the cursor as it was given, with its ref.") from None
+    return path, Position.read(f"{offset}/{trail}")
+
+
+def _select(value: Any, path: str) -> Any:
+    try:
+        return select(value, path)
+    except PathError as problem:
+        _refuse(f"the path cannot be read: {problem}", value)
+    except LookupError as problem:
+        _refuse(str(problem.args[0]), value)
+
+
+def _refuse(message: str, value: Any) -> NoReturn:
+    names = list(value)[:12] if isinstance(value, dict) else []
+    raise ToolError("BAD_ARGUMENT", message, hint=f"Paths start at: {', '.join(names)}" if names else None)
+
+
+def _under(prefix: str, path: str) -> str:
+    """Write the path of a part from the start; several matches of a wildcard are numbered in the order of the data."""
+    if not prefix or not path:
+        return prefix or path
+    return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from shaping.errors import ToolError
+from shaping.paths import compile_fields, parse
+from shaping.paths.grammar import Index, Name, Slice
+from shaping.store import Keeper, StoreError, make_ref
+from shaping.store.expand import Expanded, Kept, cursor_at, expand, recall
+from shaping.store.memory import MemoryStore
+from shaping.store.pages import Position
+from shaping.tokens import counter
+
+SECRET = b"s" * 32
+COUNTER = counter("o200k_base")
+REF = make_ref(SECRET, "tool", b"content")
+
+
+def render(one: Expanded) -> str:
+    return orjson.dumps({"path": one.path, "value": one.value, "cursor": one.cursor}).decode()
+
+
+def ask(value: Any, **wishes: Any) -> Expanded:
+    return expand(Kept(value, {}), REF, SECRET, render=render, counter=COUNTER, **wishes)
+
+
+def pages(value: Any, path: str | None = None, **wishes: Any) -> list[Expanded]:
+    found = [ask(value, path=path, **wishes)]
+    while found[-1].cursor is not None:
+        found.append(ask(value, cursor=found[-1].cursor, **wishes))
+    return found
+
+
+def assembled(parts: list[Expanded]) -> Any:
+    whole: Any = None
+    for part in parts:
+        whole = _with(whole, parse(part.path).steps if part.path else (), part.value)
+    return whole
+
+
+def _with(whole: Any, steps: tuple[Any, ...], value: Any) -> Any:
+    match steps:
+        case ():
+            return value if whole is None else {**whole, **value}
+        case (Slice(),):
+            return value if whole is None else whole + value
+        case (Name(key), *rest):
+            whole = whole or {}
+            return {**whole, key: _with(whole.get(key), tuple(rest), value)}
+        case (Index(at), *rest):
+            whole = whole or []
+            old = whole[at] if at < len(whole) else None
+            return [*whole[:at], _with(old, tuple(rest), value)]
+    raise AssertionError(steps)
+
+
+LONG = {
+    "id": 7,
+    "items": [{"n": n, "body": f"line {n} " * 8} for n in range(60)],
+    "text": "one two three " * 400,
+    "map": {f"key {n}": [n] * 5 for n in range(50)},
+    "deep": {"er": [[["x" * 3000], "y"], {}, [], None, 1.5]},
+}
+
+
+@pytest.mark.parametrize("budget", [80, 200, 1000, 5000, None])
+def test_all_pages_together_are_the_original(budget: int | None) -> None:
+    found = pages(LONG, max_tokens=budget)
+    assert assembled(found) == LONG
+    assert all(budget is None or COUNTER.exact(one.text) <= budget for one in found)
+    assert (len(found) == 1) is (budget in (5000, None))
+
+
+def test_key_order_survives_paging() -> None:
+    assert orjson.dumps(assembled(pages(LONG, max_tokens=120))) == orjson.dumps(LONG)
+
+
+def test_what_fits_comes_whole_and_without_a_cursor() -> None:
+    assert ask({"a": [1, 2]}, max_tokens=100) == Expanded(
+        {"a": [1, 2]}, "", None, '{"path":"","value":{"a":[1,2]},"cursor":null}'
+    )
+
+
+def test_a_path_chooses_what_comes_back() -> None:
+    assert ask(LONG, path="items[3]").value == LONG["items"][3]  # type: ignore[index]  # the shape is known here
+    assert ask(LONG, path="items[].n").value == list(range(60))
+    assert ask(LONG, path="items[58:100]").value == LONG["items"][58:]  # type: ignore[index]  # the same
+
+
+def test_the_pages_under_a_path_say_where_they_are() -> None:
+    found = pages(LONG, "items", max_tokens=300)
+    assert found[0].path.startswith("items[0:")
+    assert [item for one in found for item in one.value] == LONG["items"]  # type: ignore[union-attr]  # lists all
+
+
+def test_a_long_string_comes_in_slices() -> None:
+    found = pages(LONG, "text", max_tokens=200)
+    assert "".join(one.value for one in found) == LONG["text"]  # type: ignore[misc]  # strings all
+    assert found[1].path.startswith("text[")
+
+
+def test_the_cursor_of_a_cut_list_goes_on_where_it_was_cut() -> None:
+    cursor = cursor_at(SECRET, REF, "items", Position((), 57))
+    assert ask(LONG, cursor=cursor).value == LONG["items"][57:]  # type: ignore[index]  # the shape is known here
+
+
+def test_private_paths_are_never_expanded() -> None:
+    private = compile_fields(exclude=["**.body", "text"])
+    assert ask(LONG, path="items[0]", private=private).value == {"n": 0}
+    with pytest.raises(ToolError, match="nothing at text"):
+        ask(LONG, path="text", private=private)
+
+
+def test_a_changed_cursor_is_refused() -> None:
+    cursor = ask(LONG, max_tokens=100).cursor
+    assert cursor is not None
+    other = cursor.replace("/", "9/", 1)
+    with pytest.raises(ToolError) as refused:
+        ask(LONG, cursor=other)
+    assert refused.value.detail.code == "BAD_ARGUMENT"
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("nope", "nothing at nope"), ("a..b", "cannot be read"), ("items[99]", "nothing at")]
+)
+def test_a_path_that_leads_nowhere_is_an_error_with_a_hint(path: str, says: str) -> None:
+    with pytest.raises(ToolError, match=says) as refused:
+        ask(LONG, path=path)
+    assert refused.value.detail.code == "BAD_ARGUMENT"
+    assert refused.value.detail.hint == "Paths start at: id, items, text, map, deep"
+
+
+def test_a_path_into_a_list_that_leads_nowhere_has_no_names_to_offer() -> None:
+    with pytest.raises(ToolError, match="nothing at"):
+        ask([1, 2], path="[7]")
+
+
+def test_too_few_tokens_for_anything_is_said() -> None:
+    with pytest.raises(ToolError, match="too few to show anything"):
+        ask(LONG, max_tokens=5)
+    with pytest.raises(ToolError, match="too few to show anything"):
+        ask(12345678, max_tokens=3)
+
+
+def keeper_with(payload: bytes, ttl: float = 60, **meta: str) -> Keeper:
+    keeper = Keeper(MemoryStore())
+    assert keeper.keep(REF, lambda: payload, meta=meta, ttl=ttl)
+    return keeper
+
+
+def test_a_ref_recalls_what_was_kept_and_which_tool_gave_it() -> None:
+    keeper = keeper_with(b'{"a":1}', tool="search")
+    assert recall(keeper, REF) == Kept({"a": 1}, {"tool": "search"})
+    keeper.close()
+
+
+@pytest.mark.parametrize("ref", ["r_unknown", "nonsense", "", None, 7, REF.upper()])
+def test_a_ref_that_was_never_given_is_not_found(ref: object) -> None:
+    keeper = keeper_with(b"1")
+    with pytest.raises(ToolError) as refused:
+        recall(keeper, ref)
+    assert (refused.value.detail.code, bool(refused.value.detail.hint)) == ("REF_NOT_FOUND", True)
+    keeper.close()
+
+
+def test_an_expired_ref_is_not_found() -> None:
+    keeper = keeper_with(b"1", ttl=0.01)
+    keeper.flush()
+    time.sleep(0.05)
+    with pytest.raises(ToolError, match="nothing is kept"):
+        recall(keeper, REF)
+    keeper.close()
+
+
+def test_a_ref_works_only_for_its_owner() -> None:
+    keeper = keeper_with(b"1", owner="session-1")
+    assert recall(keeper, REF, owner="session-1").value == 1
+    for other in ("session-2", None):
+        with pytest.raises(ToolError, match="nothing is kept"):
+            recall(keeper, REF, owner=other)
+    keeper.close()
+
+
+def test_a_store_that_cannot_be_read_is_said() -> None:
+    class Broken(MemoryStore):
+        def get(self, ref: str) -> Any:
+            raise StoreError("not there")
+
+    with pytest.raises(ToolError) as refused:
+        recall(Keeper(Broken()), REF)
+    assert refused.value.detail.code == "UNAVAILABLE"
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=12), inner, max_size=6),
+    max_leaves=40,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(value=JSON, budget=st.integers(200, 700))
+def test_any_value_comes_back_whole_in_pages(value: Any, budget: int) -> None:
+    found = pages(value, max_tokens=budget)
+    assert assembled(found) == value
+    assert all(COUNTER.exact(one.text) <= budget for one in found)
+
+
+def test_large_mixed_values_come_back_whole_in_pages() -> None:
+    dice = random.Random(3)  # noqa: S311  the same in every run
+    for _ in range(5):
+        value = _grown(dice, 5)
+        assert assembled(pages(value, max_tokens=dice.randint(150, 900))) == value
+
+
+def _grown(dice: random.Random, depth: int) -> Any:
+    kind = dice.random()
+    if depth == 0 or kind < 0.2:
+        return dice.choice(
+            [None, True, 1.5, dice.randint(0, 10**9), "word " * dice.randint(0, 200), "日本語" * dice.randint(0, 50)]
+        )
+    if kind < 0.6:
+        return [_grown(dice, depth - 1) for _ in range(dice.randint(0, 9))]
+    return {f"key {n}": _grown(dice, depth - 1) for n in range(dice.randint(0, 6))}
