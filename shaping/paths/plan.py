@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.paths.machine import Machine
 from shaping.paths.opening import open_plainly
-from shaping.paths.reach import may_match
 from shaping.paths.rules import State, read_rules
-from shaping.paths.schema import project
 from shaping.paths.walk import GONE, Place, Walk
 
 if TYPE_CHECKING:
@@ -64,10 +62,14 @@ class FieldPlan:
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
         """Apply the plan to a JSON Schema: the filtered value of a valid value is valid under the result."""
+        from shaping.paths.schema import project  # noqa: PLC0415 - only those that advertise schemas load it
+
         return project(json_schema, self.state)
 
     def matches_nothing_in(self, json_schema: dict[str, Any]) -> list[str]:
         """List the paths of this plan that no value under a schema can match."""
+        from shaping.paths.reach import may_match  # noqa: PLC0415 - only the check of a config loads it
+
         paths = dict.fromkeys([*(self.include or ()), *self.exclude, *(path for path, _ in self.rename)])
         return [path for path in paths if not may_match(path, json_schema)]
 
