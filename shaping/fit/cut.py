@@ -54,42 +54,43 @@ class Cut:
         # In a wide object no member can have more than a few shares, so none is measured further than that.
         cap = room if len(value) <= _WIDE else max(4 * room // len(value), 256)
         sizes = {key: self._sizes.of(member, cap) for key, member in value.items()}
-        # Wide objects are maps: better some members whole than all of them empty.
-        least = _EMPTY if len(value) <= _WIDE else room // 8
-        kept = _affordable(value, sizes, room - _EMPTY, least)
-        shares = _shares({key: sizes[key] for key in kept}, value, room - _EMPTY - sum(len(key) + 4 for key in kept))
+        needs = {key: _need(key, member, sizes[key], room, wide=len(value) > _WIDE) for key, member in value.items()}
+        kept = _affordable(needs, room - _EMPTY)
+        shares = _shares(value, sizes, {key: needs[key] for key in kept}, room - _EMPTY)
         return {key: self.to(member, shares[key]) for key, member in value.items() if key in shares}
 
 
-def _affordable(value: dict[str, Any], sizes: Mapping[str, int], room: int, least: int) -> set[str]:
+def _need(key: str, member: Any, size: int, room: int, *, wide: bool) -> int:
+    """Give the fewest bytes that a member is worth showing in."""
+    if _matters(key) and size <= room // 4:
+        return size
+    least = _EMPTY if isinstance(member, (dict, list)) else min(size, _MARK) if isinstance(member, str) else size
+    # Wide objects are maps: better some members whole than all of them empty.
+    return max(least, min(size, room // 8)) if wide else least
+
+
+def _affordable(needs: Mapping[str, int], room: int) -> list[str]:
     """Choose the members there is room for: those that identify or tell of an error, then the others in order."""
-    kept: set[str] = set()
-    for key in sorted(value, key=lambda key: not _matters(key)):
-        needed = len(key) + 4 + max(_least(value[key], sizes[key]), min(sizes[key], least))
+    kept = []
+    for key in sorted(needs, key=lambda key: not _matters(key)):
+        needed = len(key) + 4 + needs[key]
         if needed <= room:
             room -= needed
-            kept.add(key)
+            kept.append(key)
     return kept
 
 
-def _shares(sizes: Mapping[str, int], value: Mapping[str, Any], room: int) -> dict[str, int]:
+def _shares(value: Mapping[str, Any], sizes: Mapping[str, int], needs: Mapping[str, int], room: int) -> dict[str, int]:
     """Divide the room: what is small gets all it needs, what is large shares the rest by weight."""
-    weights = {key: _weight(value[key]) * (4 if _matters(key) else 1) for key in sizes}
-    left, weight = room, sum(weights.values())
+    left = room - sum(len(key) + 4 + need for key, need in needs.items())
+    weight = sum(_weight(value[key]) for key in needs)
     shares: dict[str, int] = {}
-    for key in sorted(sizes, key=lambda key: sizes[key] / weights[key]):
-        share = max(left * weights[key] // weight, 0)
-        shares[key] = max(min(sizes[key], share), _least(value[key], sizes[key]))
-        left -= shares[key]
-        weight -= weights[key]
+    for key in sorted(needs, key=lambda key: (sizes[key] - needs[key]) / _weight(value[key])):
+        more = min(sizes[key] - needs[key], left * _weight(value[key]) // weight)
+        shares[key] = needs[key] + more
+        left -= more
+        weight -= _weight(value[key])
     return shares
-
-
-def _least(member: Any, size: int) -> int:
-    """Give the fewest bytes that a member can be cut to."""
-    if isinstance(member, (dict, list)):
-        return _EMPTY
-    return min(size, _MARK) if isinstance(member, str) else size
 
 
 def _weight(member: Any) -> int:
