@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.settings.plan import Prune
 from shaping.stages.intake import plain_or_careful
-from shaping.types import Warned
+from shaping.types import Warned, present
 
 if TYPE_CHECKING:
-    from shaping.settings import Plan, StoreSettings
+    from shaping.settings import Plan, StoreSettings, Surface
+    from shaping.shaper import Shaper
     from shaping.store import Keeper
-    from shaping.types import Draft
+    from shaping.store.expand import Expanded
+    from shaping.types import Draft, Shaped
 
 
 def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
@@ -45,3 +49,52 @@ def payload(content: bytes, plan: Plan) -> bytes:
     if not rules.off:
         value, _ = redact(value, values=rules.values, names=rules.names, paths=rules.paths)
     return orjson.dumps(value)
+
+
+def expanded(
+    shaper: Shaper,
+    keeper: Keeper,
+    ref: str,
+    *,
+    path: str | None,
+    cursor: str | None,
+    max_tokens: int | None,
+    surface: Surface,
+    owner: str | None,
+) -> Shaped:
+    """Find what a ref stands for and shape one page of it: whole values, no noise rules, the tool's own budget."""
+    from shaping.store.expand import expand, recall  # noqa: PLC0415 (asked for after few answers)
+    from shaping.tokens import counter  # noqa: PLC0415 (the same)
+
+    kept = recall(keeper, ref, owner=owner)
+    plan = _whole(shaper.plan(kept.meta.get("tool", ""), surface=surface))
+    found = expand(
+        kept,
+        ref,
+        present(keeper.secret),
+        path=path,
+        cursor=cursor,
+        private=plan.private,
+        max_tokens=max_tokens or plan.max_tokens,
+        render=lambda page: _page(shaper, plan, page).text,
+        counter=counter(plan.tokenizer),
+    )
+    return _page(shaper, plan, found)
+
+
+def _whole(plan: Plan) -> Plan:
+    """Give a plan that filters nothing: what is asked back comes as it was, less what must never leave."""
+    return replace(
+        plan,
+        fields=None,
+        error_fields=None,
+        prune=Prune(nulls=False, empty_arrays=False, empty_objects=False, defaults=False),
+        noise=tuple(rule for rule in plan.noise if rule in {"repeats", "constants"}),
+        max_tokens=None,
+        max_items=None,
+        max_string=None,
+    )
+
+
+def _page(shaper: Shaper, plan: Plan, page: Expanded) -> Shaped:
+    return shaper.shape_by(plan, page.value, page=page.path, cursor=page.cursor)

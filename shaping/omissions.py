@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
 # Dropped by the thousand, and all alike: told as one entry each.
 _EMPTY = frozenset({"null", "empty", "default"})
+# How the reader of each surface asks for what was left out.
+_ASK = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
+# Bytes of a notice with its ref, generously: what it tells of must have saved more.
+_NOTICE = 160
 
 
 def all_omissions(draft: Draft) -> tuple[Omission, ...]:
@@ -30,17 +34,43 @@ def all_omissions(draft: Draft) -> tuple[Omission, ...]:
     return (*found, *draft.omissions)
 
 
-def said_omissions(draft: Draft) -> dict[str, Any]:
-    """Give the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
-    taken = [omission for omission in draft.omissions if omission.reason in _UNASKED]
-    if draft.plan.omissions == "line":
-        return _line(taken, draft) if taken else {}
+def told_omissions(draft: Draft) -> tuple[Omission, ...]:
+    """List what was left out as a reader is told it: grouped, each with its price and the ref that brings it back."""
     listed = grouped(all_omissions(draft))
     if not listed:
+        return ()
+    from shaping.store.pricing import price  # noqa: PLC0415 (asked for by few profiles)
+
+    ref = draft.shaper.keep(draft)
+    return tuple(replace(omission, ref=ref) for omission in price(listed, draft.raw, draft.plan.tokenizer))
+
+
+def said_omissions(draft: Draft) -> dict[str, Any]:
+    """Give the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
+    if draft.plan.omissions in {"list", "full"}:
+        told = told_omissions(draft) if draft.plan.dialect != "none" else ()
+        if draft.shaper.facts.expandable:
+            return {"omissions": told, "ref": draft.ref} if told else {}
+        return {"omissions": tuple(replace(omission, ref=None) for omission in told)}
+    if not draft.shaper.facts.expandable or not _worth_a_line(draft):
         return {}
-    ref = draft.shaper.keep(draft) if draft.shaper.facts.expandable else None
-    said = tuple(replace(omission, ref=ref) for omission in draft.shaper.price(listed, draft))
-    return {"omissions": said} if ref is None else {"omissions": said, "ref": ref}
+    ref = draft.shaper.keep(draft)
+    return {} if ref is None else {"omissions": line_of(draft), "ref": ref}
+
+
+def notice(draft: Draft) -> str:
+    """Say below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
+    if draft.call.page is not None:
+        return f"\n({draft.call.page}; cursor={draft.cursor})" if draft.cursor else ""
+    parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in draft.shown]
+    if draft.shaper.facts.expandable and (draft.truncated or _worth_a_line(draft)):
+        ref = draft.shaper.keep(draft)
+        parts += [line_of(draft)] if not parts else []
+        parts += [] if ref is None else [_ASK[draft.plan.surface].format(ref)]
+        parts += [f"cursor={draft.cursor}"] if draft.truncated and draft.cursor else []
+    elif draft.truncated and not parts:
+        parts.append(line_of(draft))
+    return f"\n({'; '.join(parts)})" if parts else ""
 
 
 def grouped(omissions: Iterable[Omission]) -> list[Omission]:
@@ -55,18 +85,15 @@ def grouped(omissions: Iterable[Omission]) -> list[Omission]:
     return [*rest, *(Omission("**", count, reason) for reason, count in counts.items())]
 
 
-def _line(taken: list[Omission], draft: Draft) -> dict[str, Any]:
-    if not draft.shaper.facts.expandable:
-        return {}
-    ref = draft.shaper.keep(draft)
-    if ref is None:
-        return {}
-    return {"omissions": line_of(taken), "ref": ref}
-
-
-def line_of(taken: Iterable[Omission]) -> str:
-    """Say in one short line how much was left out and why."""
+def line_of(draft: Draft) -> str:
+    """Say in one short line how much was left out that nobody asked to leave out, and why."""
     counts: dict[str, int] = {}
-    for omission in taken:
-        counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+    for omission in draft.omissions:
+        if omission.reason in _UNASKED:
+            counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
     return "left out: " + ", ".join(f"{count} {reason}" for reason, count in counts.items())
+
+
+def _worth_a_line(draft: Draft) -> bool:
+    """Whether something unasked is missing, and more of it than the line itself costs."""
+    return draft.truncated or draft.spared > _NOTICE

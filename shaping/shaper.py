@@ -23,13 +23,14 @@ from shaping.stages.measure import measure
 from shaping.stages.prune import prune
 from shaping.stages.redact import redact
 from shaping.stages.wrap import wrap
-from shaping.types import Call, Draft, Omission, Shaped, Stage, Warned
+from shaping.types import Call, Draft, Shaped, Stage, Warned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
     from shaping.settings import Generation, Overrides, Plan
+    from shaping.settings.model import Channels
     from shaping.store.keeper import Keeper
 
 STAGES: tuple[Stage, ...] = (intake, fields, prune, redact, fit, wrap, encode, measure)
@@ -113,7 +114,7 @@ class Shaper:
         if mode == "off":
             return untouched(value, plan, call, self)
         try:
-            shaped = _run(Draft(plan, call, value, self, list(call.warnings)))
+            shaped = _run(_draft(plan, call, value, self))
         except Exception as fault:
             logger.exception("shaping %r failed; its answer goes out unshaped", plan.tool)
             return unshaped(value, plan, call, self, fault)
@@ -141,8 +142,8 @@ class Shaper:
         result: Mapping[str, Any],
         *,
         tool: str = "",
-        client: str | None = None,
-        channels: str | None = None,
+        client: str | Mapping[str, object] | None = None,
+        channels: Channels | None = None,
         **about: Any,
     ) -> dict[str, Any]:
         """Shape the wire form of an MCP result: dict in, dict out, both channels from one source."""
@@ -156,11 +157,41 @@ class Shaper:
             draft.ref = keep(draft, self._kept(draft.plan.surface), self.generation.store_for(draft.plan.surface))
         return draft.ref
 
-    def price(self, omissions: Sequence[Omission], draft: Draft) -> Sequence[Omission]:
-        """Say what each omission would cost in tokens."""
-        from shaping.store.pricing import price  # noqa: PLC0415 (asked for by few profiles)
+    def cursor(self, draft: Draft, position: tuple[str, int] | None) -> str | None:
+        """Write the cursor for the list that was cut first, where the rest of it can be expanded."""
+        ref = self.keep(draft) if position is not None else None
+        secret = self._kept(draft.plan.surface).secret
+        if ref is None or secret is None or position is None:
+            return None
+        from shaping.store.expand import cursor_at  # noqa: PLC0415 (most answers are whole)
+        from shaping.store.pages import Position  # noqa: PLC0415 (the same)
 
-        return price(omissions, draft.raw, draft.plan.tokenizer)
+        path, shown = position
+        return cursor_at(secret, ref, path, Position(offset=shown))
+
+    def expand(
+        self,
+        ref: str,
+        path: str | None = None,
+        cursor: str | None = None,
+        max_tokens: int | None = None,
+        *,
+        surface: Surface = "python",
+        owner: str | None = None,
+    ) -> Shaped:
+        """Give back what was left out: the exact values under a path, within the tool's budget, paged by cursor."""
+        from shaping.keeping import expanded  # noqa: PLC0415 (asked for after few answers)
+
+        return expanded(
+            self,
+            self._kept(surface),
+            ref,
+            path=path,
+            cursor=cursor,
+            max_tokens=max_tokens,
+            surface=surface,
+            owner=owner,
+        )
 
     def _kept(self, surface: Surface) -> Keeper:
         if self._keeper is None:
@@ -179,6 +210,13 @@ class Shaper:
 def _problem(problem: ConfigError) -> Warned:
     """Warn in the response too: what runs is not what the file says, private paths included."""
     return Warned("BAD_CONFIG", f"the config has problems and is not in use as written: {problem}")
+
+
+def _draft(plan: Plan, call: Call, value: Any, shaper: Shaper) -> Draft:
+    draft = Draft(plan, call, value, shaper, list(call.warnings))
+    if call.cursor is not None:
+        draft.truncated, draft.cursor = True, call.cursor
+    return draft
 
 
 def _run(draft: Draft) -> Shaped:

@@ -51,6 +51,15 @@ class Omission:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A list that was cut, or several under one path: how many elements are shown, of how many."""
+
+    path: str
+    shown: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """Something the reader should know about the response: a stable code, where, and a sentence."""
 
@@ -78,6 +87,9 @@ class Call:
     source: Envelope[Any] | None = None  # an envelope whose meta the answer keeps
     shown: Callable[[], str] | None = None  # what the client would have shown its model, where it is not compact JSON
     owner: str | None = None  # the session or identity that alone may expand what was left out
+    page: str | None = None  # where a page of something expanded stands in the whole
+    cursor: str | None = None  # and where the next one starts
+    as_json: bool = True  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
 
 
 @dataclass(slots=True)
@@ -93,7 +105,9 @@ class Draft:
     timings: dict[str, float] = field(default_factory=dict)
     before_prune: Any = None
     data: Any = None
+    spared: int = 0  # bytes that noise rules took
     truncated: bool = False
+    shown: tuple[Listed, ...] = ()
     cursor: str | None = None
     ref: str | None = None
     etag: str | None = None
@@ -136,6 +150,11 @@ class Shaped:
         return self._draft.truncated
 
     @property
+    def shown(self) -> tuple[Listed, ...]:
+        """Of each list that was cut, how many elements are shown of how many."""
+        return self._draft.shown
+
+    @property
     def cursor(self) -> str | None:
         """Where the next page starts, if there is one."""
         return self._draft.cursor
@@ -150,6 +169,13 @@ class Shaped:
         """What the model reads."""
         return present(self._draft.make_text)()
 
+    @property
+    def notice(self) -> str:
+        """The line below bare data that says what was left out; empty where there is nothing to say."""
+        from shaping.omissions import notice  # noqa: PLC0415 (only a surface that writes the data itself asks)
+
+        return notice(self._draft)
+
     @cached_property
     def tokens(self) -> Tokens:
         """What it cost before and after."""
@@ -157,7 +183,7 @@ class Shaped:
 
     @cached_property
     def omissions(self) -> tuple[Omission, ...]:
-        """Everything that was left out, each priced and with the ref that brings it back."""
+        """Everything that was left out, exactly: where, how many and why."""
         from shaping.omissions import all_omissions  # noqa: PLC0415 (asked for by few callers)
 
         return all_omissions(self._draft)

@@ -26,7 +26,7 @@ _DEFAULTS: dict[type[BaseModel], dict[str, Any]] = {
 }
 _LOCAL = _DEFAULTS[LocalMeta]
 _LOCAL_KNOWN = COMMON | {"timestamp"}
-_AS_GIVEN = _LOCAL_KNOWN - {"capabilities", "upgrade_hints", "omissions", "extensions"}
+_AS_GIVEN = _LOCAL_KNOWN - {"capabilities", "shown", "upgrade_hints", "omissions", "extensions"}
 # The slots of a pydantic model; setting them so takes two thirds of the time of setattr, and there are eight a call.
 _set_values, _set_fields, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__

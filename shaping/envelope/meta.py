@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from shaping.envelope.content import ContentBlock
-from shaping.types import Omission
+from shaping.types import Listed, Omission
 
 Source: TypeAlias = Literal["local", "http", "mcp", "command"]
 SOURCES: frozenset[str] = frozenset({"local", "http", "mcp", "command"})
@@ -32,6 +32,7 @@ class CommonMeta(BaseModel):
     schema_version: str | None = None
     not_modified: bool = False
     truncated: bool = False
+    shown: tuple[Listed, ...] = ()
     cursor: str | None = None
     ref: str | None = None
     etag: str | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from shaping.envelope.meta import CommandMeta, HttpMeta, LocalMeta, McpMeta
+from shaping.envelope.meta import CommandMeta, CommonMeta, HttpMeta, McpMeta
 from shaping.errors import scrub
 from shaping.errors.scrub import scrub_value
 
-M = TypeVar("M", LocalMeta, HttpMeta, McpMeta, CommandMeta)
+M = TypeVar("M", bound=CommonMeta)
 
 # Headers whose whole value is a credential, whatever it looks like.
 _CREDENTIALS = frozenset(

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.stages.encode import text_of
+from shaping.stages.wrap import wrap
+
 if TYPE_CHECKING:
-    from shaping.types import Draft
+    from shaping.fit import Fitted
+    from shaping.types import Draft, Omission
 
 # What an envelope may add to its data, in bytes, before it is looked at closely.
 _ENVELOPE = 256
@@ -20,4 +24,30 @@ def fit(value: Any, draft: Draft) -> Any:
     # No text has more tokens than bytes.
     if unlimited and (plan.max_tokens is None or len(orjson.dumps(value)) + _ENVELOPE <= plan.max_tokens):
         return value
-    return value
+    return _cut(value, draft)
+
+
+def _cut(value: Any, draft: Draft) -> Any:
+    from shaping.fit import Budget  # noqa: PLC0415 (most answers are within their budget)
+    from shaping.stages.fit import fit_value  # noqa: PLC0415 (the same)
+    from shaping.tokens import counter  # noqa: PLC0415 (the same)
+
+    plan, already = draft.plan, tuple(draft.omissions)
+
+    def render(fitted: Fitted) -> str:
+        _note(fitted, already, draft)
+        wire = wrap(fitted.value, draft)
+        return orjson.dumps(wire).decode() if draft.call.as_json else text_of(wire, draft)
+
+    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
+    fitted = fit_value(value, budget, render, counter(plan.tokenizer))
+    _note(fitted, already, draft)
+    return fitted.value
+
+
+def _note(fitted: Fitted, already: tuple[Omission, ...], draft: Draft) -> None:
+    """Write down what a cut leaves out, so that the envelope and its price tell of it."""
+    draft.omissions = [*already, *fitted.omissions]
+    draft.truncated = fitted.truncated
+    draft.shown = fitted.lists
+    draft.cursor = draft.shaper.cursor(draft, fitted.position) if fitted.truncated else None

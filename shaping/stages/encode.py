@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.omissions import notice
+
 if TYPE_CHECKING:
     from shaping.settings.plan import Plan
     from shaping.types import Draft
@@ -16,12 +18,21 @@ SMALL = 128
 
 def encode(value: Any, draft: Draft) -> Any:
     """Leave the value as it is, and know how to write it."""
-    draft.make_text = lambda: text_of(value, draft.plan)
+    draft.make_text = lambda: text_of(value, draft)
     return value
 
 
-def text_of(value: Any, plan: Plan) -> str:
-    """Write a wire value as the plan says; a bare string is its own text."""
+def text_of(value: Any, draft: Draft) -> str:
+    """Write a wire value as the plan says; the bare dialect has no place for a notice, so it stands below the data."""
+    if draft.plan.dialect != "none":
+        return written(value, draft.plan)
+    if draft.not_modified:
+        return "not modified"
+    return written(value, draft.plan) + notice(draft)
+
+
+def written(value: Any, plan: Plan) -> str:
+    """Write a value in the plan's encoding; a bare string is its own text."""
     if isinstance(value, str):
         return value
     compact = orjson.dumps(value)

@@ -28,12 +28,19 @@ def prune(value: Any, draft: Draft) -> Any:
     if plan.prune.nulls or plan.prune.empty_arrays or plan.prune.empty_objects or plan.prune.defaults:
         draft.before_prune = value
         value = without_empties(value, plan.prune)
-    if plan.noise and _loud(value):
-        from shaping.noise import reduce  # noqa: PLC0415 (the rules are loaded when a payload needs them)
-
-        value, left_out = reduce(value, plan.noise, arguments=draft.call.arguments)
-        draft.omissions.extend(left_out)
+    if plan.noise and (size := _size(value)) >= QUIET:
+        value = _without_noise(value, size, draft)
     return value
+
+
+def _without_noise(value: Any, size: int, draft: Draft) -> Any:
+    from shaping.noise import reduce  # noqa: PLC0415 (the rules are loaded when a payload needs them)
+
+    quieter, left_out = reduce(value, draft.plan.noise, arguments=draft.call.arguments)
+    if left_out:
+        draft.omissions.extend(left_out)
+        draft.spared += size - _size(quieter)
+    return quieter
 
 
 def without_empties(value: Any, flags: Prune) -> Any:
@@ -120,7 +127,5 @@ def _record_missing(value: Any, kept: Any, path: str, record: Callable[[str, Rea
                 _record_missing(old, new, f"{path}[]", record)
 
 
-def _loud(value: Any) -> bool:
-    if type(value) not in {dict, list, str}:
-        return False
-    return len(orjson.dumps(value)) >= QUIET
+def _size(value: Any) -> int:
+    return len(orjson.dumps(value)) if type(value) in {dict, list, str} else 0

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope import local_envelope
+from shaping.envelope import local_envelope, presentable
+from shaping.envelope.meta import UpgradeHint
 from shaping.omissions import said_omissions
-from shaping.stages.encode import text_of
+from shaping.stages.encode import written
 from shaping.stages.intake import plain_or_careful
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     from shaping.tokens import count  # noqa: PLC0415 (most responses do not carry their price)
 
     for _ in range(2):
-        price = int(count(text_of(_rendered(envelope, plan), plan), plan.tokenizer))
+        price = int(count(written(_rendered(envelope, plan), plan), plan.tokenizer))
         envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
     return envelope
 
@@ -54,7 +55,7 @@ def _envelope(draft: Draft) -> Envelope[Any]:
     call, meta = draft.call, _meta(draft)
     if call.source is None:
         return local_envelope(draft.data, call.tool, error=call.error, warnings=draft.warnings, **meta)
-    kept = call.source.meta.model_copy(update=meta)
+    kept = presentable(call.source.meta).model_copy(update=_settled(meta))
     warnings = (*call.source.warnings, *draft.warnings)
     return call.source.model_copy(update={"data": draft.data, "warnings": warnings, "meta": kept})
 
@@ -69,16 +70,26 @@ def _meta(draft: Draft) -> dict[str, Any]:
         meta["upgrade_hints"] = call.upgrade_hints
     if draft.truncated:
         meta["truncated"] = True
-        meta["cursor"] = draft.cursor
+        meta["shown"] = draft.shown
+        if facts.expandable or call.cursor is not None:
+            meta["cursor"] = draft.cursor
     if draft.not_modified:
         meta["not_modified"] = True
     if draft.etag is not None:
         meta["etag"] = draft.etag
-    if draft.plan.omissions != "none":
+    if draft.plan.omissions != "none" and call.page is None:
         meta.update(said_omissions(draft))
     if draft.plan.envelope or draft.plan.debug or draft.plan.dialect != "lean":
         meta.update(_particulars(draft, facts))
     return meta
+
+
+def _settled(meta: dict[str, Any]) -> dict[str, Any]:
+    """Give meta as the model holds it, where no factory does."""
+    if "upgrade_hints" in meta:
+        meta["upgrade_hints"] = tuple(UpgradeHint(**hint) for hint in meta["upgrade_hints"])
+    extra = {name: meta.pop(name) for name in ("timings", "plan") if name in meta}
+    return {**meta, "extensions": extra} if extra else meta
 
 
 def _particulars(draft: Draft, facts: Any) -> dict[str, Any]:

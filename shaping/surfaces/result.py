@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shaping.types import Shaped
 
 logger = logging.getLogger("shaping")
-_NOT_MODIFIED = "not modified"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,25 +169,10 @@ def _content(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped]
 
 
 def text_of(shaped: Shaped, spoken: str | None = None) -> str:
-    """Give what the model reads: the data, and beside it in a line what a bare dialect has no place for."""
+    """Give what the model reads; data whose point is one text is that text, with the notice below it."""
     if spoken is not None and isinstance(shaped.value, dict) and isinstance(shaped.value.get(spoken), str):
-        return f"{shaped.value[spoken]}{_notes(shaped)}"
-    meta = shaped.envelope.meta
-    if meta.not_modified:
-        return _NOT_MODIFIED
-    if shaped.plan.dialect != "none":
-        return shaped.text
-    return f"{shaped.text}{_notes(shaped)}"
-
-
-def _notes(shaped: Shaped) -> str:
-    meta = shaped.envelope.meta
-    notes = [meta.omissions] if isinstance(meta.omissions, str) else []
-    if meta.truncated and meta.cursor is not None:
-        notes.append(f"cursor={meta.cursor}")
-    if meta.ref is not None:
-        notes.append(f"shaping_expand ref={meta.ref}")
-    return f"\n({'; '.join(notes)})" if notes else ""
+        return f"{shaped.value[spoken]}{shaped.notice}"
+    return shaped.text
 
 
 def _structured(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], chosen: Channels) -> Any:

@@ -22,6 +22,7 @@ _MORE = (
     "etag",
     "not_modified",
     "truncated",
+    "shown",
     "cursor",
     "ref",
     "omissions",

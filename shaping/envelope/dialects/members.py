@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from shaping.envelope.meta import UpgradeHint
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail
-from shaping.types import Omission, Warned
+from shaping.types import Listed, Omission, Warned
 
 # Shown where set whatever the profile: without them a reader draws a wrong conclusion or cannot go on.
-ALWAYS = frozenset({"request_id", "not_modified", "truncated", "cursor", "ref", "upgrade_hints"})
+ALWAYS = frozenset({"request_id", "not_modified", "truncated", "shown", "cursor", "ref", "upgrade_hints"})
 
 ORDER = (
     "tier",
@@ -30,6 +30,7 @@ ORDER = (
     "etag",
     "not_modified",
     "truncated",
+    "shown",
     "cursor",
     "ref",
     "upgrade_hints",
@@ -69,7 +70,7 @@ def plain(value: Any) -> Any:
     """Give a member's value as JSON."""
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    if isinstance(value, (UpgradeHint, Omission)):
+    if isinstance(value, (UpgradeHint, Omission, Listed)):
         named = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {name: item for name, item in named if item is not None}
     return value

@@ -47,6 +47,7 @@ OMISSION = closed(
     {"path": STRING, "count": {"type": "integer"}, "reason": STRING, "tokens": {"type": "integer"}, "ref": STRING},
     ["path", "count", "reason"],
 )
+LISTED = closed({"path": STRING, "shown": WHOLE, "total": WHOLE}, ["path", "shown", "total"])
 REDIRECT = closed(
     {
         "command": STRING,
@@ -72,6 +73,7 @@ COMMON: Mapping[str, Any] = {
     "etag": STRING,
     "not_modified": FLAG,
     "truncated": FLAG,
+    "shown": {"type": "array", "items": LISTED},
     "cursor": STRING,
     "ref": STRING,
     "upgrade_hints": {"type": "array", "items": UPGRADE_HINT},

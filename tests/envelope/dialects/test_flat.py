@@ -84,6 +84,7 @@ def test_debug_shows_every_member_of_meta() -> None:
         "etag": None,
         "not_modified": False,
         "truncated": False,
+        "shown": [],
         "cursor": None,
         "ref": None,
         "upgrade_hints": [],

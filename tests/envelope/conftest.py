@@ -1,3 +1,0 @@
-from shaping.testing import validated_envelopes
-
-__all__ = ["validated_envelopes"]
