@@ -36,7 +36,7 @@ def coded(shaper: Shaper, plan: Plan, error: ErrorDetail, data: Any = None) -> d
     """Write an error as an MCP result."""
     shaped = shaper.shape_by(plan, data, error=error)
     if plan.dialect == "none":
-        body = {"error": faults.said(error)}
+        body = {"error": faults.said(error, hint=plan.debug or "error" in plan.envelope)}
         if data is not None and shaped.data is not None and not _repeats(shaped.data, error):
             body["data"] = shaped.data
         text = orjson.dumps(body).decode()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.envelope.dialects.faults import only_for_this_call
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.accounts import words
 from shaping.errors.issues import summary
@@ -64,10 +65,12 @@ def of_exception(error: Exception, table: Mapping[str, str]) -> ErrorDetail:
     return from_exception(cause, table=table)
 
 
-def said(error: ErrorDetail) -> dict[str, Any]:
-    """Give the members that a model can act on; the rest is for programs, and goes by `_meta`."""
-    whole = error.model_dump(mode="json", exclude_none=True)
-    return {name: whole[name] for name in _SHOWN if whole.get(name) not in (None, [], {})}
+def said(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:
+    """Give the members that a model can act on; a hint that every error of its code has only where it is wanted."""
+    known = whole(error)
+    if not hint and not only_for_this_call(error):
+        known.pop("hint", None)
+    return {name: known[name] for name in _SHOWN if known.get(name) not in (None, {})}
 
 
 def whole(error: ErrorDetail) -> dict[str, Any]:
