@@ -113,16 +113,19 @@ def _sections(sources: Sources) -> Iterator[Problem]:
 
 
 def _unknown_codes(document: Document) -> Iterator[Problem]:
-    mapped = Stanza("errors", document, ("errors",)).choices
-    if not mapped:
+    tools = Stanza("tool_overrides", document, ("tool_overrides",)).choices
+    tables = [("errors",), *(("tool_overrides", tool, "exit_codes") for tool in tools)]
+    mapped = [(keys, Stanza("codes", document, keys).choices) for keys in tables]
+    if not any(table for _, table in mapped):
         return
     from shaping.errors import registry  # noqa: PLC0415 (needed only where a config names codes)
 
-    for exception, code in mapped.items():
-        # A plugin's code carries its namespace and may be registered after the config is read.
-        if isinstance(code, str) and "." not in code and registry.find(code) is None:
-            suggestion = nearest(code, registry.codes())
-            yield _problem(document, ("errors", exception), code, "a registered error code", suggestion=suggestion)
+    for keys, table in mapped:
+        for what, code in table.items():
+            # A plugin's code carries its namespace and may be registered after the config is read.
+            if isinstance(code, str) and "." not in code and registry.find(code) is None:
+                suggestion = nearest(code, registry.codes())
+                yield _problem(document, (*keys, what), code, "a registered error code", suggestion=suggestion)
 
 
 def _missing_extras(sources: Sources) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from shaping.paths import PathError
 from shaping.settings.model import Config, StoreSettings
 from shaping.settings.plan import Call, Plan, compile_plan
+from shaping.settings.presets import presets_for
 from shaping.settings.request import check_call
 from shaping.settings.resolve import Choice, resolve
 
@@ -93,7 +94,8 @@ class Generation:
 
     def _resolved(self, call: Call) -> dict[str, Choice]:
         check_call(call, self.profiles)
-        return resolve(call, self.sources.configs, self.sources.profiles)
+        presets = presets_for(call.tool) if call.surface == "command" else ()
+        return resolve(call, self.sources.configs, self.sources.profiles, presets)
 
     def compile(self, call: Call) -> Plan:
         """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""

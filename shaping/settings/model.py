@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from shaping.settings.words import (
     DroppedPath,
     ExceptionName,
+    ExitStatus,
     FieldPath,
     KeptPath,
     LinePattern,
@@ -27,6 +28,7 @@ Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
 ToolsChanged: TypeAlias = Literal["keep", "announce"]
+OutputForm: TypeAlias = Literal["json", "lines", "csv", "table"]
 StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
 EnvelopeMember: TypeAlias = Literal[
     "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
@@ -150,6 +152,8 @@ class Global(_Pruning):
     """Regular expressions: lines of a command's output that are always kept."""
     drop_lines: Said[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are dropped."""
+    parse: Said[tuple[OutputForm, ...]] = None
+    """Which forms of a command's output become data; an empty list leaves all of it text."""
 
 
 class ToolOverride(Global):
@@ -163,6 +167,8 @@ class ToolOverride(Global):
     """Fields that come back where the call failed."""
     exclude_when_tier: Said[dict[str, tuple[DroppedPath, ...]]] = None
     """Fields to drop where the caller's tier is the one named."""
+    exit_codes: Said[dict[ExitStatus, str]] = None
+    """Error codes by a command's exit code, as in {"1": "NOT_FOUND"}; without one, it is an EXECUTION_ERROR."""
 
 
 class StoreSettings(_Model):

@@ -81,6 +81,8 @@ class Plan:
     keep_lines: tuple[str, ...]
     drop_lines: tuple[str, ...]
     tokenizer: str
+    parse: tuple[str, ...] = ("json", "lines", "csv", "table")
+    exit_codes: tuple[tuple[int, str], ...] = ()
 
 
 class Call(NamedTuple):
@@ -108,6 +110,8 @@ def compile_plan(call: Call, choices: Mapping[str, Choice], *, config_hash: str,
         envelope=frozenset(said["envelope"]) | _omissions_member(said),
         keep_lines=tuple(said["keep_lines"]),
         drop_lines=tuple(said["drop_lines"]),
+        parse=tuple(said["parse"]),
+        exit_codes=tuple((int(number), code) for number, code in said["exit_codes"].items()),
         **{name: said[name] for name in _AS_SAID},
     )
 

@@ -54,6 +54,8 @@ _UNSAID: Mapping[str, Any] = {
     "defaults": {},
     "keep_lines": (),
     "drop_lines": (),
+    "parse": ("json", "lines", "csv", "table"),
+    "exit_codes": {},
     "channels": "auto",
     "typed": False,
     "max_items": None,
@@ -65,9 +67,11 @@ _FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exc
 _NOT_CHOICES = frozenset({"$schema", "extends", "description"})
 
 
-def resolve(call: Call, configs: Iterable[Document], profiles: Profiles) -> dict[str, Choice]:
-    """Decide every choice for a call."""
-    configured = _configured(call.tool, tuple(configs))
+def resolve(
+    call: Call, configs: Iterable[Document], profiles: Profiles, presets: Iterable[Document] = ()
+) -> dict[str, Choice]:
+    """Decide every choice for a call; what a preset says of a command is weaker than any config."""
+    configured = [*_configured(call.tool, tuple(presets)), *_configured(call.tool, tuple(configs))]
     profile = _which_profile(call, configured)
     preset = [*_said(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
     if call.profile is None:
@@ -181,5 +185,6 @@ _COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
     "rename": _merged,
     "defaults": _merged,
     "exclude_when_tier": _merged,
+    "exit_codes": _merged,
 }
 _START: Mapping[str, Any] = {**_UNSAID, "prune": ()}

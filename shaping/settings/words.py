@@ -1,4 +1,4 @@
-"""The kinds of text that a config is written in: field paths, tool patterns, regular expressions, exception names."""
+"""The kinds of text that a config is written in: paths, tool patterns, regular expressions, names and exit codes."""
 
 from __future__ import annotations
 
@@ -90,9 +90,16 @@ def _exception_name(text: str) -> str:
     return text
 
 
+def _exit_status(text: str) -> str:
+    if not (text.isdecimal() and text.isascii() and 1 <= int(text) <= 255):
+        raise wrong("an exit code of a failed command, 1 to 255")
+    return text
+
+
 FieldPath: TypeAlias = Annotated[str, AfterValidator(_field_path)]
 KeptPath: TypeAlias = Annotated[str, AfterValidator(_kept_path)]
 DroppedPath: TypeAlias = Annotated[str, AfterValidator(_dropped_path)]
 LinePattern: TypeAlias = Annotated[str, AfterValidator(_line_pattern)]
 ToolPattern: TypeAlias = Annotated[str, AfterValidator(_tool_pattern)]
 ExceptionName: TypeAlias = Annotated[str, AfterValidator(_exception_name)]
+ExitStatus: TypeAlias = Annotated[str, AfterValidator(_exit_status)]

@@ -48,6 +48,8 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "keep_lines": (),
         "drop_lines": (),
         "tokenizer": "o200k_base",
+        "parse": ("json", "lines", "csv", "table"),
+        "exit_codes": (),
     }
 
 
@@ -71,6 +73,8 @@ def test_everything_a_tool_can_say_reaches_its_plan() -> None:
             "private": ["p"],
             "keep_lines": ["^E "],
             "drop_lines": ["^\\s*$"],
+            "parse": ["json"],
+            "exit_codes": {"1": "NOT_FOUND"},
         },
         surface="command",
     )
@@ -92,6 +96,8 @@ def test_everything_a_tool_can_say_reaches_its_plan() -> None:
         ),
         "private_paths": ("p",),
         "keep_lines": ("^E ",),
+        "parse": ("json",),
+        "exit_codes": ((1, "NOT_FOUND"),),
         "drop_lines": ("^\\s*$",),
         "surface": "command",
     }
