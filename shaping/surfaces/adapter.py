@@ -11,7 +11,8 @@ from shaping.settings import ConfigError, Overrides
 from shaping.surfaces.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, listed
 from shaping.surfaces.channels import decide
 from shaping.surfaces.errors import coded
-from shaping.surfaces.result import Call, shape_call
+from shaping.surfaces.meta import marked
+from shaping.surfaces.result import Call, shape_call, text_of
 from shaping.surfaces.sessions import Session, Sessions
 from shaping.types import Warned
 
@@ -99,16 +100,12 @@ class Adapter:
         """Answer a call of the tool that brings back what was left out."""
         from shaping.errors import from_exception  # noqa: PLC0415 (rarely called)
 
+        asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens")}
         try:
-            expanded = self.shaper.expand(
-                arguments.get("ref"),
-                path=arguments.get("path"),
-                cursor=arguments.get("cursor"),
-                max_tokens=arguments.get("max_tokens"),
-            )
+            expanded = self.shaper.expand(str(arguments.get("ref", "")), **asked, surface="mcp", owner=session.owner)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
             return self.failed(session, EXPAND, from_exception(problem))
-        return {"content": [{"type": "text", "text": expanded.text}], "_meta": {"shaping": {"expanded": True}}}
+        return marked({"content": [{"type": "text", "text": text_of(expanded)}]}, expanded.plan, [expanded])
 
     def refresh(self, session: Session) -> bool:
         """Let a session see the config of now, where the config says to announce; say whether its tools changed."""

@@ -33,6 +33,7 @@ EXPAND_TOOL: dict[str, Any] = {
             "cursor": {"type": "string"},
             "max_tokens": {"type": "integer"},
         },
+        "required": ["ref"],
     },
 }
 _CONTROL_SCHEMA: dict[str, Any] = {
@@ -111,7 +112,7 @@ def _wrapped(schema: dict[str, Any], declared: Mapping[str, Any]) -> dict[str, A
     inner = dict(schema)
     definitions: dict[str, Any] = {key: inner.pop(key) for key in ("$defs", "definitions") if key in inner}
     mark: dict[str, Any] = {key: declared[key] for key in (WRAP_MARK, "title") if key in declared}
-    return {"type": "object", "properties": {"result": inner}, "required": ["result"], **definitions, **mark}
+    return {"type": "object", "properties": {"result": inner}, **definitions, **mark}
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from shaping.surfaces.clients import reads
@@ -54,7 +55,7 @@ class Sessions:
         if key is not None:
             found = self._connected.get(key)
             if found is None:
-                found = self._connected[key] = Session(generation, client, owner=f"s{id(key):x}")
+                found = self._connected[key] = Session(generation, client, owner=uuid4().hex)
             found.client = found.client or client
             return found
         return self._known_by_name(client, generation)
