@@ -26,6 +26,7 @@ def untouched(value: Any, plan: Plan, call: Call, shaper: Shaper) -> Shaped:
     """Hand on the very value, as SHAPING=off asks."""
     draft = Draft(plan, call, value, shaper, data=value)
     draft.envelope = local_envelope(value, call.tool, error=call.error)
+    draft.encoding = "json"
     draft.make_text = lambda: _text(plain_or_careful(value))
     draft.make_tokens = lambda: tokens_of(draft)
     return Shaped(value, draft)
@@ -47,6 +48,7 @@ def unshaped(value: Any, plan: Plan, call: Call, shaper: Shaper, fault: Exceptio
     draft.data = _safe(value, plan)
     draft.envelope = local_envelope(draft.data, call.tool, error=call.error, warnings=draft.warnings)
     wire = draft.envelope.render(plan.dialect, include=plan.envelope | {"warnings"}, debug=plan.debug)
+    draft.encoding = "json"
     draft.make_text = lambda: _text(wire)
     draft.make_tokens = lambda: tokens_of(draft)
     return Shaped(wire, draft)

@@ -113,6 +113,7 @@ class Draft:
     etag: str | None = None
     not_modified: bool = False
     envelope: Envelope[Any] | None = None
+    encoding: str | None = None
     make_text: Callable[[], str] | None = None
     make_tokens: Callable[[], Tokens] | None = None
 
@@ -168,6 +169,12 @@ class Shaped:
     def text(self) -> str:
         """What the model reads."""
         return present(self._draft.make_text)()
+
+    @property
+    def encoding(self) -> str:
+        """The form the text is in: json, table, text for a bare string, or another that the config names."""
+        self.text  # noqa: B018 (writing the text decides it)
+        return present(self._draft.encoding)
 
     @property
     def notice(self) -> str:

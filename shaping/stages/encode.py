@@ -24,26 +24,26 @@ def encode(value: Any, draft: Draft) -> Any:
 
 def text_of(value: Any, draft: Draft) -> str:
     """Write a wire value as the plan says; the bare dialect has no place for a notice, so it stands below the data."""
-    if draft.plan.dialect != "none":
-        return written(value, draft.plan)
-    if draft.not_modified:
+    if draft.not_modified and draft.plan.dialect == "none":
         return "not modified"
-    return written(value, draft.plan) + notice(draft)
+    text, draft.encoding = written(value, draft.plan)
+    return text + notice(draft) if draft.plan.dialect == "none" else text
 
 
-def written(value: Any, plan: Plan) -> str:
-    """Write a value in the plan's encoding; a bare string is its own text."""
+def written(value: Any, plan: Plan) -> tuple[str, str]:
+    """Write a value in the plan's encoding and name it; a bare string is its own text."""
     if isinstance(value, str):
-        return value
+        return value, "text"
     compact = orjson.dumps(value)
     if plan.encoding == "json" or (plan.encoding == "auto" and len(compact) < SMALL):
-        return compact.decode()
+        return compact.decode(), "json"
     from shaping.encoders import encode as write  # noqa: PLC0415 (small answers need no encoder)
 
-    return write(
+    made = write(
         value,
         plan.encoding,
         repeats="repeats" in plan.noise,
         constants="constants" in plan.noise,
         lossless=plan.lossless,
-    ).text
+    )
+    return made.text, made.encoding

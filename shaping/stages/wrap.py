@@ -46,7 +46,7 @@ def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     from shaping.tokens import count  # noqa: PLC0415 (most responses do not carry their price)
 
     for _ in range(2):
-        price = int(count(written(_rendered(envelope, plan), plan), plan.tokenizer))
+        price = int(count(written(_rendered(envelope, plan), plan)[0], plan.tokenizer))
         envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
     return envelope
 

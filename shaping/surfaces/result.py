@@ -94,18 +94,35 @@ def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, 
 
 
 def _shape_pieces(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> list[Shaped]:
-    shares = _shares(source.pieces, call.plan.max_tokens)
+    """Shape every piece within the whole budget, and where they are over it together, again within their shares."""
+    budget = call.plan.max_tokens
+    shaped = _shape_within(shaper, result, source, call, [budget] * len(source.pieces))
+    if budget is None or len(shaped) == 1:
+        return shaped
+    if sum(len(one.text.encode()) for one in shaped) <= budget:  # no text has more tokens than bytes
+        return shaped
+    costs = [int(one.tokens.after) for one in shaped]
+    if sum(costs) <= budget:
+        return shaped
+    return _shape_within(shaper, result, source, call, [max(1, budget * cost // sum(costs)) for cost in costs])
+
+
+def _shape_within(
+    shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call, budgets: Sequence[int | None]
+) -> list[Shaped]:
+    as_json = _possible(call, source).structured
     return [
         shaper.shape_by(
-            replace(_plan_for(piece, call.plan), max_tokens=share),
+            replace(_plan_for(piece, call.plan), max_tokens=budget),
             piece.value,
             if_none_match=call.if_none_match if index == 0 else None,
             warnings=call.warnings if index == 0 else (),
             shown=partial(_shown, result, source, piece, call.reads),
             arguments=call.arguments,
             owner=call.owner,
+            as_json=as_json,
         )
-        for index, (piece, share) in enumerate(zip(source.pieces, shares, strict=True))
+        for index, (piece, budget) in enumerate(zip(source.pieces, budgets, strict=True))
     ]
 
 
@@ -121,16 +138,6 @@ def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads
 def _plan_for(piece: Piece, plan: Plan) -> Plan:
     # Prose has no fields, and noise rules are for data: what is left for it is redaction and the budget.
     return replace(plan, fields=None, error_fields=None, noise=(), dialect="none") if piece.prose else plan
-
-
-def _shares(pieces: Sequence[Piece], budget: int | None) -> list[int | None]:
-    """Divide a budget over several blocks by their size; a single block, or a small result, has all of it."""
-    if budget is None or len(pieces) == 1:
-        return [budget] * len(pieces)
-    sizes = [len(piece.value) if piece.prose else len(orjson.dumps(piece.value)) for piece in pieces]
-    if sum(sizes) <= budget:
-        return [budget] * len(pieces)
-    return [max(1, budget * size // sum(sizes)) for size in sizes]
 
 
 def _written(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], call: Call) -> dict[str, Any]:
