@@ -104,7 +104,17 @@ def _shape_pieces(shaper: Shaper, result: Mapping[str, Any], source: Source, cal
     costs = [int(one.tokens.after) for one in shaped]
     if sum(costs) <= budget:
         return shaped
-    return _shape_within(shaper, result, source, call, [max(1, budget * cost // sum(costs)) for cost in costs])
+    return _shape_within(shaper, result, source, call, shares(costs, budget))
+
+
+def shares(costs: Sequence[int], budget: int) -> list[int]:
+    """Divide a budget so that small pieces stay whole and the largest are cut first, to one level."""
+    given = [0] * len(costs)
+    left, waiting = budget, len(costs)
+    for index in sorted(range(len(costs)), key=costs.__getitem__):
+        given[index] = max(1, min(costs[index], left // waiting))
+        left, waiting = left - given[index], waiting - 1
+    return given
 
 
 def _shape_within(
