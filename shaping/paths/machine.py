@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +24,7 @@ Filter: TypeAlias = Callable[[Any], Any]
 MOST_NAMES = 8192
 LONGEST_NAME = 256
 MOST_ROWS = 256
+MOST_SEEN = 1024
 WIDEST_ROW = 64
 MOST_NODES = 512
 # Rows compared one after the other before the table of rows is asked; a comparison that fails costs next to nothing.
@@ -34,7 +36,7 @@ MOST_SUBTRACTED = 16
 class Machine:
     """All filters of one plan, by the state of the rules at their place."""
 
-    __slots__ = ("code", "names_left", "nodes", "opener", "pen", "rows_left")
+    __slots__ = ("code", "names_left", "nodes", "numbers", "opener", "pen", "rows_left", "seen")
 
     def __init__(self, opener: Opener) -> None:
         self.opener = opener
@@ -42,6 +44,8 @@ class Machine:
         self.code: dict[str, Any] = {"GONE": GONE, "SCALARS": SCALARS}
         self.names_left = MOST_NAMES
         self.rows_left = MOST_ROWS
+        self.seen: set[tuple[str, tuple[str, ...]]] = set()
+        self.numbers = count()
         self.pen = Lock()
 
     def node(self, state: State) -> Node:
@@ -51,8 +55,30 @@ class Machine:
             return node
         if len(self.nodes) >= MOST_NODES:
             return Node(self, state, "")
-        node = self.nodes[state] = Node(self, state, f"f{len(self.nodes)}")
-        return node
+        # Counted, not measured: two threads that make filters at once must not give them one name.
+        return self.nodes.setdefault(state, Node(self, state, f"f{next(self.numbers)}"))
+
+    def comes_again(self, name: str, row: tuple[str, ...]) -> bool:
+        """Say whether a row of keys was met before in a place and there is room to learn it."""
+        if self.rows_left <= 0 or (name, row) in self.seen:
+            return self.rows_left > 0
+        if len(row) <= WIDEST_ROW and all(type(key) is str and len(key) <= LONGEST_NAME for key in row):
+            if len(self.seen) >= MOST_SEEN:
+                # Rows that never come again (objects keyed by id) must not fill this for good.
+                self.seen = set()
+            self.seen.add((name, row))
+        return False
+
+    def remembers(self, key: Any) -> bool:
+        """Say whether a decision about a key is kept, and make room for it."""
+        if type(key) is not str or len(key) > LONGEST_NAME:
+            return False
+        self.names_left -= 1
+        if self.names_left < 0:
+            self.names_left = MOST_NAMES
+            for node in list(self.nodes.values()):
+                node.names = {}
+        return True
 
     def install(self, source: str, name: str) -> Filter:
         """Compile the text of one function among the others."""
@@ -103,10 +129,7 @@ class Node:
         if known is not None:
             kept: dict[str, Any] = known(value)
             return kept
-        if self.machine.rows_left > 0 and len(row) <= WIDEST_ROW:
-            self.machine.rows_left -= 1
-            self.rows[row] = self._learn
-        return self._loop(value)
+        return self._learn(value, row) if self.machine.comes_again(self.name, row) else self._loop(value)
 
     def _loop(self, value: dict[str, Any]) -> dict[str, Any]:
         """Filter an object member by member."""
@@ -121,23 +144,24 @@ class Node:
 
     def _judge(self, key: Any) -> tuple[str, Node | None] | None:
         """Decide about a member by its key, once for each key while there is room."""
-        if key in self.names:
-            return self.names[key]
+        known = self.names
+        if key in known:
+            return known[key]
         verdict = self.state.member(str(key))
         rule: tuple[str, Node | None] | None = None
         if verdict is not None:
             rule = written(key, verdict), None if verdict.state.whole else self.machine.node(verdict.state)
-        if self.machine.names_left > 0 and type(key) is str and len(key) <= LONGEST_NAME:
-            self.machine.names_left -= 1
+        if self.machine.remembers(key):
             self.names[key] = rule
         return rule
 
-    def _learn(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _learn(self, value: dict[str, Any], row: tuple[str, ...]) -> dict[str, Any]:
+        """Filter an object by code written for it now."""
         # Never waited for: whoever finds the pen taken (or lost in a fork) does without new code this time.
         if not self.machine.pen.acquire(blocking=False):
             return self._loop(value)
         try:
-            row = tuple(value)
+            self.machine.rows_left -= 1
             made = self.rows[row] = self._write(row)
         finally:
             self.machine.pen.release()
@@ -164,8 +188,6 @@ class Node:
 
     def _fields(self, row: tuple[str, ...]) -> list[emit.Field] | None:
         """Decide about every key of a row; None where code cannot be written for it."""
-        if any(type(key) is not str for key in row):
-            return None
         judged = {key: rule for key in row if (rule := self._judge(key)) is not None}
         if any(node is not None and not node.name for _, node in judged.values()):
             return None

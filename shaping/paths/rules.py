@@ -178,5 +178,5 @@ def _refuse_collisions(root: State) -> None:
 
 def _collision(place: str, key: str, other: str, name: str) -> PathError:
     at = join(place, key)
-    reason = f"renaming this to {name!r} collides with {join(place, other)!r}, which has that name too"
+    reason = f"renaming this to {name!r} collides with {join(place, other)!r}, which would have that name too"
     return PathError(at, len(at) - len(join("", key)) + 1, reason)
