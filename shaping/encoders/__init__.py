@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode"]
 
-# Up to so many characters of JSON, another form must be guessed to cost less than this share of it: measured on 880
-# values of 70 tools, no choice is wrong beyond these. Below the first, a header costs more than the keys it saves.
-_MARGINS = ((200, 0.0), (1500, 0.87), (6000, 0.95), (sys.maxsize, 0.985))
+# Measured on 880 values of 70 tools: a text this much shorter than compact JSON never has more tokens than it.
+# Between that and its own length, the guess of its tokens must be under this share of the guess for JSON.
+_SHORTER, _CHEAPER = 0.9, 0.87
+_SMALL = 200  # characters of JSON below which a header costs more than the keys it saves
 
 
 class Format(Protocol):
@@ -71,11 +71,10 @@ def decode(text: str, encoding: str) -> Json:
 
 def _cheapest(value: Json, *, repeats: bool, constants: bool) -> Encoded:
     plain = compact.encode(value)
-    margin = next(margin for size, margin in _MARGINS if len(plain) <= size)
-    if not margin:
+    if len(plain) < _SMALL:
         return Encoded(plain, "json")
     text = table.encode(value, repeats=repeats, constants=constants)
-    if len(text) < len(plain) and cheap(text) < margin * cheap(plain):
+    if len(text) < _SHORTER * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
         return Encoded(text, "table")
     return Encoded(plain, "json")
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
-from shaping.encoders.tabular.cells import MISSING, name, quoted
-from shaping.encoders.tabular.infer import Finder, keyed, table
+from shaping.encoders.tabular.cells import Missing, name, quoted
+from shaping.encoders.tabular.infer import keyed, table
 from shaping.encoders.tabular.names import TableError, read_path
+from shaping.encoders.tabular.once import Finder
 from shaping.encoders.tabular.read import Lines, listed_or_keyed, read_table, read_text
 from shaping.encoders.tabular.write import write, write_text
 
 if TYPE_CHECKING:
     from shaping.types import Json
+
+_DEEP = 24  # deeper nests are written as JSON
 
 
 def encode(value: Json, *, repeats: bool = True, constants: bool = True) -> str:
@@ -25,9 +28,13 @@ def encode(value: Json, *, repeats: bool = True, constants: bool = True) -> str:
 def decode(text: str) -> Json:
     """Return the value an outline stands for."""
     try:
-        return orjson.loads(text)
+        value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        lines = Lines(text.split("\n"))
+        value = _read(Lines(text.split("\n")))
+    return value
+
+
+def _read(lines: Lines) -> Json:
     value = _read_lines(lines, 0)
     if lines.peek() is not None:
         raise TableError(f"expected the end at line {lines.at + 1}, got {lines.peek()!r}")
@@ -36,6 +43,8 @@ def decode(text: str) -> Json:
 
 def _outline(label: str, value: Json, finder: Finder, indent: int) -> list[str]:
     """Return a value as lines, or nothing where it belongs on one line as JSON."""
+    if indent > _DEEP:
+        return []
     if type(value) is list:
         return _list(label, value, finder, indent)
     if type(value) is dict and value:
@@ -54,13 +63,13 @@ def _list(label: str, value: list[Json], finder: Finder, indent: int) -> list[st
 
 def _keyed(label: str, value: dict[str, Json], finder: Finder, indent: int) -> list[str]:
     """Return an object whose members are records of one shape as a table with their names as a column."""
-    records = list(value.values())
-    if len(records) < 4 or set(map(type, records)) != {dict} or not all(records):
+    records = [record for record in value.values() if type(record) is dict and record]
+    if len(records) < 4 or len(records) < len(value):
         return []
-    common = set.intersection(*map(set, records))
+    common = set(records[0]).intersection(*records)
     if 2 * len(common) < max(map(len, records)):
         return []
-    found = keyed(list(value), records, finder, 0)  # type: ignore[arg-type]
+    found = keyed(list(value), records, finder)
     return write(f"{label}{{{len(records)}}}", found, indent)
 
 
@@ -104,7 +113,8 @@ def _read_lines(lines: Lines, indent: int) -> Json:
 
 
 def _member(rest: str, lines: Lines, indent: int) -> Json:
-    if (found := read_text(rest, lines)) is not MISSING:
+    found: Json | Missing = read_text(rest, lines)
+    if not isinstance(found, Missing):
         return found
     if rest == ":":
         return _read_lines(lines, indent + 1)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shaping.types import Json, Reason
 
 MISSING: Final[Any] = object()
-_LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://")
+LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
 _LONG, _SHORT = 320, 16
 _SHAPES = 24  # records of more shapes than this are looked at through the first of them
 
@@ -49,46 +49,49 @@ class Batch:
 
     def sort(self) -> None:
         """Sort the members by what they hold."""
-        shapes: dict[tuple[str, ...], dict[str, Json]] = {}
-        for row in self.rows:
-            shapes.setdefault(tuple(row), row)
+        rows = self.rows
+        shapes = dict(zip(map(tuple, rows), rows, strict=True))
         self.uniform = len(shapes) == 1
-        self.sample = list(shapes.values())[:_SHAPES]
-        if len(self.rows) > 2:
-            self.sample += [self.rows[len(self.rows) // 2], self.rows[-1]]
+        self.sample = [rows[0], *list(shapes.values())[:_SHAPES]]
         kinds: dict[str, list[str]] = {}
         for row in self.sample:
             for key, value in row.items():
-                kind = type(value)
-                if kind is str:
-                    if (found := self._kind_of(key, value)) is not None and kinds.get(key) is not self.links:  # type: ignore[arg-type]
-                        kinds[key] = found
-                elif kind is dict or kind is list:
-                    kinds[key] = self.inside
-                elif key not in kinds and value is not None:
-                    kinds[key] = self.plain
+                known = kinds.get(key)
+                if known is None or known is self.plain:
+                    kinds[key] = self._kind_of(key, value)
         for key, members in kinds.items():
-            # The long one among short ones is seldom in a sample.
-            if members is self.plain and len(self.rows) > len(self.sample) and self._has_long(key):
-                members = self.long  # noqa: PLW2901 (the sample was wrong about it)
             members.append(key)
+        if len(rows) > len(self.sample):
+            self._find_long()
 
-    def _has_long(self, key: str) -> bool:
-        if len(str(self.sample[0].get(key, ""))) < _SHORT:
-            return False
-        return max((len(value) for row in self.rows if type(value := row.get(key)) is str), default=0) > _LONG
+    def _find_long(self) -> None:
+        """Find the long strings among short ones, which are seldom in a sample."""
+        for key in [key for key in self.plain if type(value := self.sample[0].get(key)) is str and len(value) > _SHORT]:
+            if max((len(value) for row in self.rows if type(value := row.get(key)) is str), default=0) > _LONG:
+                self.plain.remove(key)
+                self.long.append(key)
 
-    def _kind_of(self, key: str, text: str) -> list[str] | None:
-        if text.startswith(_LINK_STARTS):
+    def _kind_of(self, key: str, value: Json) -> list[str]:
+        kind = type(value)
+        if kind is dict or kind is list:
+            return self.inside
+        if kind is not str or not value:
+            return self.plain
+        return self._kind_of_text(key, value)  # type: ignore[arg-type]
+
+    def _kind_of_text(self, key: str, text: str) -> list[str]:
+        if text.startswith(LINK_STARTS):
             return self.links if " " not in text and "\n" not in text else self.wrapped
-        if len(text) > _LONG:
+        size = len(text)
+        if size > _LONG:
             return self.long
-        if "\n" in text or "</" in text or "://" in text:
-            return self.wrapped
-        if meaning(key).opaque:
+        if size >= 8 and meaning(key).opaque:
             return self.opaque
-        if len(text) >= 64 and " " not in text and text.isalnum():
-            return self.hex
+        if size >= 20:
+            if "\n" in text or "</" in text or "://" in text:
+                return self.wrapped
+            if size >= 64 and text.isalnum():
+                return self.hex
         return self.plain
 
     def column(self, key: str) -> list[Any]:

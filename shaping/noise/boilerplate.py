@@ -1,4 +1,4 @@
-"""Wrapping that says nothing: licence headers, tracking parameters, HTML around text, trailing blanks, inline images."""
+"""Wrapping that says nothing: licence headers, tracking parameters, tags around text, blanks, inline images."""
 
 from __future__ import annotations
 

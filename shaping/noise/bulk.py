@@ -9,6 +9,7 @@ from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
     from shaping.noise.batch import Batch
+    from shaping.types import Json
 
 _LICENCE = re.compile(
     r"permission is hereby granted|apache license|general public license|redistribution and use in source|"
@@ -20,6 +21,7 @@ _CODE = re.compile(
 )
 _LONG_CODE, _HEAD_CODE = 320, 96
 _HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 20_000  # of prose: the most, the least, and what all heads together may take
+_LOOK, _SOME = 1500, 12  # characters of a string, and strings of a column, that tell what it is
 _COMPANY = 3  # other members from which a string rides along with its record
 
 
@@ -44,7 +46,7 @@ def shorten(text: str, head: int) -> str:
 
 def is_prose(text: str) -> bool:
     """Tell sentences from code by how much of the text is letters and single spaces."""
-    sample = text[:2000]
+    sample = text[:_LOOK]
     plain = sum(map(str.isalpha, sample)) + sample.count(" ") - 2 * sample.count("  ")
     return plain > 0.8 * len(sample)
 
@@ -58,18 +60,23 @@ def _rides_along(key: str, batch: Batch) -> bool:
 
 
 def _is_licence(values: list[str], batch: Batch) -> bool:
-    return batch.listed and len(values) > 1 and all(map(_LICENCE.search, values))
+    return batch.listed and len(values) > 1 and all(_LICENCE.search(text, 0, _LOOK) for text in values)
 
 
-def _is_table(row: dict[str, object]) -> bool:
+def _is_code(text: str) -> bool:
+    return _CODE.search(text, 0, _LOOK) is not None and not is_prose(text)
+
+
+def _is_table(row: dict[str, Json]) -> bool:
     """Tell whether a record's point is a list of records in it."""
     return any(type(value) is list and len(value) > 4 and type(value[0]) is dict for value in row.values())
 
 
 def _limits(values: list[str]) -> tuple[int, int]:
     """Return from which length on to cut and what to leave: little of code and licences, much of prose."""
-    machine = sum(1 for text in values if _LICENCE.search(text) or (_CODE.search(text) and not is_prose(text)))
-    if machine > 0.7 * len(values):
+    some = values[:: len(values) // _SOME + 1]
+    machine = sum(1 for text in some if _LICENCE.search(text, 0, _LOOK) or _is_code(text))
+    if machine > 0.7 * len(some):
         return _LONG_CODE, _HEAD_CODE
     head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
     return head * 12 // 5, head

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from shaping.noise.batch import LINK_STARTS
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -23,18 +25,16 @@ def links(batch: Batch) -> None:
     if not batch.links:
         return
     company = batch.company("")
-    noise, pages = [], []
-    for key in batch.links:
-        (noise if _is_plumbing(key, batch, company) else pages).append(key)
+    noise = [key for key in batch.links if _is_plumbing(key, batch, company)]
+    pages = [key for key in batch.links if key not in noise]
     kept = min(pages, key=_rank) if pages else None
     identified = batch.identified_without("")
     if kept is None and not identified:
         kept = min(noise, key=_rank)
     if kept is not None and batch.nested and identified and len(batch.rows) >= _ENOUGH and _derived(kept, batch):
         batch.drop[kept] = "links"
-    for key in batch.links:
-        if key != kept and (key in noise or _says_nothing_new(key, batch, kept)) and _all_links(key, batch):
-            batch.drop[key] = "links"
+    gone = [key for key in batch.links if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
+    batch.drop.update(dict.fromkeys(_only_links(gone, batch), "links"))
     batch.page = kept is not None and kept not in batch.drop
 
 
@@ -52,21 +52,33 @@ def _is_plumbing(key: str, batch: Batch, company: int) -> bool:
     said = meaning(key)
     if said.picture:
         return True
-    first = next(row[key] for row in batch.sample if type(row.get(key)) is str)
-    if "{" in first:  # type: ignore[operator]
+    first = next(str(row[key]) for row in batch.sample if type(row.get(key)) is str)
+    if "{" in first:
         return True
     if said.itself and company > 1:
         return True
-    if company < 2 or not said.hypermedia or not _API.search(first):  # type: ignore[arg-type]
+    if company < 2 or not said.hypermedia or not _API.search(first):
         return False
     return len(batch.links) > 1 or _derived(key, batch)
 
 
+def _only_links(keys: list[str], batch: Batch) -> list[str]:
+    """Return those members that hold a link in every record that has them."""
+    if len(keys) > 1 and batch.uniform and all(map(_all_http, map(itemgetter(*keys), batch.rows))):
+        return keys
+    return [key for key in keys if _all_links(key, batch)]
+
+
+def _all_http(values: tuple[Json, ...]) -> bool:
+    try:
+        return ("\n" + "\n".join(values)).count("\nhttp") == len(values)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
 def _all_links(key: str, batch: Batch) -> bool:
     values = batch.texts(key)
-    return values is not None and all(
-        "://" in value[:9] or value.startswith(("git@", "//")) or not value for value in values
-    )
+    return values is not None and all(value.startswith(LINK_STARTS) or not value for value in values)
 
 
 def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
@@ -77,12 +89,12 @@ def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
 
 def _extends(key: str, base: str, batch: Batch) -> bool:
     """Tell whether every link is the other one with the same ending."""
-    pairs = [(row[key], row.get(base)) for row in batch.rows if type(row.get(key)) is str]
+    pairs = [(str(row[key]), row.get(base)) for row in batch.rows if type(row.get(key)) is str]
     link, start = pairs[0]
-    if type(start) is not str or not link.startswith(start):  # type: ignore[union-attr]
+    if not isinstance(start, str) or not link.startswith(start):
         return False
-    ending = link[len(start) :]  # type: ignore[index]
-    return all(type(start) is str and link == start + ending for link, start in pairs)
+    ending = link[len(start) :]
+    return all(isinstance(start, str) and link == start + ending for link, start in pairs)
 
 
 def _derived(key: str, batch: Batch) -> bool:

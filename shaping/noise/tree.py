@@ -1,4 +1,4 @@
-"""Accessibility trees as text: wrappers fold, inline pieces become a line, and only what can be acted on keeps its id."""
+"""Accessibility trees: wrappers fold, pieces of a sentence join, and only what can be acted on keeps its id."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ _LINE = re.compile(r"^( *)- (.*)$")
 _NODE = re.compile(r'^(/?[A-Za-z][\w-]*)((?: "(?:[^"\\]|\\.)*")?)((?: \[[^\]]*\])*)(?::(?: (.*))?)?$', re.DOTALL)
 _REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
 _POINTER = " [cursor=pointer]"
-_INLINE = frozenset(
-    "text code emphasis strong mark subscript superscript insertion deletion time term blockquote definition".split()
-)
-_WRAPPERS = frozenset({"generic", "none", "presentation", "group", "section"})
-_ACTED_ON = frozenset(
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_INLINE = _set("text code emphasis strong mark subscript superscript insertion deletion time term definition")
+_WRAPPERS = _set("generic none presentation group section")
+_ACTED_ON = _set(
     "link button textbox searchbox checkbox radio combobox listbox option slider spinbutton switch tab menuitem"
-    " menuitemcheckbox menuitemradio treeitem gridcell iframe".split()
+    " menuitemcheckbox menuitemradio treeitem gridcell iframe"
 )
-_CLOSING = (",", ".", ";", ":", ")", "]", "?", "!", "’", "»")
+_CLOSING = (",", ".", ";", ":", ")", "]", "?", "!", "\u2019", "»")
 _ENOUGH = 8  # nodes with an id from which a text is a tree and not a list that mentions one
 
 
@@ -159,11 +163,11 @@ def _inline(node: _Node, *, keep_ids: bool) -> str | None:
         text = f"`{inner}`" if node.role == "code" and inner else inner
         return text + (_ids(node) if keep_ids else "")
     if node.role == "link":
-        return _link(node, keep_ids=keep_ids)
+        return _link(node)
     return None
 
 
-def _link(node: _Node, *, keep_ids: bool) -> str | None:
+def _link(node: _Node) -> str | None:
     address = "".join(child.text for child in node.children if child.role == "/url")
     inside = [child for child in node.children if child.role != "/url"]
     shown = _inner(_Node(0, "text", text=node.text, children=inside), keep_ids=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.noise.batch import MISSING, Batch
@@ -88,7 +89,7 @@ class _Walk:
         present = [value for value in old if type(value) in (dict, list)]
         owners = [row for row, value in zip(batch.rows, old, strict=True) if type(value) in (dict, list)]
         place = Place(batch.listed, batch.nested or batch.page, batch.company(key), owners)
-        new = self.values(present, join(batch.path, key), depth + 1, place)
+        new = self.values(present, _joined(batch.path, key), depth + 1, place)
         if new is present:
             return
         fresh = iter(new)
@@ -120,13 +121,16 @@ class _Walk:
         return out
 
     def _note(self, batch: Batch) -> None:
+        """Count what was left out; its size is that of a sample, times the count."""
+        rows, first = batch.rows, batch.sample[0]
         for key, reason in batch.drop.items():
-            gone = [row[key] for row in batch.rows if row.get(key) is not None]
-            self.add(join(batch.path, key), reason, len(gone), sum(map(_size, gone)))
+            count = len(rows) if batch.uniform else sum(1 for row in rows if key in row)
+            example = first[key] if key in first else next(row[key] for row in rows if key in row)
+            self.add(_joined(batch.path, key), reason, count, count * _size(example))
         for key, (count, reason) in batch.cut.items():
-            pairs = zip(batch.rows, batch.replace[key], strict=True)
+            pairs = zip(rows, batch.replace[key], strict=True)
             saved = sum(_size(row.get(key)) - _size(new) for row, new in pairs if row.get(key) is not new)
-            self.add(join(batch.path, key), reason, count, saved)
+            self.add(_joined(batch.path, key), reason, count, saved)
 
     def add(self, path: str, reason: Reason, count: int, size: int) -> None:
         """Note that something was left out."""
@@ -153,11 +157,13 @@ def reduce(
 
 def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
     drop = batch.drop
-    rows = (
-        [{key: value for key, value in row.items() if key not in drop} for row in batch.rows]
-        if drop
-        else [dict(row) for row in batch.rows]
-    )
+    if not drop:
+        rows = [row.copy() for row in batch.rows]
+    elif batch.uniform and len(kept := [key for key in batch.rows[0] if key not in drop]) > 1:
+        pick = itemgetter(*kept)
+        rows = [dict(zip(kept, pick(row), strict=True)) for row in batch.rows]
+    else:
+        rows = [{key: value for key, value in row.items() if key not in drop} for row in batch.rows]
     for key, column in batch.replace.items():
         for row, value in zip(rows, column, strict=True):
             if value is not MISSING:
@@ -165,6 +171,11 @@ def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
             else:
                 row.pop(key, None)
     return rows
+
+
+def _joined(path: str, key: str) -> str:
+    """Write a member's path; most names need no quotes, and there are many."""
+    return f"{path}.{key}" if path and key.isidentifier() else join(path, key)
 
 
 def _size(value: Any) -> int:

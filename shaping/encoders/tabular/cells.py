@@ -23,9 +23,10 @@ KEY = "(key)"  # the column of a table made of an object: the members' names
 _LITERAL = r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _LITERALS = re.compile(_LITERAL)
 # A bare cell has no comma or brace, no control character, no edge that is a space or opens JSON, and is no literal.
-_ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ \"\[]|^-$| $|^$|^(?:{_LITERAL})$")
-# The same over a whole column joined by newlines, so that one search clears all of its cells.
-_ODD_COLUMN = re.compile(rf"[,{{}}\x00-\x09\x0b-\x1f\x7f]|^[ \"\[]|^-$| $|^$|^(?:{_LITERAL})$", re.MULTILINE)
+_ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[]|^-$| $|^$|^(?:{_LITERAL})$")
+# Clears most columns in one search of the whole: none of these anywhere, and no cell that begins like a literal.
+_ODD_MARK = re.compile(r"[,{}\"\[\x00-\x09\x0b-\x1f\x7f]")
+_SUSPECT = frozenset(" =-0123456789tfn") | {""}
 _ODD_LINE = re.compile(rf"[\x00-\x1f\x7f]|^[ \"\[{{]| $|^$|^(?:{_LITERAL})$")
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
 
@@ -55,9 +56,20 @@ def name(key: str) -> str:
 def texts(column: Sequence[str]) -> list[str]:
     """Return a column of strings as cells."""
     joined = "\n".join(column)
-    if joined.count("\n") == len(column) - 1 and not _ODD_COLUMN.search(joined):
+    if _ODD_MARK.search(joined) or joined.count("\n") >= len(column) or " \n" in joined or joined.endswith(" "):
+        return [quoted(text) if _ODD.search(text) else text for text in column]
+    if _SUSPECT.isdisjoint({text[:1] for text in column}):
         return list(column)
-    return [quoted(text) if _ODD.search(text) else text for text in column]
+    return [quoted(text) if text[:1] in _SUSPECT and _ODD.search(text) else text for text in column]
+
+
+def cells(column: Sequence[Any]) -> list[str]:
+    """Return a column of anything as cells."""
+    present = [value for value in column if type(value) is str]
+    if 2 * len(present) < len(column):
+        return list(map(cell, column))
+    done = iter(texts(present))
+    return [next(done) if type(value) is str else "" if value is MISSING else quoted(value) for value in column]
 
 
 def read_cell(text: str) -> Any:

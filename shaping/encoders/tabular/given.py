@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from shaping.encoders.tabular.nodes import Given, Leaf
@@ -43,16 +44,17 @@ def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
 
 def _told(keys: list[str], cells: list[str]) -> tuple[dict[str, str], int]:
     """Return what each key says in every row it is in, where that is often and long, and the characters saved."""
-    pairs: dict[str, str | None] = {}
-    for key, cell in zip(keys, cells, strict=True):
-        if pairs.setdefault(key, cell) != cell:
-            pairs[key] = None
-    told = {
-        key: cell
-        for key, cell in pairs.items()
-        if cell is not None and key and len(cell) >= _SENTENCE and keys.count(key) >= _OFTEN
-    }
-    return told, sum(len(cell) * (keys.count(key) - 1) - len(key) for key, cell in told.items())
+    told: dict[str, str] = {}
+    saved = 0
+    distinct: dict[str, list[str]] = {}
+    for key, cell in dict.fromkeys(zip(keys, cells, strict=True)):
+        distinct.setdefault(key, []).append(cell)
+    for key, count in Counter(keys).items():
+        cell = distinct[key][0]
+        if key and count >= _OFTEN and len(distinct[key]) == 1 and len(cell) >= _SENTENCE:
+            told[key] = cell
+            saved += len(cell) * (count - 1) - len(key)
+    return told, saved
 
 
 def _size(leaf: Leaf) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.tabular.cells import KEY, MISSING, read_cell
@@ -98,14 +99,14 @@ def _inside(schema: Schema, lines: Lines, indent: int) -> None:
     if found := _GIVES.match(label, at):
         target, _ = read_path(label, found.end())
         cells = [tuple(read_cells(lines.take(indent))) for _ in range(int(found[1]))]
-        schema.given.append((path, target, {key: told for key, told in cells}))
+        schema.given.append((path, target, dict(cells)))
         return
     inner = _schema(label[at:], lines, indent)
     if inner.key is None:
         schema.items[path] = inner
         return
     records = _rows(inner, inner.count, lines, indent)
-    schema.lookups[path] = inner.key, {record[inner.key]: record for record in records}  # type: ignore[misc]
+    schema.lookups[path] = inner.key, {record[inner.key]: record for record in records}
 
 
 def _rows(schema: Schema, count: int, lines: Lines, indent: int) -> list[dict[str, Json]]:
@@ -115,7 +116,10 @@ def _rows(schema: Schema, count: int, lines: Lines, indent: int) -> list[dict[st
 def _row(schema: Schema, lines: Lines, indent: int) -> dict[str, Json]:
     record: dict[str, Json] = {}
     if (text := lines.take(indent)) != "-":
-        for path, value in zip(schema.columns, read_cells(text), strict=False):
+        cells = list(read_cells(text))
+        if len(cells) > len(schema.columns):
+            raise TableError(f"expected at most {len(schema.columns)} cells, got {text!r}")
+        for path, value in zip(schema.columns, cells, strict=False):
             if value is not MISSING:
                 _put(record, path, value)
     for path, constant in schema.constants:
@@ -150,7 +154,7 @@ def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -
 def _put(record: dict[str, Json], path: Path, value: Json) -> None:
     """Set a member of a record, opening the records and lists on the way."""
     at: Any = record
-    for step, following in zip(path, path[1:], strict=False):
+    for step, following in pairwise(path):
         at = _open(at, step, [] if isinstance(following, (int, Pair)) else {})
     last = path[-1]
     if last == 0:

@@ -61,16 +61,19 @@ def _rows(table: Table, indent: int) -> list[str]:
         lines = [pad + EMPTY] * table.count
     under = list(_under(table.nodes))
     lists = [(steps, node) for steps, node in under if type(node) is Items]
-    for (_, node), label in zip(lists, shortest([steps for steps, _ in lists]), strict=True):
-        lines = _with_items(lines, label, node, indent + 1)
+    for (_, items), label in zip(lists, shortest([steps for steps, _ in lists]), strict=True):
+        lines = _with_items(lines, label, items, indent + 1)
     for steps, node in under:
         if type(node) is Text:
-            label = ".".join(steps)
-            lines = [
-                row if value is None else f"{row}\n{write_text(label, value, indent + 1)}"
-                for row, value in zip(lines, node.values, strict=True)
-            ]
+            lines = _with_text(lines, ".".join(steps), node, indent + 1)
     return lines
+
+
+def _with_text(lines: list[str], label: str, node: Text, indent: int) -> list[str]:
+    return [
+        row if value is None else f"{row}\n{write_text(label, value, indent)}"
+        for row, value in zip(lines, node.values, strict=True)
+    ]
 
 
 def shortest(paths: list[Steps]) -> list[str]:

@@ -1,0 +1,63 @@
+"""Say once what a column would say in every row: one value throughout, or what another column says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shaping.encoders.tabular.nodes import Constant, Leaf, Same
+
+if TYPE_CHECKING:
+    from shaping.encoders.tabular.nodes import Node
+
+_STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health"})
+
+
+@dataclass(slots=True)
+class Finder:
+    """What may be said once, and what has been seen in the table at hand."""
+
+    repeats: bool
+    constants: bool
+    count: int = 0
+    seen: dict[Any, str] = field(default_factory=dict)
+
+    def within(self, count: int) -> Finder:
+        """Return a finder for another table of so many rows."""
+        return Finder(self.repeats, self.constants, count)
+
+    def known(self, content: Any, path: str) -> str | None:
+        """Return the path of a column with this content seen before; remember this one where there is none."""
+        first = self.seen.setdefault(content, path)
+        return None if first == path else first
+
+
+class Spot(NamedTuple):
+    """Where a column stands: its name, the path to it, how deep."""
+
+    label: str
+    prefix: str
+    depth: int
+
+    @property
+    def path(self) -> str:
+        """The path from the row."""
+        return self.prefix + self.label
+
+    def inside(self, label: str) -> Spot:
+        """Return the spot of a member of the record that stands here."""
+        return Spot(label, f"{self.prefix}{self.label}.", self.depth + 1)
+
+
+def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
+    """Return a column as a constant or as another column's repetition where it is one."""
+    first = cells[0]
+    if finder.count > 1 and first and first == cells[-1] and cells.count(first) == len(cells):
+        # A record's own state stays in its row even where all agree: it is what one asks of a record.
+        apart = finder.constants and (spot.prefix or spot.label.lower() not in _STATES)
+        return Constant(spot.label, first) if apart else Leaf(spot.label, cells)
+    if finder.repeats and finder.count > 1:
+        known = finder.known(tuple(cells), spot.path)
+        if known and sum(map(len, cells)) > len(known) + len(spot.label) + 8:
+            return Same(spot.label, known)
+    return Leaf(spot.label, cells)

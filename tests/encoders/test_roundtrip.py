@@ -1,0 +1,130 @@
+"""Every format reads back what it wrote, types and all, whatever the value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from shaping.encoders import FORMATS, decode, encode, table
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+# What breaks separators, quotes, indentation and literals, beside any other text.
+TRICKY = (
+    "", " ", "-", "--", "1", "-0", "1.0", "1e5", "007", "true", "null", "None", "a,b", 'say "x"', '"', "[", "{", "}",
+    "]", "[0]", "a: b", "key:", " lead", "trail ", "tab\t", "two\nlines", "\nx", "x\n", "\r", "=", "==", "a=b", "(key)",
+    "a.b", "a[0]", "x, 2 lines:", "é", "\u2028", "日本", "😀", "\x7f", "\\", "all with", " by ",
+    "gives", ",,,", "|", "a|b",
+)  # fmt: skip
+LONG = ("word " * 30, "line one\nline two\n" * 12, "{" + '"a":1,' * 30, "x" * 150, " " * 120, "tail\n\n" + "y" * 120)
+
+scalars: SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(TRICKY)
+    | st.sampled_from(LONG)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+)
+names = st.sampled_from(("id", "name", "state", "a", "b", *TRICKY)) | st.text(
+    st.characters(exclude_categories=["Cs"]), max_size=4
+)
+few = st.sampled_from(("x", "y", 1, 1.0, True, None, "", "1", 0, -0.0, 0.0))
+
+
+def nested(children: SearchStrategy[Any]) -> SearchStrategy[Any]:
+    return st.lists(children, max_size=5) | st.dictionaries(names, children, max_size=5)
+
+
+anything = st.recursive(scalars, nested, max_leaves=25)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[dict[str, Any]]:
+    members = draw(st.lists(names, min_size=1, max_size=5, unique=True))
+    column = st.one_of(few, few, scalars, st.recursive(few | scalars, nested, max_leaves=6))
+    pool = {name: draw(st.lists(column, min_size=1, max_size=3)) for name in members}
+    count = draw(st.integers(2, 9))
+    return [
+        {name: draw(st.sampled_from(pool[name])) for name in members if draw(st.integers(0, 9))} for _ in range(count)
+    ]
+
+
+keyed = st.dictionaries(names, st.dictionaries(st.sampled_from(("id", "v")), few, min_size=1), max_size=6)
+values = anything | records() | st.dictionaries(names, records(), max_size=3) | keyed
+sampled = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def exact(value: Any) -> bytes:
+    """Tell 1 from 1.0 from true from "1", and 0.0 from -0.0."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+@sampled
+@given(values, st.booleans(), st.booleans())
+def test_a_table_reads_back_exactly(value: Any, repeats: bool, constants: bool) -> None:
+    assert exact(table.decode(table.encode(value, repeats=repeats, constants=constants))) == exact(value)
+
+
+@sampled
+@given(values)
+def test_what_auto_chooses_reads_back_exactly(value: Any) -> None:
+    encoded = encode(value, "auto", repeats=True, constants=True, lossless=True)
+    assert exact(decode(encoded.text, encoded.encoding)) == exact(value)
+
+
+@pytest.mark.parametrize("encoding", ["csv", "markdown"])
+@sampled
+@given(value=records())
+def test_rows_read_back_exactly(encoding: str, value: Any) -> None:
+    text = FORMATS[encoding].encode(value)
+    if text is None:
+        assert not any(value)
+    else:
+        assert exact(decode(text, encoding)) == exact(value)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.dictionaries(st.sampled_from("abc"), st.integers(0, 9) | st.sampled_from(["x", "two words"]), min_size=1))
+def test_toon_reads_back_what_its_package_wrote(value: Any) -> None:
+    pytest.importorskip("toon_format")
+    assert decode(encode(value, "toon").text, "toon") == value
+
+
+def test_many_rows_with_repeats_of_every_kind_read_back() -> None:
+    owners = [{"login": f"user{i}", "id": i, "site": "https://example.com/" + "path/" * 12 + str(i)} for i in range(3)]
+    value: Any = [
+        {
+            "number": i,
+            "owner": owners[i % 3],
+            "again": owners[i % 3],
+            "rule": f"rule-{i % 2}",
+            "message": f"A sentence of some length that comes back, number {i % 2}",
+            "tags": [{"Key": "Name", "Value": f"n{i}"}, {"Key": "Team", "Value": "web"}],
+            "steps": [{"name": f"s{j}", "took": j / 3} for j in range(i % 4)],
+            "only": [{"deep": {"er": i}}],
+            "body": "line\n" * 30 if i % 2 else "short",
+        }
+        for i in range(48)
+    ]
+    text = table.encode(value)
+    assert table.decode(text) == value
+    assert " by login:" in text
+    assert "] gives message:" in text
+    assert "again==owner" in text
+    assert "tags[Key=Value]{Name,Team}" in text
+
+
+def test_maps_of_records_inside_rows_read_back() -> None:
+    value: Any = [
+        {"name": f"app{i}", "uses": {f"lib{j}": {"version": f"{j}.0.0", "ok": True} for j in range(i, i + 3)}}
+        for i in range(12)
+    ]
+    text = table.encode(value)
+    assert "\n uses{3}:\n" in text
+    assert table.decode(text) == value

@@ -1,0 +1,110 @@
+"""What a table looks like: the examples a reader would be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.encoders.table import decode, encode
+from shaping.encoders.tabular.names import TableError
+
+
+def test_records_are_rows_under_one_header_with_their_number() -> None:
+    value: Any = [{"name": "lark", "version": "1.3.1"}, {"name": "pytest", "version": "9.2.0"}]
+    assert encode(value) == "[2]:\nname,version\nlark,1.3.1\npytest,9.2.0"
+
+
+def test_what_is_the_same_in_every_row_is_said_once() -> None:
+    value: Any = [{"id": 1, "owner": {"login": "ada", "id": 7}}, {"id": 2, "owner": {"login": "ada", "id": 7}}]
+    assert encode(value) == "[2], all with owner{login=ada,id=7}:\nid\n1\n2"
+
+
+def test_a_state_stays_in_its_row_even_where_all_agree() -> None:
+    value: Any = [{"id": 1, "state": "open"}, {"id": 2, "state": "open"}]
+    assert encode(value) == "[2]:\nid,state\n1,open\n2,open"
+
+
+def test_a_column_that_repeats_another_is_said_once() -> None:
+    value: Any = [{"actor": f"a-long-enough-name-{i}", "triggering_actor": f"a-long-enough-name-{i}"} for i in range(2)]
+    assert encode(value).startswith("[2], all with triggering_actor==actor:\nactor\n")
+
+
+def test_nested_records_are_columns_and_absent_members_are_empty() -> None:
+    value: Any = [{"user": {"login": "ada", "id": 1}, "n": 1}, {"n": 2, "title": "x"}]
+    assert encode(value) == "[2]:\nuser{login,id},n,title\nada,1,1\n,,2,x"
+
+
+def test_values_are_quoted_only_where_they_could_be_misread() -> None:
+    value: Any = [{"v": each} for each in ("plain", "a,b", "1", "true", "", " x", None, 1, True, 1.5)]
+    text = 'plain\n"a,b"\n"1"\n"true"\n""\n" x"\nnull\n1\ntrue\n1.5'
+    assert encode(value) == f"[10]:\nv\n{text}"
+
+
+def test_long_strings_stand_under_their_row_as_they_are() -> None:
+    body = "first line\n" + "word " * 30
+    value: Any = [{"n": 1, "body": body}, {"n": 2, "body": "short"}]
+    assert encode(value) == f"[2]:\nn,body\n1\n body, 2 lines:\n{body}\n2,short"
+
+
+def test_lists_inside_records_are_rows_under_the_row() -> None:
+    value: Any = [
+        {"file": "a.py", "messages": [{"rule": "E501", "line": n, "text": "too long here"} for n in (1, 2)]},
+        {"file": "b.py", "messages": [{"rule": "F401", "line": 3, "text": "unused import"}]},
+    ]
+    assert encode(value) == (
+        "[2]:\nfile\n messages[]:\n rule,line,text\n"
+        "a.py\n messages[2]:\n E501,1,too long here\n E501,2,too long here\n"
+        "b.py\n messages[1]:\n F401,3,unused import"
+    )
+
+
+def test_an_object_around_records_is_an_outline() -> None:
+    value: Any = {"total": 2, "page": {"next": None}, "items": [{"id": 1}, {"id": 2}]}
+    assert encode(value) == 'total: 2\npage: {"next":null}\nitems[2]:\nid\n1\n2'
+
+
+def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
+    value: Any = {"variants": {f"10{i}": {"id": f"10{i}", "price": i} for i in range(4)}}
+    assert encode(value) == 'variants{4}, all with id==(key):\n(key),price\n"100",0\n"101",1\n"102",2\n"103",3'
+
+
+def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
+    value: Any = {"runs": [{"tool": "x", "results": [{"id": 1}, {"id": 2}]}]}
+    assert encode(value) == "runs[0]:\n tool: x\n results[2]:\n id\n 1\n 2"
+
+
+def test_a_value_without_records_is_compact_json() -> None:
+    value: Any = {"a": [1, 2], "b": {"c": None}}
+    assert encode(value) == '{"a":[1,2],"b":{"c":null}}'
+
+
+@pytest.mark.parametrize("value", [[{}, {}], [{}, {"a": {}}], [{"a": []}, {"a": [{}]}], [{"a": {}}, {"a": 1}]])
+def test_empty_records_are_told_from_absent_ones(value: Any) -> None:
+    assert decode(encode(value)) == value
+
+
+def test_a_nest_deeper_than_any_header_is_json() -> None:
+    value: Any = "x"
+    for _ in range(60):
+        value = [{"k": value}, {"k": 1}]
+    assert decode(encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[3]:\nid\n1\n2",
+        "[2]\nid\n1\n2",
+        "items[1]:\nid\n1\n  odd[1]:\n  x",
+        "[1]:\na,,b\n1",
+        '[1]:\na\n"x',
+        '[1]:\na\n"x"y',
+        "[1]:\na}\nx",
+        "[1]:\na\nx\nleft over",
+        "a, 3 lines:\nx",
+    ],
+)
+def test_a_text_that_was_cut_or_changed_is_refused(text: str) -> None:
+    with pytest.raises(TableError):
+        decode(text)
