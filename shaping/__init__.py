@@ -8,11 +8,27 @@ if TYPE_CHECKING:
     from shaping.context import note, using
     from shaping.envelope import Envelope
     from shaping.errors import ToolError
+    from shaping.reader import interpret
     from shaping.shaper import Shaper
     from shaping.surfaces.decorator import shape
+    from shaping.surfaces.fastmcp import ShapingMiddleware
+    from shaping.surfaces.mcp import shape_server
     from shaping.types import Omission, Shaped
 
-__all__ = ["Envelope", "Omission", "Shaped", "Shaper", "ToolError", "note", "shape", "tokens", "using"]
+__all__ = [
+    "Envelope",
+    "Omission",
+    "Shaped",
+    "Shaper",
+    "ShapingMiddleware",
+    "ToolError",
+    "interpret",
+    "note",
+    "shape",
+    "shape_server",
+    "tokens",
+    "using",
+]
 
 # Each name is imported when it is first used: a program that only decorates does not wait for what it never calls.
 _WHERE = {
@@ -20,11 +36,15 @@ _WHERE = {
     "Omission": "shaping.types",
     "Shaped": "shaping.types",
     "Shaper": "shaping.shaper",
+    "ShapingMiddleware": "shaping.surfaces.fastmcp",
     "ToolError": "shaping.errors",
+    "interpret": "shaping.reader",
     "note": "shaping.context",
     "shape": "shaping.surfaces.decorator",
+    "shape_server": "shaping.surfaces.mcp",
     "using": "shaping.context",
 }
+_EXTRA = {"ShapingMiddleware": "mcp", "shape_server": "mcp"}
 
 
 def __getattr__(name: str) -> Any:
@@ -32,7 +52,12 @@ def __getattr__(name: str) -> Any:
         return import_module("shaping.tokens")
     if name not in _WHERE:
         raise AttributeError(f"module 'shaping' has no attribute {name!r}; it has {', '.join(__all__)}")
-    value = getattr(import_module(_WHERE[name]), name)
+    try:
+        value = getattr(import_module(_WHERE[name]), name)
+    except ModuleNotFoundError as missing:
+        if name in _EXTRA and not str(missing.name).startswith("shaping"):
+            raise ImportError(f'{name} needs an extra: pip install "shaping[{_EXTRA[name]}]"') from missing
+        raise
     globals()[name] = value
     return value
 

@@ -34,9 +34,12 @@ def test_the_public_names_are_exactly_these() -> None:
         "Omission",
         "Shaped",
         "Shaper",
+        "ShapingMiddleware",
         "ToolError",
+        "interpret",
         "note",
         "shape",
+        "shape_server",
         "tokens",
         "using",
     ]
