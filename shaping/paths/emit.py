@@ -27,7 +27,7 @@ def by_rows(name: str, bodies: list[list[str]], *, partial: bool) -> str:
         for at, body in enumerate(bodies)
         for line in (f"  if r == row_{name}_{at}:", *(f"   {line}" for line in body))
     ]
-    many = _picked(name) if partial else _mapped(name)
+    many = _elements(name, bodies[0], partial=partial)
     return _function(name, ["  r = list(x)", *rows, f"  return meet_{name}(x)"], many)
 
 
@@ -71,9 +71,24 @@ def _mapped(name: str) -> list[str]:
     return [f"return [e if type(e) in SCALARS else {name}(e) for e in x]"]
 
 
-def _picked(name: str) -> list[str]:
-    """Filter a list by element, where what was not asked for is dropped."""
-    return ["o = []", "for e in x:", f" y = {name}(e)", " if y is not GONE:", "  o.append(y)", "return o"]
+def _elements(name: str, body: list[str], *, partial: bool) -> list[str]:
+    """Filter a list, its elements of the first row without a call; what was not asked for is dropped."""
+    *lines, last = body
+    other = (
+        [" y = {0}(x)", " if y is not GONE:", "  l.append(y)"]
+        if partial
+        else [" l.append(x if type(x) in SCALARS else {0}(x))"]
+    )
+    return [
+        "l = []",
+        "for x in x:",
+        f" if type(x) is dict and list(x) == row_{name}_0:",
+        *(f"  {line}" for line in lines),
+        f"  l.append({last.removeprefix('return ')})",
+        "  continue",
+        *(line.format(name) for line in other),
+        "return l",
+    ]
 
 
 def members(fields: list[Field], keys: tuple[str, ...]) -> list[str]:
