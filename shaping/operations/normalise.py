@@ -96,6 +96,8 @@ def _is_open(rule: Mapping[str, Any]) -> bool:
 
 def _coerced(kind: Any, value: Any) -> Any:
     """Read a scalar as the type it should have, where that loses nothing."""
+    if not isinstance(kind, str):
+        return value  # several types, or none: what it says may well be meant
     if not isinstance(value, str):
         return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
     if kind == "boolean":

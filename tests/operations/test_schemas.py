@@ -95,7 +95,8 @@ def test_a_missing_required_member_is_never_invented() -> None:
         ({"type": "boolean"}, "true", True),
         ({"type": "string"}, "true", "true"),
         ({"properties": {"a": True}}, {"a": 1, "b": 2}, {"a": 1}),
-        ({"type": ["integer", "null"]}, 1, 1),
+        ({"type": ["integer", "string"]}, "1", "1"),
+        ({"minimum": 1}, "1", "1"),
     ],
 )
 def test_every_form_of_schema_settles_what_it_can(schema: Any, value: Any, data: Any) -> None:

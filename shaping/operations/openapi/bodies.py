@@ -1,0 +1,159 @@
+"""Request bodies: which of the media types on offer is sent, and how."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.errors import ToolError
+from shaping.operations.openapi.styles import in_query, text_of
+
+if TYPE_CHECKING:
+    from shaping.operations.openapi.document import Document
+    from shaping.operations.openapi.portable import Portable
+
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+# Best first; of the rest, whatever comes first.
+PREFERRED = ("application/json", "application/merge-patch+json", "*/*", FORM, MULTIPART)
+FILE = {
+    "anyOf": [
+        {"type": "string", "description": "the content, as text"},
+        {
+            "type": "object",
+            "properties": {
+                "base64": {"type": "string"},
+                "filename": {"type": "string"},
+                "content_type": {"type": "string"},
+            },
+            "required": ["base64"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of an operation in the media type that is sent."""
+
+    media_key: str
+    schema: Any
+    properties: Mapping[str, Any]  # turned schemas of its members, where it is an object
+    required_members: tuple[str, ...]
+    required: bool
+    encoding: Mapping[str, Any]
+
+    @property
+    def media_type(self) -> str:
+        """The content type to send."""
+        return "application/json" if self.media_key == "*/*" else self.media_key
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body is written as JSON."""
+        kind = self.media_type.partition(";")[0].strip().lower()
+        return kind == "application/json" or kind.endswith("+json")
+
+    @property
+    def has_members(self) -> bool:
+        """Whether the body is written by its members."""
+        return self.is_json or self.media_key in {FORM, MULTIPART}
+
+    def member_schema(self, name: str) -> Any:
+        """Give the schema of one member; a file may also come as base64."""
+        schema = self.properties[name]
+        if self.media_key == MULTIPART and _is_file(_items_of(schema)):
+            return {**schema, "items": FILE}
+        return FILE if self.media_key == MULTIPART and _is_file(schema) else schema
+
+
+def choose_body(document: Document, portable: Portable, node: Any) -> Body | None:
+    """Choose the media type that says most with least."""
+    request = document.follow(node)
+    content = request.get("content") if isinstance(request, Mapping) else None
+    if not isinstance(content, Mapping) or not content:
+        return None
+    key = next((kind for kind in PREFERRED if kind in content), None) or next(
+        (kind for kind in content if kind.partition(";")[0].endswith("+json")), next(iter(content))
+    )
+    media = content[key] if isinstance(content[key], Mapping) else {}
+    plain = document.follow(media.get("schema"))
+    plain = plain if isinstance(plain, Mapping) else {}
+    members = plain.get("properties")
+    body = Body(
+        key,
+        portable.part(media.get("schema")) if "schema" in media else {},
+        {name: portable.part(part) for name, part in members.items()} if isinstance(members, Mapping) else {},
+        tuple(name for name in plain.get("required") or () if isinstance(name, str)),
+        request.get("required") is True,
+        media.get("encoding") or {},
+    )
+    return body if body.has_members or plain else _with_text(body)
+
+
+def _with_text(body: Body) -> Body:
+    return Body(body.media_key, {"type": "string"}, {}, (), body.required, body.encoding)
+
+
+def encode_body(body: Body, value: Any) -> dict[str, Any]:
+    """Write a body as the arguments of an httpx request."""
+    if body.is_json:
+        return {"content": orjson.dumps(value), "headers": {"content-type": body.media_type}}
+    if body.media_key == FORM:
+        return {"content": _form(body, value).encode(), "headers": {"content-type": FORM}}
+    if body.media_key == MULTIPART:
+        return {"files": _parts(body, value)}
+    content = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return {"content": content.encode(), "headers": {"content-type": body.media_type}}
+
+
+def _form(body: Body, value: Any) -> str:
+    pieces: list[str] = []
+    for name, member in (value if isinstance(value, Mapping) else {"value": value}).items():
+        rule = body.encoding.get(name) or {}
+        style = rule.get("style", "form")
+        pieces += in_query(name, member, style, explode=bool(rule.get("explode", style == "form")))
+    return "&".join(pieces).replace("%20", "+")
+
+
+def _parts(body: Body, value: Any) -> list[tuple[str, Any]]:
+    """Give the parts of a form: files as files, objects as JSON, each item of a list as a part of its own."""
+    return [
+        (name, _part(body, name, item))
+        for name, member in (value if isinstance(value, Mapping) else {"value": value}).items()
+        for item in (member if isinstance(member, list) else [member])
+    ]
+
+
+def _part(body: Body, name: str, item: Any) -> tuple[str | None, bytes] | tuple[str | None, bytes, str]:
+    is_file = _is_file(body.properties.get(name)) or _is_file(_items_of(body.properties.get(name)))
+    if isinstance(item, Mapping) and is_file and "base64" in item:
+        kind = str(item.get("content_type") or "application/octet-stream")
+        return (str(item.get("filename") or name), _decoded(name, item["base64"]), kind)
+    if is_file:
+        return (name, text_of(item).encode(), "application/octet-stream")
+    if isinstance(item, (Mapping, list)):
+        return (None, orjson.dumps(item), "application/json")
+    return (None, text_of(item).encode())
+
+
+def _decoded(name: str, text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise ToolError("BAD_ARGUMENT", f"{name}.base64 is not base64", phase="validation") from None
+
+
+def _items_of(schema: Any) -> Any:
+    return schema.get("items") if isinstance(schema, dict) else None
+
+
+def _is_file(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    return schema.get("format") in {"binary", "byte"} or "contentMediaType" in schema

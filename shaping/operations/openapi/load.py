@@ -1,0 +1,172 @@
+"""From an OpenAPI document to operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from shaping.errors.outcomes import code_for_status
+from shaping.operations.kinds import kind_of_method
+from shaping.operations.openapi.client import Auth, Client, HttpConfig, _new_client
+from shaping.operations.openapi.document import Document, read_document, read_file
+from shaping.operations.openapi.handlers import HttpCall
+from shaping.operations.openapi.inputs import read_inputs
+from shaping.operations.openapi.portable import Portable
+from shaping.operations.openapi.sse import EventStream
+from shaping.operations.spec import Shape, Spec, make_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+READING = frozenset({"get", "head"})
+STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class Api:
+    """The operations of one API; give it to `registry.add`, and close it when done."""
+
+    operations: tuple[tuple[Spec, Any], ...]
+    client: Client
+
+    def __iter__(self) -> Iterator[tuple[Spec, Any]]:
+        return iter(self.operations)
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    async def aclose(self) -> None:
+        """Close the connections that the operations share."""
+        await self.client.aclose()
+
+
+def from_openapi(source: Mapping[str, Any] | str | bytes | Document, config: HttpConfig | None = None) -> Api:
+    """Make an operation of every path and method of a document, given as a mapping, JSON or YAML."""
+    document = source if isinstance(source, Document) else read_document(source)
+    config = _with_scheme(config or HttpConfig(), document)
+    client = Client(config, config.base_url or document.base_url)
+    portable, taken = Portable(document), set[str]()
+    made = tuple(
+        _operation(client, portable, _Place(document, path, method, item), taken)
+        for path, node in (document.content.get("paths") or {}).items()
+        if isinstance(item := document.follow(node), Mapping)
+        for method in METHODS
+        if isinstance(item.get(method), Mapping)
+    )
+    return Api(made, client)
+
+
+def from_openapi_file(
+    path: str | PathLike[str], config: HttpConfig | None = None, *, read: Callable[[str], bytes] | None = None
+) -> Api:
+    """Do the same from a file, through whatever file system is given."""
+    return from_openapi(read_file(path, read), config)
+
+
+async def from_openapi_url(url: str, config: HttpConfig | None = None) -> Api:
+    """Do the same from an address; a server that the document names relatively is found from there."""
+    config = config or HttpConfig()
+    async with _new_client(config) as client:
+        response = await client.get(url, follow_redirects=True)
+        response.raise_for_status()
+    return from_openapi(read_document(response.content, str(response.url)), config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a document an operation stands."""
+
+    document: Document
+    path: str
+    method: str
+    item: Mapping[str, Any]
+
+
+def _operation(client: Client, portable: Portable, place: _Place, taken: set[str]) -> tuple[Spec, Any]:
+    document, path, method, item = place.document, place.path, place.method, place.item
+    operation = item[method]
+    inputs = read_inputs(document, portable, item, operation)
+    answer, kinds = _answer(document, operation)
+    # Where an answer can be had whole as well, it is; a stream alone is a subscription.
+    shape: Shape = "subscription" if kinds == (STREAM,) else "query" if method in READING else "mutation"
+    call = HttpCall(client, method.upper(), path, inputs, _accept(kinds))
+    spec = make_spec(
+        _name(operation, method, path, taken),
+        namespace=client.config.namespace,
+        version=str((document.content.get("info") or {}).get("version", "")),
+        type=shape,
+        operation_type="query" if shape == "subscription" else kind_of_method(method),
+        description=_description(operation, item),
+        input=inputs.schema,
+        output=portable.schema(answer) if answer is not None else None,
+        codes=_codes(operation),
+        tags=[tag for tag in operation.get("tags") or () if isinstance(tag, str)],
+        origin={"method": method.upper(), "path": path, "deprecated": operation.get("deprecated") is True},
+    )
+    return spec, EventStream(call).__call__ if shape == "subscription" else call
+
+
+def _name(operation: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
+    """Give the operation's id in letters that every protocol takes, else its method and path; never one twice."""
+    said = operation.get("operationId")
+    plain = re.sub(r"[^\w-]+", "_", str(said)) if said else "_".join([method, *re.findall(r"\w+", path)])
+    name, number = plain.strip("_") or method, 2
+    while name in taken:
+        name, number = f"{plain}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def _answer(document: Document, operation: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+    """Give the schema of a success and the media types on offer: of 200, of 201, else of the first 2xx."""
+    responses = {str(status): node for status, node in (operation.get("responses") or {}).items()}
+    good = sorted((s for s in responses if s.startswith("2")), key=lambda s: {"200": 0, "201": 1}.get(s, 2))
+    for status in good:
+        response = document.follow(responses[status])
+        content = response.get("content") if isinstance(response, Mapping) else None
+        if isinstance(content, Mapping) and content:
+            kinds = tuple(content)
+            chosen = _json_of(kinds) or (STREAM if STREAM in kinds else None)
+            media = document.follow(content[chosen]) if chosen else {}
+            return (media.get("schema") if isinstance(media, Mapping) else None), kinds
+    return None, ()
+
+
+def _json_of(kinds: tuple[str, ...]) -> str | None:
+    exact = [kind for kind in kinds if kind.partition(";")[0].strip() == "application/json" and "stream=" not in kind]
+    return next(iter(exact), None) or next((kind for kind in kinds if kind.partition(";")[0].endswith("+json")), None)
+
+
+def _accept(kinds: tuple[str, ...]) -> str:
+    return _json_of(kinds) or (kinds[0] if kinds else "application/json")
+
+
+def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+    said = [operation.get("summary") or item.get("summary"), operation.get("description") or item.get("description")]
+    parts = dict.fromkeys(text.strip() for text in said if isinstance(text, str) and text.strip())
+    note = ["Deprecated."] if operation.get("deprecated") is True else []
+    return "\n\n".join([*parts, *note])
+
+
+def _codes(operation: Mapping[str, Any]) -> list[str]:
+    """Give the codes of the error statuses that the document promises."""
+    statuses = [str(status) for status in operation.get("responses") or ()]
+    return list(dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599))
+
+
+def _with_scheme(config: HttpConfig, document: Document) -> HttpConfig:
+    """Take the name and the place of a key from the document, where the config does not say."""
+    auth = config.auth
+    if auth is None or auth.type != "api_key" or auth.name is not None:
+        return config
+    schemes = (document.content.get("components") or {}).get("securitySchemes") or {}
+    for node in schemes.values():
+        scheme = document.follow(node)
+        if scheme.get("type") == "apiKey" and scheme.get("in") in {"header", "query", "cookie"}:
+            found = Auth(auth.type, auth.token, str(scheme.get("name")), scheme["in"], auth.prefix)
+            return replace(config, auth=found)
+    return config

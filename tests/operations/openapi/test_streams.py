@@ -1,0 +1,135 @@
+"""Event streams of a real server, as subscriptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from shaping.operations.openapi import HttpConfig, from_openapi
+from shaping.operations.openapi.sse import EventStream, Happening, Parser
+from shaping.operations.registry import Registry
+
+if TYPE_CHECKING:
+    from shaping.envelope import Envelope
+
+
+@pytest.mark.parametrize(
+    ("text", "events"),
+    [
+        ("data: a\n\n", [Happening("a")]),
+        ("data:a\ndata: b\n\n", [Happening("a\nb")]),
+        ("event: tick\nid: 7\ndata: 1\n\n", [Happening("1", "tick", "7")]),
+        (": comment\n\ndata\n\n", [Happening("")]),
+        ("\ufeffdata: a\r\n\r\ndata: b\r\rdata: c\n\n", [Happening("a"), Happening("b"), Happening("c")]),
+        ("id: 1\n\ndata: a\n\nid\ndata: b\n\n", [Happening("a", id="1"), Happening("b", id="")]),
+        ("id: a\0b\ndata: x\n\nunknown: y\ndata: unfinished\n", [Happening("x")]),
+        ("data:  two spaces\n\n", [Happening(" two spaces")]),
+    ],
+)
+def test_events_are_read_as_the_standard_says_however_they_are_cut(text: str, events: list[Happening]) -> None:
+    for size in (1, 2, 3, len(text)):
+        parser = Parser()
+        chunks = [text[start : start + size] for start in range(0, len(text), size)]
+        assert [event for chunk in chunks for event in parser.feed(chunk)] == events
+
+
+def test_the_server_says_how_long_to_wait() -> None:
+    parser = Parser()
+    parser.feed("retry: 1500\nretry: soon\n\n")
+    assert parser.retry == 1.5
+
+
+def taken(server: str, name: str, limit: int | None = None, **more: Any) -> list[Envelope[Any]]:
+    async def main() -> list[Envelope[Any]]:
+        answer = {"200": {"content": {"text/event-stream": {"schema": {"type": ["integer", "string", "object"]}}}}}
+        described = {
+            "openapi": "3.1.0",
+            "paths": {f"/stream/{name}": {"get": {"operationId": "op", "responses": answer}}},
+        }
+        api = from_openapi(described, HttpConfig(base_url=server))
+        ((spec, handler),) = api
+        registry = Registry()
+        registry.register(spec, EventStream(handler.__self__.call, retry=0.001).__call__)
+        found: list[Envelope[Any]] = []
+        subscription = registry.subscribe("op", shape=False, request_id="r", **more)
+        async for envelope in subscription:
+            found.append(envelope)
+            if limit is not None and len(found) == limit:
+                break
+        await subscription.aclose()
+        await api.aclose()
+        return found
+
+    return anyio.run(main)
+
+
+def test_each_event_is_an_envelope(server: str, streams: Any) -> None:
+    streams.scripts["plain"] = [['data: 1\n\nevent: tick\ndata: {"a"', ": 2}\n\n", "data: text\n\n"]]
+    envelopes = taken(server, "plain")
+    assert [envelope.error for envelope in envelopes] == [None] * 3
+    assert [envelope.data for envelope in envelopes] == [1, {"a": 2}, "text"]
+    assert [envelope.meta.extensions["event"] for envelope in envelopes] == ["message", "tick", "message"]
+    assert [envelope.meta.extensions["sequence"] for envelope in envelopes] == [0, 1, 2]
+    assert {envelope.meta.source for envelope in envelopes} == {"http"}
+
+
+def test_a_stream_with_ids_goes_on_after_its_last_event_until_the_server_says_it_is_over(
+    server: str, streams: Any
+) -> None:
+    streams.asked.clear()
+    streams.scripts["ids"] = [
+        ["id: 1\ndata: 1\n\n", "retry: 1\n\nid: 2\ndata: 2\n\ndata: lost"],
+        ["id: 3\ndata: 3\n\n"],
+    ]
+    assert [envelope.data for envelope in taken(server, "ids")] == [1, 2, 3]
+    assert streams.asked == [None, "2", "3"]
+
+
+def test_a_stream_that_breaks_off_goes_on(server: str, streams: Any) -> None:
+    streams.asked.clear()
+    streams.scripts["broken"] = [["id: 1\ndata: 1\n\n", "BREAK"], ["data: 2\n\n", "data: [DONE]\n\n", "data: 3\n\n"]]
+    assert [envelope.data for envelope in taken(server, "broken")] == [1, 2]
+    assert streams.asked == [None, "1"]
+
+
+def test_a_stream_that_only_breaks_is_given_up(server: str, streams: Any) -> None:
+    streams.scripts["silent"] = [["id: 1\ndata: 1\n\n"], *[[": nothing\n\n"]] * 9]
+    envelopes = taken(server, "silent")
+    assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
+        (1, None),
+        (None, "UNAVAILABLE"),
+    ]
+
+
+def test_a_stream_without_ids_that_breaks_off_is_an_error(server: str, streams: Any) -> None:
+    streams.scripts["bare"] = [["data: 1\n\n", "BREAK"]]
+    envelopes = taken(server, "bare")
+    assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
+        (1, None),
+        (None, "UNAVAILABLE"),
+    ]
+
+
+def test_closing_the_subscription_closes_the_connection(server: str, streams: Any) -> None:
+    streams.closed.clear()
+    streams.scripts["open"] = [["data: 1\n\n", "HANG"]]
+    assert [envelope.data for envelope in taken(server, "open", limit=1)] == [1]
+    assert streams.closed.wait(5)
+
+
+def test_a_silent_stream_is_given_up_after_its_idle_time(server: str, streams: Any) -> None:
+    streams.scripts["idle"] = [["data: 1\n\n", "HANG"]]
+    envelopes = taken(server, "idle", idle_timeout=1)
+    assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
+        (1, None),
+        (None, "TIMEOUT"),
+    ]
+
+
+@pytest.mark.parametrize(("path", "code"), [("../status/404", "NOT_FOUND"), ("../kind/text", "BAD_RESPONSE")])
+def test_an_answer_that_is_no_stream_is_an_error(server: str, path: str, code: str) -> None:
+    (envelope,) = taken(server, path)
+    assert envelope.error is not None
+    assert envelope.error.code == code
