@@ -20,6 +20,8 @@ _PROBES = (
     ),
 )
 
+_CACHED = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -48,8 +50,15 @@ def splintr_engine(name: str) -> Engine | None:
     try:
         import splintr  # noqa: PLC0415 - an extra
 
-        encode = splintr.Tokenizer.from_pretrained(name).encode_ordinary
-        agrees = all(len(encode(text)) == counts[name] for text, counts in _PROBES)
+        tokenizer = splintr.Tokenizer.from_pretrained(name)
+        agrees = all(len(tokenizer.encode_ordinary(text)) == counts[name] for text, counts in _PROBES)
     except Exception:  # noqa: BLE001 - whatever is wrong with an extra, tiktoken is there
         return None
+
+    def encode(text: str) -> Sequence[int]:
+        found = tokenizer.encode_ordinary(text)
+        if tokenizer.cache_len > _CACHED:  # it remembers pieces: worth it within a text, not for ever
+            tokenizer.clear_cache()
+        return found
+
     return Engine("splintr", encode, encode) if agrees else None

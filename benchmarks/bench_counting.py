@@ -1,0 +1,191 @@
+"""How far off the sampled counter is, how long it takes, and what it keeps in memory.
+
+    python benchmarks/bench_counting.py           # writes its section of RESULTS.md
+    python benchmarks/bench_counting.py --fit     # prints the weights of shaping/tokens/density.py
+
+Half of the kinds of text are for fitting, the other half and the files of this machine for checking.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import statistics
+import sys
+import sysconfig
+import time
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from benchmarks import texts
+from benchmarks.results import markdown_table, write_section
+from shaping.tokens.bpe import BpeCounter
+from shaping.tokens.density import byte_classes
+from shaping.tokens.engines import load, tiktoken_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+SIZES = (8_200, 20_000, 50_000, 120_000, 300_000, 800_000, 1_900_000)
+# Real files, by what they are; those that a machine lacks are left out.
+SITE = Path(sysconfig.get_paths()["purelib"])
+STDLIB = Path(sysconfig.get_paths()["stdlib"])
+FITTED_FILES = ("stdlib", "headers", "json", "licences")
+FILES = {
+    "stdlib": (STDLIB, "*.py"),
+    "stubs": (SITE, "**/*.pyi"),
+    "metadata": (SITE, "*/METADATA"),
+    "records": (SITE, "*/RECORD"),
+    "json": (SITE, "**/*.json"),
+    "headers": (Path("/usr/include"), "*.h"),
+    "locales": (Path("/usr/share/i18n/locales"), "*"),
+    "licences": (Path("/usr/share/common-licenses"), "*"),
+    "tool results": (Path(__file__).parents[2] / "shared" / "corpus" / "payloads", "*.json"),
+    "openapi": (Path(__file__).parents[2] / "shared" / "corpus" / "openapi", "**/*.json"),
+}
+
+
+def generated(kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Make a text of each kind in a few sizes."""
+    for number, kind in enumerate(kinds):
+        for offset in range(0, 12, 2):
+            size = SIZES[(number + offset) % len(SIZES)]
+            yield kind, texts.make(kind, number, size)
+
+
+def from_files(kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Join real files to texts of a few sizes."""
+    for kind in kinds:
+        folder, pattern = FILES[kind]
+        found = sorted(path for path in folder.glob(pattern) if path.is_file())
+        Random(kind).shuffle(found)  # noqa: S311 - nobody's secret
+        whole = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in found[:400])
+        for size in SIZES[::2]:
+            if len(whole) >= size:
+                start = Random(f"{kind}{size}").randrange(len(whole) - size + 1)  # noqa: S311 - the same
+                yield kind, whole[start : start + size]
+
+
+def accuracy(name: str, samples: Callable[[], Iterator[tuple[str, str]]]) -> tuple[str, ...]:
+    """Compare sampled with exact counts."""
+    counter = BpeCounter(name)
+    errors: dict[str, list[float]] = defaultdict(list)
+    outside = 0
+    for kind, text in samples():
+        exact, sampled = counter.exact(text), counter.count(text)
+        errors[kind].append(abs(100 * (sampled - exact) / exact))
+        outside += errors[kind][-1] > sampled.error_bound
+    every = sorted(error for kind in errors.values() for error in kind)
+    worst = max(errors, key=lambda kind: max(errors[kind]))
+    print(name, len(every), {kind: round(max(found), 2) for kind, found in errors.items() if max(found) > 2})
+    p95 = every[int(0.95 * (len(every) - 1))]
+    mean = statistics.mean(every)
+    return (
+        f"{mean:.2f}%",
+        f"{p95:.2f}%",
+        f"{every[-1]:.2f}% ({worst})",
+        f"{100 * outside / len(every):.1f}%",
+        str(len(every)),
+    )
+
+
+def check() -> Iterator[tuple[str, str]]:
+    yield from generated(texts.CHECKED)
+    yield from from_files(kind for kind in FILES if kind not in FITTED_FILES)
+
+
+def best(call: Callable[[], object], times: int = 15) -> float:
+    """Return the fastest of some runs, in milliseconds."""
+    spent = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        spent.append(time.perf_counter() - start)
+    return 1000 * min(spent)
+
+
+def speed() -> list[tuple[str, ...]]:
+    """Time counting beside json.dumps, in one run, for JSON of a few sizes."""
+    rows = []
+    for size in (50_000, 200_000, 800_000, 2_000_000):
+        rng = Random(size)  # noqa: S311 - nobody's secret
+        data = [texts.issue(rng) for _ in range(size // 500)]
+        text = json.dumps(data)
+        dumps = best(partial(json.dumps, data))
+        row = [f"{len(text) // 1000} KB", f"{dumps:.2f} ms"]
+        for engine in (tiktoken_engine, load):
+            counter = BpeCounter("o200k_base", engine)
+            counter.count(text)
+            spent = best(partial(counter.count, text))
+            row.append(f"{spent:.2f} ms ({spent / dumps:.1f} times)")
+        rows.append(tuple(row))
+    return rows
+
+
+def memory(megabytes: int = 200) -> float:
+    """Count so much text that was never seen before, and return what the process has grown by, in MB."""
+    counter = BpeCounter("o200k_base")
+    kinds = list(texts.KINDS)
+    counter.count(texts.make("mixed", 0, 300_000))
+    counter.exact(texts.make("mixed", 1, 300_000))
+    gc.collect()
+    before, seen, seed = _resident(), 0, 0
+    while seen < megabytes * 1_000_000:
+        text = texts.make(kinds[seed % len(kinds)], 10_000 + seed, 100_000)
+        counter.exact(text)
+        counter.count(text)
+        seen += len(text)
+        seed += 1
+    gc.collect()
+    return _resident() - before
+
+
+def _resident() -> float:
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def fit() -> None:
+    """Print the weights that fit the kinds for fitting best, by least squares."""
+    import numpy as np  # noqa: PLC0415 - for fitting only
+
+    counter = BpeCounter("o200k_base")
+    # What is opaque has tokens as long as their neighbours allow: it teaches only where neighbours are known.
+    for name, kinds, pairs in (("_WEIGHTS", texts.FITTED, 0), ("_ALONE, _TOGETHER", texts.FITTED + texts.OPAQUE, 5)):
+        samples = [*generated(kinds), *from_files(FITTED_FILES)]
+        pieces = [text[at : at + 96] for _, text in samples for at in range(0, len(text), len(text) // 60)]
+        found = [byte_classes(text) for text in pieces]
+        patterns = [bytes((index,)) for index in range(8)] + [bytes((index, index)) for index in range(pairs)]
+        counts = np.array([[classes.count(pattern) for pattern in patterns] for classes in found])
+        solved = np.linalg.lstsq(counts, np.array([counter.exact(text) for text in pieces]), rcond=None)[0]
+        print(name, [round(float(weight), 3) for weight in solved])
+
+
+def main() -> None:
+    if "--fit" in sys.argv:
+        return fit()
+    rows = [(name, *accuracy(name, check)) for name in ("o200k_base", "cl100k_base")]
+    grown = memory()
+    body = "\n\n".join(
+        (
+            "Sampled against exact counts, on kinds of text that nothing was fitted on:",
+            markdown_table(("tokenizer", "mean error", "p95", "max", "outside its stated bound", "texts"), rows),
+            "Time of one count beside the standard library's `json.dumps` of the same data in the same run:",
+            markdown_table(("JSON", "json.dumps", "with tiktoken", "with the fastest installed"), speed()),
+            f"Memory after 200 MB of novel text, in parts of 100 KB, each counted exactly and by samples: {grown:+.1f} MB.",
+        )
+    )
+    recipe = {"texts": "`benchmarks/texts.py` (the half for checking) and files of this machine, 8 KB to 2 MB"}
+    write_section("Counting", body, recipe=recipe)
+    print(body)
+    return None
+
+
+if __name__ == "__main__":
+    main()

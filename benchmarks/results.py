@@ -1,0 +1,53 @@
+"""Writes one named section of RESULTS.md, with the recipe that made its numbers, and leaves the others alone."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+HEADER = "# Results\n\nEvery section is written by the command in its recipe. Trust ratios, not milliseconds.\n"
+
+
+def write_section(name: str, body: str, *, recipe: dict[str, str], path: Path = RESULTS) -> None:
+    """Replace a section between its markers, or add it at the end."""
+    section = f"<!-- {name} -->\n## {name}\n\n{_table(recipe | machine())}\n\n{body.strip()}\n<!-- end {name} -->\n"
+    text = path.read_text(encoding="utf-8") if path.exists() else HEADER
+    present = re.compile(f"<!-- {re.escape(name)} -->.*?<!-- end {re.escape(name)} -->\n", re.DOTALL)
+    kept, replaced = present.subn(lambda _: section, text)
+    path.write_text(kept if replaced else f"{text.rstrip()}\n\n{section}", encoding="utf-8")
+
+
+def machine() -> dict[str, str]:
+    """Say when, by what command and on what the numbers were made."""
+    script = Path(sys.argv[0]).resolve()
+    shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script.name
+    return {
+        "command": f"`{shlex.join(['python', str(shown), *sys.argv[1:]])}`",
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "versions": ", ".join(f"{name} {_version(name)}" for name in ("shaping", "tiktoken", "splintr-rs", "orjson")),
+    }
+
+
+def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Write rows as a Markdown table, numbers to the right."""
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _table(recipe: dict[str, str]) -> str:
+    return "\n".join(f"- {name}: {value}" for name, value in recipe.items())
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
