@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
 # Dropped by the thousand, and all alike: told as one entry each.
 _EMPTY = frozenset({"null", "empty", "default"})
+# An object keyed by ids has a path for each: a longer list would cost more than it tells.
+_LISTED = 40
 # How the reader of each surface asks for what was left out.
 _ASK = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
 # Bytes of a notice with its ref, generously: what it tells of must have saved more.
@@ -74,15 +76,15 @@ def notice(draft: Draft) -> str:
 
 
 def grouped(omissions: Iterable[Omission]) -> list[Omission]:
-    """Tell nulls, empties and defaults as one entry each, and everything else as it is."""
+    """Tell nulls, empties and defaults as one entry each, and of everything else the first few dozen by path."""
     counts: dict[Any, int] = {}
-    rest = []
+    listed: list[Omission] = []
     for omission in omissions:
-        if omission.reason in _EMPTY:
+        if omission.reason in _EMPTY or len(listed) >= _LISTED:
             counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
         else:
-            rest.append(omission)
-    return [*rest, *(Omission("**", count, reason) for reason, count in counts.items())]
+            listed.append(omission)
+    return [*listed, *(Omission("**", count, reason) for reason, count in counts.items())]
 
 
 def line_of(draft: Draft) -> str:

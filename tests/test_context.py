@@ -126,7 +126,7 @@ def test_a_block_holds_in_its_own_task_only() -> None:
         return profile_of(shaper)
 
     async def both() -> list[str]:
-        return await asyncio.gather(with_block(), without())
+        return list(await asyncio.gather(with_block(), without()))
 
     assert asyncio.run(both()) == ["debug", "minimal"]
 

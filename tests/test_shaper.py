@@ -177,7 +177,7 @@ def test_switched_off_the_very_value_comes_back() -> None:
 
 
 def test_observing_hands_on_the_very_value_and_measures(caplog: pytest.LogCaptureFixture) -> None:
-    raw = {"a": [None] * 3, "b": None, "c": {"d": None, "e": []}}
+    raw: dict[str, Any] = {"a": [None] * 3, "b": None, "c": {"d": None, "e": []}}
     with caplog.at_level(logging.INFO, "shaping.observe"):
         shaped = Shaper({}, environ={"SHAPING": "observe"}).shape(raw, tool="watched")
     assert shaped.value is raw
@@ -204,7 +204,7 @@ def test_a_bad_config_is_refused_when_it_is_given() -> None:
 
 
 def test_a_missing_config_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nowhere.json"):
+    with pytest.raises(ConfigError, match=r"nowhere\.json"):
         Shaper(tmp_path / "nowhere.json")
 
 

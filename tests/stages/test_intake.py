@@ -121,7 +121,10 @@ class Spoken:
         (b"\x00\xff", {"$base64": "AP8="}),
         (bytearray(b"a"), {"$base64": "YQ=="}),
         (memoryview(b"a"), {"$base64": "YQ=="}),
-        ({1: "a", None: "b", True: "c", 2.5: "d", (1, 2): "e"}, {"1": "c", "null": "b", "2.5": "d", "[1,2]": "e"}),
+        (
+            {1: "a", None: "b", False: "c", 2.5: "d", (1, 2): "e"},
+            {"1": "a", "null": "b", "false": "c", "2.5": "d", "[1,2]": "e"},
+        ),
         (np.float32(0.5), 0.5),
         (np.int64(7), 7),
         (np.bool_(True), True),

@@ -40,15 +40,15 @@ def test_an_empty_result_is_never_pruned_into_nothing(value: Any) -> None:
 
 
 def test_each_flag_works_by_itself() -> None:
-    value = {"n": None, "a": [], "o": {}, "x": 1}
-    assert without_empties(value, Prune(True, False, False, False)) == {"a": [], "o": {}, "x": 1}  # noqa: FBT003
-    assert without_empties(value, Prune(False, True, False, False)) == {"n": None, "o": {}, "x": 1}  # noqa: FBT003
-    assert without_empties(value, Prune(False, False, True, False)) == {"n": None, "a": [], "x": 1}  # noqa: FBT003
+    value: dict[str, Any] = {"n": None, "a": [], "o": {}, "x": 1}
+    assert without_empties(value, Prune(True, False, False, False)) == {"a": [], "o": {}, "x": 1}
+    assert without_empties(value, Prune(False, True, False, False)) == {"n": None, "o": {}, "x": 1}
+    assert without_empties(value, Prune(False, False, True, False)) == {"n": None, "a": [], "x": 1}
     assert without_empties(value, NOTHING) is value
 
 
 def test_an_object_that_becomes_empty_stays_where_its_flag_says_keep() -> None:
-    assert without_empties({"a": {"b": None}, "x": 1}, Prune(True, True, False, False)) == {"a": {}, "x": 1}  # noqa: FBT003
+    assert without_empties({"a": {"b": None}, "x": 1}, Prune(True, True, False, False)) == {"a": {}, "x": 1}
 
 
 def test_listed_defaults_go_by_path_and_value() -> None:

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping import Shaper, using
+from shaping.omissions import grouped
+from shaping.types import Omission
+
+NOISY = [
+    {
+        "id": n,
+        "title": f"Issue number {n} about something",
+        "state": "open",
+        "node_id": f"MDU6SXNzdWU5MD{n:04d}",
+        "url": f"https://api.example.com/repos/acme/widgets/issues/{n}",
+        "events_url": f"https://api.example.com/repos/acme/widgets/issues/{n}/events",
+        "html_url": f"https://example.com/acme/widgets/issues/{n}",
+    }
+    for n in range(20)
+]
+
+
+def test_what_the_config_left_out_is_listed_with_its_price_under_standard() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"exclude_fields": ["[].title"]}}})
+    value = shaper.shape(NOISY, tool="t", profile="standard").value
+    (title,) = (omission for omission in value["omissions"] if omission["path"] == "[].title")
+    assert title["count"] == 20
+    assert title["reason"] == "fields"
+    assert title["tokens"] > 20
+
+
+def test_nulls_and_empties_are_told_as_one_entry_each() -> None:
+    value = Shaper({}).shape([{"a": None, "b": []}, {"a": None, "c": 1}], profile="standard").value
+    assert value["omissions"] == [
+        {"path": "**", "count": 2, "reason": "null"},
+        {"path": "**", "count": 1, "reason": "empty"},
+    ]
+
+
+def test_a_long_list_of_paths_ends_in_one_entry_for_the_rest() -> None:
+    many = [Omission(f"variants.v{n}.sku", 1, "fields") for n in range(100)]
+    told = grouped(many)
+    assert len(told) == 41
+    assert told[-1] == Omission("**", 60, "fields")
+    assert sum(omission.count for omission in told) == 100
+
+
+def test_minimal_says_nothing_where_the_reader_cannot_expand() -> None:
+    value = Shaper({}).shape(NOISY).value
+    assert set(value) == {"data"}
+
+
+def test_minimal_says_in_one_line_what_rules_took_and_how_to_get_it_back() -> None:
+    shaper = Shaper({}, expandable=True)
+    shaped = shaper.shape(NOISY, tool="t")
+    assert set(shaped.value) == {"data", "ref", "omissions"}
+    assert shaped.value["omissions"].startswith("left out: ")
+    assert "\n" not in shaped.value["omissions"]
+    assert shaper.expand(shaped.value["ref"], "[3].url").value == {"data": NOISY[3]["url"]}
+
+
+def test_bare_data_has_the_line_below_it() -> None:
+    shaper = Shaper({}, expandable=True)
+    with using(dialect="none"):
+        shaped = shaper.shape(NOISY, tool="t")
+    last = shaped.text.splitlines()[-1]
+    assert last.startswith("(left out: ")
+    assert last.endswith(f"ref {shaped.ref})")
+    assert shaped.notice == "\n" + last
+
+
+def test_a_line_that_would_cost_more_than_it_saved_is_not_written() -> None:
+    small: list[dict[str, Any]] = [{"id": n, "title": "x" * 300, "url": f"https://a.example/{n}"} for n in range(2)]
+    assert "omissions" not in Shaper({}, expandable=True).shape(small, tool="t").value
+
+
+@pytest.mark.parametrize("dialect", ["lean", "none", "flat", "invariant", "sourced"])
+def test_a_cut_list_says_how_many_of_how_many_are_shown(dialect: str) -> None:
+    shaper = Shaper({}, expandable=True)
+    with using(dialect=dialect, max_tokens=400):
+        shaped = shaper.shape({"rows": [{"n": n, "word": f"word{n}"} for n in range(500)]}, tool="t")
+    (listed,) = shaped.shown
+    assert (listed.path, listed.total) == ("rows", 500)
+    assert 0 < listed.shown < 500
+    assert shaped.truncated
+    assert str(listed.total) in shaped.text
+    assert shaped.cursor is not None
+    assert shaped.cursor in shaped.text
+    page = shaper.expand(shaped.ref or "", cursor=shaped.cursor)
+    assert page.data[0] == {"n": listed.shown, "word": f"word{listed.shown}"}
