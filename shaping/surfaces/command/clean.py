@@ -1,0 +1,122 @@
+"""Terminal output as a person would see it in the end: no colours, no repaints, repeats counted."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from shaping.surfaces.command.important import says_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+_STEP = re.compile(
+    r"\x1b\[(?P<number>\d*)[0-9;:?<=>]*[ -/]*(?P<move>[@-~])"  # move, erase, colour
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and other strings for the terminal
+    r"|\x1b[ -/]*[0-~]?"
+    r"|(?P<control>[\x00-\x08\x0b-\x1f\x7f])"
+    r"|(?P<line>\n)"
+    r"|(?P<text>[^\x00-\x08\x0a-\x1f\x7f]+)"
+)
+_BAR = re.compile(r"[\d.,:#=>█▉▊▋▌▍▎▏▓▒░━╸╺─\-|/\\ ]+")
+_PERCENT = re.compile(r"\d\s?%")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def clean(text: str) -> list[str]:
+    """Give the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
+    return list(_counted(_settled(painted(text).split("\n"))))
+
+
+def painted(text: str) -> str:
+    """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
+    plain = _COLOURS.sub("", text.replace("\r\n", "\n"))
+    return _Screen().show(plain) if _CONTROLS.search(plain) else plain
+
+
+class _Screen:
+    """As much of a terminal as progress displays use."""
+
+    _FURTHEST: Final = 1000  # columns; a program that moves beyond is not painting a line
+
+    def __init__(self) -> None:
+        self._rows = [""]
+        self._row = self._column = 0
+
+    def show(self, text: str) -> str:
+        for step in _STEP.finditer(text):
+            if step["text"]:
+                self._put(step["text"])
+            elif step["line"]:
+                self._down()
+            elif step["control"]:
+                self._control(step["control"])
+            elif step["move"]:
+                self._move(step["move"], int(step["number"][:4] or 0))
+        return "\n".join(self._rows)
+
+    def _put(self, text: str) -> None:
+        row, start = self._rows[self._row].ljust(self._column), self._column
+        self._column += len(text)
+        self._rows[self._row] = row[:start] + text + row[self._column :]
+
+    def _down(self) -> None:
+        self._row, self._column = self._row + 1, 0
+        if self._row == len(self._rows):
+            self._rows.append("")
+
+    def _control(self, control: str) -> None:
+        if control == "\r":
+            if says_error(self._rows[self._row]):
+                self._rows.insert(self._row + 1, "")
+                self._row += 1
+            self._column = 0
+        elif control == "\b":
+            self._column = max(0, self._column - 1)
+
+    def _move(self, move: str, number: int) -> None:
+        by = number or 1
+        if move in "AF":
+            self._row = max(0, self._row - by)
+        elif move in "BE":
+            self._row = min(len(self._rows) - 1, self._row + by)
+        elif move == "C":
+            self._column = min(self._FURTHEST, self._column + by)
+        elif move == "D":
+            self._column = max(0, self._column - by)
+        elif move == "G":
+            self._column = min(self._FURTHEST, by - 1)
+        elif move == "K":
+            self._erase(number)
+        if move in "EF":
+            self._column = 0
+
+    def _erase(self, part: int) -> None:
+        row = self._rows[self._row]
+        if says_error(row):
+            return
+        self._rows[self._row] = {0: row[: self._column], 1: " " * self._column + row[self._column :]}.get(part, "")
+
+
+def _settled(lines: list[str]) -> Iterator[str]:
+    """Of progress told line by line, keep the last; of blank lines, one."""
+    stripped = [line.rstrip() for line in lines]
+    for _, group in groupby(stripped, _kind):
+        same = list(group)
+        yield from same[-1:] if not same[0] or _is_progress(same[0]) else same
+
+
+def _kind(line: str) -> str:
+    return _BAR.sub("", line) + "%" if _is_progress(line) else line
+
+
+def _is_progress(line: str) -> bool:
+    return "%" in line and bool(_PERCENT.search(line)) and not says_error(line)
+
+
+def _counted(lines: Iterator[str]) -> Iterator[str]:
+    for line, group in groupby(lines):
+        times = sum(1 for _ in group)
+        yield line if times == 1 or not line else f"{line} (x{times:,})"

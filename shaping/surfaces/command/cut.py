@@ -1,0 +1,167 @@
+"""Text cut to a budget from the middle: the first and last lines stay, and the lines that tell of an error."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.surfaces.command.important import says_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from shaping.settings import Plan
+    from shaping.tokens import TokenCounter
+
+_MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it
+_LONGEST: Final = 400  # characters shown of a line where not every line can be shown
+_AROUND: Final = 2  # lines shown around one that tells of an error, where there is room
+_LOOK: Final = 12  # characters a token; a text longer than that many for each of its tokens is not counted whole
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which lines a tool's config keeps and drops."""
+
+    keep: tuple[re.Pattern[str], ...] = ()
+    drop: tuple[re.Pattern[str], ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan) -> Rules:
+        """Compile what a plan says; debug drops nothing."""
+        return cls(_compiled(plan.keep_lines), () if plan.debug else _compiled(plan.drop_lines))
+
+    def matters(self, line: str) -> bool:
+        """Whether a line must stay."""
+        return any(rule.search(line) for rule in self.keep) or says_error(line)
+
+    def left(self, lines: Iterable[str]) -> list[str]:
+        """Give the lines that are not dropped; what is to be kept outranks what is to be dropped."""
+        if not self.drop:
+            return list(lines)
+        return [line for line in lines if not self._drops(line)]
+
+    def _drops(self, line: str) -> bool:
+        return any(rule.search(line) for rule in self.drop) and not any(rule.search(line) for rule in self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Text within a budget: how many lines it lacks, and how many of those told of an error."""
+
+    text: str
+    tokens: int
+    missing: int = 0
+    missing_errors: int = 0
+
+
+def price(text: str, counter: TokenCounter) -> int:
+    """Count the tokens of a text as it stands inside JSON."""
+    return counter.exact(orjson.dumps(text).decode()[1:-1])
+
+
+def cut(lines: Sequence[str], room: int | None, rules: Rules, counter: TokenCounter) -> Cut:
+    """Cut lines to a room in tokens."""
+    whole = "\n".join(lines)
+    if room is None or len(whole) * 3 <= room:
+        return Cut(whole, price(whole, counter))
+    tokens = price(whole[: room * _LOOK], counter)
+    if tokens <= room and len(whole) <= room * _LOOK:
+        return Cut(whole, tokens)
+    return _fitted(_Choice([_short(line) for line in lines], rules, counter), room)
+
+
+def _fitted(choice: _Choice, room: int) -> Cut:
+    target = room
+    while True:
+        found = choice.within(target)
+        if found.tokens <= room or target <= 0:
+            return found
+        # Tokens run across the ends of lines: what was counted line by line can be a little more in one piece.
+        target -= found.tokens - room + 1
+
+
+class _Choice:
+    """The lines of a text, and which of them a room has place for."""
+
+    def __init__(self, lines: Sequence[str], rules: Rules, counter: TokenCounter) -> None:
+        self._lines, self._counter = lines, counter
+        self._matter = [at for at, line in enumerate(lines) if rules.matters(line)]
+        self._costs: dict[int, int] = {}
+
+    def within(self, room: int) -> Cut:
+        """Choose lines in the order of what they are worth until the room is full."""
+        chosen: set[int] = set()
+        left = room - _MARK
+        for at in self._by_worth():
+            if at in chosen:
+                continue
+            # A line on its own costs the mark of a gap as well.
+            cost = self._cost(at) + (0 if {at - 1, at + 1} & chosen else _MARK)
+            if cost > left:
+                if at in self._ends():
+                    continue
+                break
+            chosen.add(at)
+            left -= cost
+        return self._told(chosen)
+
+    def _ends(self) -> set[int]:
+        return {0, len(self._lines) - 1}
+
+    def _by_worth(self) -> Iterator[int]:
+        last = len(self._lines) - 1
+        yield from (0, last)
+        yield from _from_both_ends(self._matter)
+        for step in range(1, _AROUND + 1):
+            for at in _from_both_ends(self._matter):
+                yield from (near for near in (at + step, at - step) if 0 <= near <= last)
+        yield from _from_both_ends(range(len(self._lines)))
+
+    def _cost(self, at: int) -> int:
+        if at not in self._costs:
+            self._costs[at] = price(self._lines[at] + "\n", self._counter)
+        return self._costs[at]
+
+    def _told(self, chosen: set[int]) -> Cut:
+        shown, before = [], -1
+        for at in [*sorted(chosen), len(self._lines)]:
+            if at - before > 1:
+                shown.append(_gap(at - before - 1))
+            shown += self._lines[at : at + 1]
+            before = at
+        text = "\n".join(shown)
+        missing = len(self._lines) - len(chosen)
+        return Cut(text, price(text, self._counter), missing, len(set(self._matter) - chosen))
+
+
+def _gap(count: int) -> str:
+    return f"… {count:,} line{'' if count == 1 else 's'} …"
+
+
+def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
+    """Give the first, the last, the second, the one before the last: what begins and what ends a report tell most."""
+    for step in range((len(places) + 1) // 2):
+        yield places[step]
+        if step != len(places) - 1 - step:
+            yield places[-1 - step]
+
+
+def _short(line: str) -> str:
+    if len(line) <= _LONGEST:
+        return line
+    half = _LONGEST // 2
+    return f"{line[:half]} … {len(line) - 2 * half:,} characters … {line[-half:]}"
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _compiled(patterns: Iterable[Any]) -> tuple[re.Pattern[str], ...]:
+    return tuple(_compile(pattern) for pattern in patterns)

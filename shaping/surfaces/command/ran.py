@@ -1,0 +1,81 @@
+"""What is run, and what came of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shaping.redaction import redact_text
+from shaping.surfaces.command.clean import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.redaction import Hit
+    from shaping.settings import Plan
+    from shaping.surfaces.command.capture import Capture
+    from shaping.surfaces.command.cut import Rules
+    from shaping.surfaces.command.keep import PartWriter
+    from shaping.surfaces.command.process import Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command to run, and what its caller says about it."""
+
+    argv: tuple[str, ...]
+    timeout: float | None = None
+    etag: str | None = None
+    cwd: str | None = None
+    env: Mapping[str, str] | None = None
+    stdin: bytes | None = None
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment that the command sees."""
+        return os.environ if self.env is None else self.env
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a program: what was captured, and where the rest of it goes."""
+
+    capture: Capture
+    writer: PartWriter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended and what it printed."""
+
+    asked: Asked
+    tool: str
+    ended: Ended
+    stdout: Output
+    stderr: Output
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One output as lines to show: without secrets, repaints and what the config drops."""
+
+    lines: list[str]
+    redacted: tuple[str, ...] = ()
+    exact: bool = True  # whether the lines are every byte that was printed
+    dropped: int = 0
+
+    def __bool__(self) -> bool:
+        return any(self.lines)
+
+
+def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
+    """Make an output ready to be shown; secrets go first, so that no cut can hide one from the rules."""
+    text = capture.text()
+    hits: list[Hit] = []
+    if not plan.redact.off:
+        text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
+    cleaned = clean(text)
+    lines = rules.left(cleaned)
+    exact = capture.whole and not hits and "\n".join(lines).encode() == capture.held
+    return Read(lines, tuple(hit.rule for hit in hits), exact, len(cleaned) - len(lines))
