@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MISSING: Final[Any] = object()
 LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
-_LONG, _SHORT = 320, 16
+_LONG, _SHORT = 320, 8
 _SHAPES = 24  # records of more shapes than this are looked at through the first of them
 
 

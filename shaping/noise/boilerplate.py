@@ -15,7 +15,7 @@ _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,([A-Za-z0
 _TRACKING = re.compile(
     r"([?&])(?:utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm)=[^&#\s\"'<>)]*"
 )
-_TRAILING = re.compile(r"[ \t]+(?=\n)|[ \t]+\Z|\r(?=\n)")
+_TRAILING = re.compile(r"[ \t]+(?=\r?\n)|[ \t]+\Z|\r(?=\n)")
 _BLANKS = re.compile(r"\n{3,}")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
@@ -111,4 +111,4 @@ def _without_tags(text: str) -> str:
 
 
 def _without_blanks(text: str) -> str:
-    return _TRAILING.sub("", text).rstrip("\n")
+    return _TRAILING.sub("", text)

@@ -17,7 +17,8 @@ def read_text(text: str) -> Json | None:
     """Return the list or object a text holds, or None where it is just text."""
     start = text.lstrip()[:1]
     if start in ("{", "["):
-        return _json(text) or _lines(text) or _repr(text)
+        readings = (read(text) for read in (_json, _lines, _repr))
+        return next((value for value in readings if value is not None), None)
     if start == '"':
         inner = _loaded(text)
         return read_text(inner) if type(inner) is str else None

@@ -13,6 +13,7 @@ from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
+from shaping.noise.text import reduce_text
 from shaping.paths import join
 from shaping.types import Omission
 
@@ -143,6 +144,8 @@ def reduce(
     value: Json, rules: Collection[str], *, arguments: frozenset[str] = frozenset()
 ) -> tuple[Json, list[Omission]]:
     """Return a payload without its noise, and what was left out; the same object where there was none."""
+    if type(value) is str:
+        return reduce_text(value, rules, arguments=arguments)
     chosen = [step for name, steps in _RULES.items() if name in rules for step in steps]
     if not chosen:
         return value, []

@@ -1,0 +1,65 @@
+"""Boilerplate: wrapping goes, what it wraps stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.noise import reduce, reduce_text
+from shaping.noise.boilerplate import unwrap
+
+
+def test_tracking_goes_and_the_rest_of_the_link_stays() -> None:
+    assert unwrap("https://x.dev/a?utm_source=n&utm_medium=e&id=7#top") == "https://x.dev/a?id=7#top"
+    assert unwrap("https://x.dev/a?id=7&fbclid=abc") == "https://x.dev/a?id=7"
+    assert unwrap("https://x.dev/a?gclid=abc") == "https://x.dev/a"
+    assert unwrap("https://x.dev/a?q=utm&page=2") == "https://x.dev/a?q=utm&page=2"
+
+
+def test_html_around_text_becomes_text_with_its_links() -> None:
+    html = '<p>See <a href="https://x.dev/1">the docs</a> &amp; <b>try</b>.</p><ul><li>one</li><li>two</li></ul>'
+    assert unwrap(html) == "See the docs (https://x.dev/1) & try.\n- one\n- two"
+    assert unwrap('<div><img src="a.png" alt="a chart"><a href="https://x.dev">https://x.dev</a></div>') == (
+        "a charthttps://x.dev"
+    )
+
+
+@pytest.mark.parametrize("text", ["use <b> for bold</b> text", "<p>```html\n<p>x</p>\n```</p>", "a < b", "x</y"])
+def test_text_about_tags_stays(text: str) -> None:
+    assert unwrap(text) is text
+
+
+def test_inline_images_become_a_note() -> None:
+    text = "logo: ![x](data:image/png;base64," + "iVBORw0KGgo" * 20 + ") end"
+    assert unwrap(text) == "logo: ![x]([image/png, 165 bytes]) end"
+
+
+def test_blanks_at_the_ends_of_lines_go() -> None:
+    assert unwrap("a  \nb\t\r\nc\r\n") == "a\nb\nc\n"
+
+
+def test_strings_in_records_and_lists_are_unwrapped_and_counted() -> None:
+    value: Any = {
+        "posts": [{"id": n, "text": "<p>Hello</p>" * 2} for n in range(3)],
+        "notes": ["<p>a note in HTML</p>", "b"],
+    }
+    reduced, omissions = reduce(value, ("boilerplate",))
+    assert reduced == {"posts": [{"id": n, "text": "Hello\nHello"} for n in range(3)], "notes": ["a note in HTML", "b"]}
+    assert [(omission.path, omission.count, omission.reason) for omission in omissions] == [
+        ("posts[].text", 3, "boilerplate"),
+        ("notes[]", 1, "boilerplate"),
+    ]
+
+
+def test_a_licence_header_becomes_one_line_and_other_comments_stay() -> None:
+    header = "/*\n * Copyright 2020 Somebody\n" + " * Licensed under the Apache License, as is.\n" * 8 + " */\n"
+    note = f"[licence header, {len(header)} characters]\n"
+    assert reduce_text(f"{header}export const a = 1;", ("boilerplate",))[0] == f"{note}export const a = 1;"
+    comment = "# " + "how this works\n# " * 20 + "\nimport os"
+    assert reduce_text(comment, ("boilerplate",))[0].startswith("# how this works")
+
+
+def test_markup_that_was_asked_for_stays_in_a_text() -> None:
+    page = "<html><body><p>Hello</p></body></html>"
+    assert reduce_text(page, ("boilerplate",)) == (page, [])

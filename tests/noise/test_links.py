@@ -1,0 +1,150 @@
+"""Links: what a record's identifiers already say goes; what a person would open stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.noise import reduce
+from shaping.types import Omission
+
+
+def without_links(value: Any) -> Any:
+    return reduce(value, ("links",))[0]
+
+
+ISSUES: list[Any] = [
+    {
+        "url": f"https://api.tracker.dev/repos/a/b/issues/{n}",
+        "comments_url": f"https://api.tracker.dev/repos/a/b/issues/{n}/comments",
+        "labels_url": f"https://api.tracker.dev/repos/a/b/issues/{n}/labels{{/name}}",
+        "html_url": f"https://tracker.dev/a/b/issues/{n}",
+        "number": n,
+        "title": f"Issue {n}",
+        "user": {
+            "login": f"u{n}",
+            "avatar_url": f"https://img.dev/{n}",
+            "html_url": f"https://tracker.dev/u{n}",
+            "url": f"https://api.tracker.dev/users/u{n}",
+            "kind": "User",
+        },
+    }
+    for n in range(4)
+]
+
+
+def test_of_a_records_links_the_page_stays() -> None:
+    value, omissions = reduce(ISSUES, ("links",))
+    assert value == [
+        {
+            "html_url": f"https://tracker.dev/a/b/issues/{n}",
+            "number": n,
+            "title": f"Issue {n}",
+            "user": {"login": f"u{n}", "kind": "User"},
+        }
+        for n in range(4)
+    ]
+    assert {omission.path for omission in omissions} == {
+        "[].url",
+        "[].comments_url",
+        "[].labels_url",
+        "[].user.avatar_url",
+        "[].user.html_url",
+        "[].user.url",
+    }
+    assert {(omission.count, omission.reason) for omission in omissions} == {(4, "links")}
+
+
+def test_links_that_are_the_point_stay() -> None:
+    search: Any = {"results": [{"title": "x", "url": f"https://site{n}.org/a", "content": "text"} for n in range(3)]}
+    listing: Any = {"count": 3, "results": [{"name": f"n{n}", "url": f"https://x.dev/api/v2/n/{n}/"} for n in range(3)]}
+    urls: Any = {"name": "sitemap", "urls": [f"https://x.dev/api/{n}" for n in range(5)]}
+    packages: Any = [
+        {
+            "name": f"p{n}",
+            "version": "1",
+            "licence": "MIT",
+            "homepage": f"https://h{n}.dev/x",
+            "bugs": f"https://b{n}.io",
+        }
+        for n in range(4)
+    ]
+    for value in (search, listing, urls, packages):
+        assert without_links(value) is value
+
+
+def test_a_link_that_is_the_only_identifier_stays() -> None:
+    value: Any = [{"href": f"https://x.dev/api/{n}", "total": 1.5, "open": True} for n in range(3)]
+    assert without_links(value) is value
+
+
+def test_a_url_that_was_logged_is_no_hypermedia() -> None:
+    value: Any = [
+        {
+            "id": n,
+            "level": "INFO",
+            "message": "m",
+            "url": {"full": f"https://shop.dev/api/v1/o/{n}", "path": f"/api/v1/o/{n}"},
+        }
+        for n in range(4)
+    ]
+    assert without_links(value) is value
+
+
+def test_collections_of_links_go_as_a_whole() -> None:
+    value: Any = [
+        {
+            "_links": {"self": {"href": f"/orders/{n}"}, "find": {"href": "/orders{?id}", "templated": True}},
+            "links": [{"rel": "self", "href": f"/orders/{n}"}],
+            "avatarUrls": {"48x48": "https://img.dev/a", "24x24": "https://img.dev/b"},
+            "id": n,
+            "status": "shipped",
+        }
+        for n in range(3)
+    ]
+    assert without_links(value) == [{"id": n, "status": "shipped"} for n in range(3)]
+
+
+def test_a_record_of_links_alone_is_not_emptied() -> None:
+    value: Any = {"links": {"docs": "https://docs.dev/a", "home": "https://x.dev"}}
+    assert without_links(value) is value
+
+
+def test_a_self_link_goes_and_what_looks_like_one_stays() -> None:
+    value: Any = [{"self": f"https://j.dev/rest/2/issue/{n}", "key": f"A-{n}", "summary": "s"} for n in range(3)]
+    assert without_links(value) == [{"key": f"A-{n}", "summary": "s"} for n in range(3)]
+    odd: Any = [{"self": "https://x.dev/1", "key": "A", "n": 1}, {"self": "me", "key": "B", "n": 2}]
+    assert without_links(odd) is odd
+
+
+def test_a_single_record_keeps_its_page_and_loses_its_plumbing() -> None:
+    value: Any = {
+        "html_url": "https://t.dev/a/5",
+        "url": "https://api.t.dev/a/5",
+        "events_url": "https://api.t.dev/a/5/events",
+        "diff_url": "https://t.dev/a/5.diff",
+        "number": 5,
+        "title": "x",
+        "body": "b",
+    }
+    assert without_links(value) == {"html_url": "https://t.dev/a/5", "number": 5, "title": "x", "body": "b"}
+
+
+def test_links_below_lists_are_known_by_their_owners_identifier() -> None:
+    value: Any = [
+        {"id": 100 + n, "name": "x", "votes": {"url": f"https://api.t.dev/i/{100 + n}/votes", "up": 1, "down": 2}}
+        for n in range(3)
+    ]
+    assert without_links(value) == [{"id": 100 + n, "name": "x", "votes": {"up": 1, "down": 2}} for n in range(3)]
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_absent_links_do_not_keep_the_others(missing: Any) -> None:
+    value: Any = [*ISSUES[:3], {**ISSUES[3], "comments_url": missing}]
+    assert all("comments_url" not in issue for issue in without_links(value))
+
+
+def test_an_omission_says_how_many_and_about_what_price() -> None:
+    value: Any = [{"key": f"A-{n}", "summary": "s", "self": "https://j.dev/rest/" + "x" * 20} for n in range(10)]
+    assert reduce(value, ("links",))[1] == [Omission("[].self", 10, "links", 105)]

@@ -1,0 +1,39 @@
+"""Texts that are not data."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from shaping.noise import reduce, reduce_text
+
+ALL = ("links", "opaque", "bulk", "boilerplate")
+
+
+def test_a_text_without_noise_is_the_same_text() -> None:
+    text = "Commit: abc\nAuthor: Ada\n\nMessage: fix\n"
+    assert reduce_text(text, ALL) == (text, [])
+    assert reduce_text("no rules  \n", ()) == ("no rules  \n", [])
+
+
+def test_a_diff_is_never_touched() -> None:
+    diff = "diff --git a/x b/x\n@@ -1,3 +1,3 @@\n \n-a  \n+b\n \n\n\n\n"
+    assert reduce_text(diff, ALL) == (diff, [])
+
+
+def test_encoded_bytes_become_a_note_and_sequences_stay() -> None:
+    blob = b64encode(bytes(n * 7919 % 256 for n in range(900))).decode()
+    text, omissions = reduce_text(f"screenshot: {blob} done", ALL)
+    assert text == f"screenshot: [base64, {len(blob)} characters] done"
+    assert [(omission.path, omission.count, omission.reason) for omission in omissions] == [("", 1, "opaque")]
+    sequence = "ACGT" * 200
+    assert reduce_text(f"dna {sequence} end", ALL) == (f"dna {sequence} end", [])
+
+
+def test_runs_of_blank_lines_shrink() -> None:
+    text, omissions = reduce_text("a\n\n\n\n\nb", ALL)
+    assert text == "a\n\nb"
+    assert [omission.reason for omission in omissions] == ["boilerplate"]
+
+
+def test_a_string_is_reduced_as_a_text() -> None:
+    assert reduce("a\n\n\n\nb", ALL)[0] == "a\n\nb"

@@ -1,0 +1,84 @@
+"""Accessibility trees: the page as a person reads it, and the ids of what can be acted on."""
+
+from __future__ import annotations
+
+from shaping.noise import reduce_text
+
+TREE = """### Page
+- Page URL: http://x.dev/
+- Page Title: A page
+### Snapshot
+```yaml
+- generic [active] [ref=e1]:
+  - navigation "main" [ref=e2]:
+    - list [ref=e3]:
+      - listitem [ref=e4]:
+        - link "next" [ref=e5] [cursor=pointer]:
+          - /url: next.html
+        - text: "|"
+      - listitem [ref=e6]:
+        - button "Go: now" [ref=e7]
+  - generic [ref=e8]:
+    - generic [ref=e9]:
+      - paragraph [ref=e10]:
+        - text: See
+        - link [ref=e11] [cursor=pointer]:
+          - /url: https://x.dev/rfc
+          - strong [ref=e12]: RFC 7159
+        - text: ", and"
+        - code [ref=e13]: json.dump()
+        - text: .
+      - heading "Usage" [level=2] [ref=e14]
+      - generic "Hide" [ref=e15] [cursor=pointer]: ">>>"
+      - 'textbox "Quick: search" [ref=e16]': typed
+      - img "logo" [ref=e17]
+```"""
+
+FOLDED = """### Page
+- Page URL: http://x.dev/
+- Page Title: A page
+### Snapshot
+```yaml
+- generic [active]:
+ - navigation "main":
+  - list:
+   - listitem: [next](next.html)[ref=e5] |
+   - listitem:
+    - button "Go: now" [ref=e7]
+ - paragraph: See [RFC 7159](https://x.dev/rfc)[ref=e11], and `json.dump()`.
+ - heading "Usage" [level=2]
+ - generic "Hide" [ref=e15]: >>>
+ - textbox "Quick: search" [ref=e16]: typed
+ - img "logo"
+```"""
+
+
+def test_wrappers_fold_and_sentences_join() -> None:
+    assert reduce_text(TREE, ("boilerplate",))[0] == FOLDED
+
+
+def test_ids_stay_where_a_tool_takes_them() -> None:
+    folded, _ = reduce_text(TREE, ("boilerplate",), arguments=frozenset({"ref"}))
+    assert '- heading "Usage" [level=2] [ref=e14]' in folded
+    assert "`json.dump()`[ref=e13]" in folded
+    assert "[ref=e8]" not in folded
+
+
+def test_a_list_that_only_mentions_ids_stays() -> None:
+    text = "- see [ref=e1]\n- and [ref=e2]"
+    assert reduce_text(text, ("boilerplate",)) == (text, [])
+
+
+def test_a_block_that_is_no_tree_stays() -> None:
+    text = TREE.replace("- generic [active] [ref=e1]:", "- 12: ?? [ref=e1]")
+    assert "[next](next.html)" in reduce_text(text, ("boilerplate",))[0]
+
+
+def test_links_around_other_elements_are_blocks() -> None:
+    tree = TREE.replace(
+        "          - strong [ref=e12]: RFC 7159",
+        '          - button "Buy" [ref=e12]\n          - heading "H" [ref=e20]',
+    )
+    folded = reduce_text(tree, ("boilerplate",))[0]
+    assert "- link [ref=e11]:\n" in folded
+    assert '- button "Buy" [ref=e12]' in folded
