@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from shaping.settings import Overrides
 
 Mode = Literal["on", "off", "observe"]
+
+_VARIABLES = ("SHAPING", "SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")
+# As os.environ keeps them: bytes on POSIX, text on Windows.
+_ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIABLES)
 
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 
@@ -101,8 +105,10 @@ def start_notes(notes: Notes) -> Token[Notes | None]:
 
 def stop_notes(token: Token[Notes | None]) -> None:
     """Stop collecting; a generator may end in another context than it began in, where there is nothing to reset."""
-    with suppress(ValueError):
+    try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
         _notes.reset(token)
+    except ValueError:
+        pass
 
 
 def current_block() -> Block | None:
@@ -110,9 +116,18 @@ def current_block() -> Block | None:
     return _block.get()
 
 
+def switched(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether any of our variables is set at all; for nearly every call this is the whole story."""
+    # Misses by the public way cost as much as all stages of a small response: each raises and catches twice.
+    found: Mapping[Any, Any] | None = getattr(environ, "_data", None) if environ is os.environ else None
+    if found is None:
+        return any(name in environ for name in _VARIABLES)
+    return _ON in found or _DEBUG in found or _SCALPEL in found or _PROFILE in found
+
+
 def mode(environ: Mapping[str, str] = os.environ) -> Mode:
     """Read SHAPING: on, off (results untouched) or observe (untouched, but measured)."""
-    value = environ.get("SHAPING")
+    value = environ.get("SHAPING") if switched(environ) else None
     if value is None:
         return "on"
     word = value.strip().lower()
@@ -123,6 +138,8 @@ def mode(environ: Mapping[str, str] = os.environ) -> Mode:
 
 def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
     """Read the profile that the environment asks for; debugging outranks a name."""
+    if not switched(environ):
+        return None
     debug = environ.get("SHAPING_DEBUG")
     if debug is not None and debug.strip().lower() not in _FALSE:
         return "debug"

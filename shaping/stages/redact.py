@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shaping.types import Warned
@@ -15,9 +16,15 @@ def redact(value: Any, draft: Draft) -> Any:
     rules = draft.plan.redact
     if rules.off:
         return value
-    from shaping.redaction import redact as redact_value  # noqa: PLC0415 (patterns compile at the first response)
-
-    clean, hits = redact_value(value, values=rules.values, names=rules.names, paths=rules.paths)
+    clean, hits = _rules()(value, values=rules.values, names=rules.names, paths=rules.paths)
     for hit in hits:
         draft.warnings.append(Warned("REDACTED", f"a value matched the rule {hit.rule} and was replaced", hit.path))
     return clean
+
+
+@cache
+def _rules() -> Any:
+    """Load the rules with the first response: their patterns take longer to compile than all else to import."""
+    from shaping.redaction import redact as replace_secrets  # noqa: PLC0415 (see above)
+
+    return replace_secrets

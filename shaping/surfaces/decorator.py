@@ -182,7 +182,7 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
             result = function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
             return run.failed(error)
-        if inspect.isawaitable(result):
+        if hasattr(result, "__await__"):
             return _awaited(result, run)
         return run.done(result)
 
