@@ -1,0 +1,246 @@
+"""MCP servers as operations: one for each tool, over a connection that stays open."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+import orjson
+
+from shaping.envelope import Envelope, mcp_envelope
+from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
+from shaping.operations.kinds import kind_of_annotations
+from shaping.operations.spec import Spec, make_spec
+from shaping.operations.validator import Validator
+from shaping.reader.seen import look
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from types import TracebackType
+
+    from anyio.abc import TaskGroup
+
+log = logging.getLogger("shaping.operations")
+CONNECT_SECONDS = 30.0
+# JSON-RPC's numbers, and the one the SDK uses for a connection that is gone.
+CODES = {-32602: "BAD_ARGUMENT", -32601: "NOT_FOUND", -32600: "BAD_ARGUMENT", -32000: "UNAVAILABLE"}
+
+
+@dataclass(frozen=True, slots=True)
+class McpConfig:
+    """Where a server is: a command to start, or an address; exactly one of the two."""
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] | None = field(default=None, repr=False)
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("an MCP server is reached by a command or by a url: give exactly one of the two")
+
+
+@asynccontextmanager
+async def _client(config: McpConfig) -> AsyncIterator[Any]:
+    """Open a connection."""
+    try:
+        from mcp import Client, StdioServerParameters  # noqa: PLC0415  an extra, imported where it is used
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415  the same
+        from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415  the same
+    except ImportError:
+        raise ImportError('MCP servers need an extra: pip install "shaping[mcp]"') from None
+    if config.command is not None:
+        started = StdioServerParameters(
+            command=config.command,
+            args=list(config.args),
+            env=None if config.env is None else dict(config.env),
+            cwd=config.cwd,
+        )
+        async with Client(started) as client:
+            yield client
+        return
+    async with (
+        create_mcp_http_client(headers=dict(config.headers)) as http,
+        Client(streamable_http_client(str(config.url), http_client=http)) as client,
+    ):
+        yield client
+
+
+class McpServer:
+    """One connected server and its tools as operations."""
+
+    def __init__(self, name: str, client: Any, tools: list[dict[str, Any]]) -> None:
+        self.name = name
+        self._client = client
+        self.operations: tuple[tuple[Spec, Callable[..., Any]], ...] = tuple(_operation(self, tool) for tool in tools)
+
+    async def call(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and give its result as the protocol's JSON."""
+        from mcp import MCPError  # noqa: PLC0415  an extra, imported where it is used
+
+        try:
+            result = await self._client.call_tool(tool, dict(given))
+        except MCPError as refused:
+            code = CODES.get(refused.error.code, "INTERNAL_ERROR")
+            raise ToolError(code, f"{self.name}: {refused.error.message}") from None
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError) as lost:
+            raise ToolError("UNAVAILABLE", f"the connection to {self.name} is closed") from lost
+        wire: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return wire
+
+
+async def _connected(name: str, client: Any) -> McpServer:
+    async def keep(tool: str, result: Any) -> None:
+        """Let a result through that does not match its schema: it is reported with the answer, not lost."""
+
+    client.session.validate_tool_result = keep
+    tools: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+        cursor = page.next_cursor
+        if cursor is None:
+            return McpServer(name, client, tools)
+
+
+def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callable[..., Any]]:
+    output = _usable(tool.get("outputSchema"), f"{server.name}.{tool['name']}")
+    kind = kind_of_annotations(tool.get("annotations"))
+    spec = make_spec(
+        tool["name"],
+        namespace=server.name,
+        type="query" if kind == "query" else "mutation",
+        operation_type=kind,
+        description=tool.get("description") or tool.get("title") or "",
+        input=_usable(tool.get("inputSchema"), f"{server.name}.{tool['name']}"),
+        output=output,
+        origin={"server": server.name, "tool": tool["name"]},
+    )
+    accepts = Validator(output).accepts if output else None
+
+    async def handler(given: Any) -> Envelope[Any]:
+        return read_result(await server.call(tool["name"], given), accepts)
+
+    return spec, handler
+
+
+def _usable(schema: Any, where: str) -> dict[str, Any] | None:
+    """Give a schema that can be checked; any other stands for anything, and the log says so."""
+    if not isinstance(schema, dict) or not schema:
+        return None
+    try:
+        Validator(schema)
+    except ImportError:
+        raise
+    except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong
+        log.warning("%s has a schema that cannot be used (%s); any value is taken", where, type(problem).__name__)
+        return None
+    return schema
+
+
+def read_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None = None) -> Envelope[Any]:
+    """Wrap a tool's result: structured content is the data, else JSON text that fits the schema, else the blocks."""
+    content = result.get("content") or []
+    about: dict[str, Any] = {
+        "content": content,
+        "structured_content": result.get("structuredContent"),
+        "protocol_meta": result.get("_meta"),
+    }
+    if result.get("isError") is True:
+        error = look(result, "mcp").error or make_error("INTERNAL_ERROR", "the tool failed and does not say why")
+        return mcp_envelope(result.get("structuredContent"), is_error=True, error=_whole(error), **about)
+    data = result.get("structuredContent")
+    if data is None:
+        data = _parsed(content, accepts)
+    return mcp_envelope(data, is_error=False, **about)
+
+
+def _whole(error: ErrorDetail) -> ErrorDetail:
+    """Fill from the registry what the server did not say."""
+    said = error.model_dump(exclude_none=True, exclude={"code", "message", "redirect"})
+    return make_error(error.code, error.message or "the tool failed", **said, redirect=error.redirect)
+
+
+def _parsed(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:
+    if accepts is None or any(block.get("type") != "text" for block in content):
+        return content
+    try:
+        data = orjson.loads("".join(block.get("text", "") for block in content))
+    except ValueError:
+        return content
+    return data if accepts(data) else content
+
+
+@asynccontextmanager
+async def from_mcp(name: str, config: McpConfig) -> AsyncIterator[McpServer]:
+    """Connect to a server while the context is open; its tools are operations of the namespace `name`."""
+    async with _client(config) as client:
+        yield await _connected(name, client)
+
+
+class McpLoader:
+    """Several servers at once: connected side by side, closed one after the other, each failing for itself."""
+
+    def __init__(self, servers: Mapping[str, McpConfig], *, connect_seconds: float = CONNECT_SECONDS) -> None:
+        self._configs = dict(servers)
+        self._seconds = connect_seconds
+        self._tasks: TaskGroup | None = None
+        self._leave = {name: anyio.Event() for name in servers}
+        self._left = {name: anyio.Event() for name in servers}
+        self.servers: dict[str, McpServer] = {}
+        self.failures: dict[str, ErrorDetail] = {}
+        self.closed: list[str] = []
+
+    @property
+    def operations(self) -> list[tuple[Spec, Callable[..., Any]]]:
+        """The operations of every server that is connected, in the order of the configuration."""
+        return [pair for name in self._configs if name in self.servers for pair in self.servers[name].operations]
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        settled = {name: anyio.Event() for name in self._configs}
+        for name in self._configs:
+            self._tasks.start_soon(self._hold, name, settled[name])
+        for event in settled.values():
+            await event.wait()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        tasks, self._tasks = self._tasks, None
+        if tasks is None:
+            return None
+        with anyio.CancelScope(shield=True):
+            for name in reversed(self._configs):
+                self._leave[name].set()
+                await self._left[name].wait()
+        return await tasks.__aexit__(kind, fault, trace)
+
+    async def _hold(self, name: str, settled: anyio.Event) -> None:
+        """Keep one connection open; a task of its own, because a connection is closed by whoever opened it."""
+        try:
+            with anyio.CancelScope() as patience:
+                patience.deadline = anyio.current_time() + self._seconds
+                async with from_mcp(name, self._configs[name]) as server:
+                    patience.deadline = float("inf")
+                    self.servers[name] = server
+                    settled.set()
+                    await self._leave[name].wait()
+            if patience.cancelled_caught:
+                self.failures[name] = make_error("TIMEOUT", f"{name} did not connect within {self._seconds} seconds")
+        except Exception as fault:  # noqa: BLE001  one server that fails must not take down the rest
+            self.failures[name] = from_exception(fault)
+            log.warning("the MCP server %s failed: %s", name, type(fault).__name__)
+        finally:
+            self.servers.pop(name, None)
+            self.closed.append(name)
+            settled.set()
+            self._left[name].set()
