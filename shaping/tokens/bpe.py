@@ -4,13 +4,14 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from shaping.tokens import vocabulary
 from shaping.tokens.counts import CountingError, TokenCount, by_characters
 from shaping.tokens.cuts import CHUNK, chunks, gaps
 from shaping.tokens.engines import load
 from shaping.tokens.sampling import EXACT_UP_TO, estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from shaping.tokens.engines import Engine
 
@@ -43,9 +44,13 @@ class BpeCounter:
     def exact(self, text: str) -> int:
         """Count a text exactly, in parts where it is long."""
         if len(text) <= CHUNK:
-            return self._encode(text)
-        text = _without_surrogates(text)
-        return sum(self._count_chunk(chunk) for chunk in chunks(text))
+            return len(self._encode(text))
+        return sum(len(self._encode(part, gap=gap)) for part, gap in _parts(text))
+
+    def lengths(self, text: str) -> list[int]:
+        """Return how many bytes of a text each of its tokens stands for, in order."""
+        sizes = list(map(len, vocabulary.tokens(self.name)))
+        return [sizes[token] for part, gap in _parts(text) for token in self._encode(part, gap=gap)]
 
     def load(self) -> Engine:
         """Load the vocabulary, or wait for the thread that is loading it."""
@@ -71,21 +76,23 @@ class BpeCounter:
             tokens, error_bound = estimate(_without_surrogates(text), encode)
         return TokenCount(tokens, "sampled", error_bound)
 
-    def _count_chunk(self, chunk: str) -> int:
-        return sum(self._encode(part, gap=gap) for part, gap in gaps(chunk))
-
-    def _encode(self, text: str, *, gap: bool = False) -> int:
+    def _encode(self, text: str, *, gap: bool = False) -> Sequence[int]:
         engine = self.load()
         encode = engine.encode_gap if gap else engine.encode
         try:
-            return len(encode(text))
+            return encode(text)
         except UnicodeEncodeError:
-            return len(encode(_without_surrogates(text)))
+            return encode(_without_surrogates(text))
         except BaseException as failure:
             # A panic in tiktoken is no Exception; it must not end the caller's thread.
             if isinstance(failure, Exception) or type(failure).__name__ == "PanicException":
                 raise CountingError(f"{engine.name} cannot encode this text: {failure}") from failure
             raise
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
+    for chunk in chunks(_without_surrogates(text)):
+        yield from gaps(chunk)
 
 
 def _without_surrogates(text: str) -> str:

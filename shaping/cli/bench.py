@@ -1,0 +1,176 @@
+"""`shaping bench`: what shaping saves on answers that you have, profile by profile and field by field."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shaping.cli.answer import answer, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from shaping import Shaper
+    from shaping.cli.comparison import Comparison, Setup
+    from shaping.cli.payloads import Payload
+    from shaping.tokens.attribution import FieldCost
+
+PLACES = typer.Argument(
+    help="JSON files, JSON lines, MCP results, text files, folders of these, or - for standard input."
+)
+PROFILE = typer.Option(help="A profile to try; may be given again. Without it, all of them.")
+TOOL = typer.Option(help="The tool whose rules apply. Without it, the file's name up to its first dot.")
+CLIENT = typer.Option(help="The client that MCP results are for, by its clientInfo.name. Without it, an unknown one.")
+CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
+TOKENIZER = typer.Option(help="o200k_base, cl100k_base, or one that is installed.")
+BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
+TOP = typer.Option(min=1, help="With --by-field: how many fields to show; the rest are one line.")
+AS_JSON = typer.Option("--json/--table", help="Print an envelope or a table. Without it, a table on a terminal.")
+
+
+def bench(
+    places: Annotated[list[str], PLACES],
+    *,
+    profile: Annotated[list[str] | None, PROFILE] = None,
+    tool: Annotated[str | None, TOOL] = None,
+    client: Annotated[str | None, CLIENT] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
+    by_field: Annotated[bool, BY_FIELD] = False,
+    top: Annotated[int, TOP] = 25,
+    as_json: Annotated[bool | None, AS_JSON] = None,
+) -> None:
+    """Measure what each profile saves on real answers, counted exactly."""
+    from shaping.cli.comparison import Setup  # noqa: PLC0415 (help must not wait for it)
+    from shaping.tokens import CountingError, UnknownTokenizerError  # noqa: PLC0415 (the same)
+
+    program = not sys.stdout.isatty() if as_json is None else as_json
+    payloads = _read(places)
+    try:
+        if by_field:
+            _show_fields(_fields(payloads, tokenizer), top, program=program)
+        else:
+            shaper = _shaper(config, profile, as_json=program)
+            setup = Setup(shaper, tuple(profile or shaper.generation.profiles), tokenizer, tool, client)
+            _show(_compare(payloads, setup), tokenizer, program=program)
+    except (UnknownTokenizerError, CountingError) as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(2) from None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(bench)
+
+
+def _read(places: Sequence[str]) -> list[Payload]:
+    from shaping.cli.payloads import SUFFIXES, read_payloads  # noqa: PLC0415 (help must not wait for it)
+
+    try:
+        payloads = list(read_payloads(places))
+    except OSError as problem:
+        typer.echo(f"cannot read {problem.filename}: {problem.strerror}", err=True)
+        raise typer.Exit(2) from None
+    if not payloads:
+        typer.echo(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}", err=True)
+        raise typer.Exit(2)
+    return payloads
+
+
+def _shaper(config: Path | None, profiles: Sequence[str] | None, *, as_json: bool) -> Shaper:
+    from shaping import Shaper  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
+
+    try:
+        shaper = Shaper(config)
+    except ConfigError as problem:
+        raise refuse(problem, as_json=as_json) from None
+    known = shaper.generation.profiles
+    for profile in profiles or ():
+        if profile not in known:
+            typer.echo(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", err=True)
+            raise typer.Exit(2)
+    return shaper
+
+
+def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
+    from rich.console import Console  # noqa: PLC0415 (help must not wait for it)
+    from rich.progress import track  # noqa: PLC0415 (the same)
+
+    from shaping.cli.comparison import compare  # noqa: PLC0415 (the same)
+
+    console = Console(stderr=True)
+    steps = track(payloads, "measuring", console=console, transient=True, disable=not console.is_terminal)
+    return [compare(payload, setup) for payload in steps]
+
+
+def _fields(payloads: Sequence[Payload], tokenizer: str) -> list[FieldCost]:
+    from shaping.tokens.attribution import add_up, by_field  # noqa: PLC0415 (help must not wait for it)
+
+    return add_up([by_field(payload.data, tokenizer) for payload in payloads])
+
+
+def _show(comparisons: Sequence[Comparison], tokenizer: str, *, program: bool) -> None:
+    from shaping.cli.comparison import total  # noqa: PLC0415 (help must not wait for it)
+
+    whole = total(comparisons)
+    if program:
+        told = [_told(comparison) for comparison in comparisons]
+        answer({"tokenizer": tokenizer, "payloads": told, "total": _told(whole)})
+    else:
+        _print(comparison_table([*comparisons, whole]))
+
+
+def _told(comparison: Comparison) -> dict[str, Any]:
+    costs = [
+        asdict(cost)
+        | {"saved_percent": round(cost.saved(comparison.raw), 1), "milliseconds": round(cost.milliseconds, 3)}
+        for cost in comparison.costs
+    ]
+    return {"name": comparison.name, "raw": comparison.raw, "compact": comparison.compact, "profiles": costs}
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """Lay comparisons out for people, a line a profile."""
+    from rich.table import Table  # noqa: PLC0415 (help must not wait for it)
+
+    table = Table("payload", title="tokens", title_justify="left")
+    for head in ("as sent", "compact", "profile", "shaped", "saved", "ms"):
+        table.add_column(head, justify="left" if head == "profile" else "right", no_wrap=True)
+    for comparison in comparisons:
+        first = (Path(comparison.name).name, f"{comparison.raw:,}", f"{comparison.compact:,}")
+        for number, cost in enumerate(comparison.costs):
+            numbers = (f"{cost.tokens:,}", f"{cost.saved(comparison.raw):.1f}%", f"{cost.milliseconds:.1f}")
+            table.add_row(*(("", "", "") if number else first), cost.profile, *numbers)
+        table.add_section()
+    return table
+
+
+def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None:
+    whole = sum(cost.tokens for cost in costs)
+    if program:
+        answer({"fields": [asdict(cost) for cost in costs], "total": whole})
+        return
+    from rich.table import Table  # noqa: PLC0415 (help must not wait for it)
+
+    table = Table("field", title="tokens of the compact JSON", title_justify="left")
+    table.add_column("tokens", justify="right")
+    table.add_column("share", justify="right")
+    rest = costs[top:]
+    rows = [(cost.path, cost.tokens) for cost in costs[:top]]
+    rows += [(f"{len(rest)} more fields", sum(cost.tokens for cost in rest))] if rest else []
+    for name, tokens in (*rows, ("total", whole)):
+        table.add_row(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%")
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console  # noqa: PLC0415 (help must not wait for it)
+
+    Console().print(table)

@@ -1,0 +1,103 @@
+"""Answers of tools as they lie in files: a JSON document, JSON lines, plain text, or a whole MCP result."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".txt.gz")
+LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+
+
+@dataclass(frozen=True)
+class Payload:
+    """One answer of one tool: its name, its text as sent, and what that text says."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def value(self) -> Any:
+        """The document, or the text itself where it is no JSON."""
+        return loaded(self.text)
+
+    @property
+    def is_mcp(self) -> bool:
+        """Whether this is a whole MCP result."""
+        content = self.value.get("content") if isinstance(self.value, dict) else None
+        return isinstance(content, list) and all(isinstance(block, dict) and "type" in block for block in content)
+
+    @property
+    def as_sent(self) -> str:
+        """What a client shows its model where it shows all it gets."""
+        return shown(self.value) if self.is_mcp else self.text
+
+    @property
+    def data(self) -> Any:
+        """The data without the channels that carry it."""
+        if not self.is_mcp:
+            return self.value
+        if self.value.get("structuredContent") is not None:
+            return self.value["structuredContent"]
+        blocks = [loaded(text) for text in _texts(self.value)]
+        return blocks[0] if len(blocks) == 1 else blocks
+
+    @property
+    def compact(self) -> str:
+        """The data as JSON without white space, or the text that it is."""
+        return self.data if isinstance(self.data, str) else orjson.dumps(self.data).decode()
+
+
+def shown(result: dict[str, Any]) -> str:
+    """Write both channels of an MCP result as a client does that shows its model both; pictures are no text."""
+    structured = result.get("structuredContent")
+    parts = list(_texts(result)) + ([] if structured is None else [orjson.dumps(structured).decode()])
+    return "\n".join(parts)
+
+
+def read_payloads(places: Iterable[str]) -> Iterator[Payload]:
+    """Read every answer in files, folders (with all that is in them) and standard input (`-`)."""
+    for place in places:
+        if place == "-":
+            yield from _payloads("-", sys.stdin.buffer.read())
+        elif Path(place).is_dir():
+            for path in sorted(Path(place).rglob("*")):
+                if path.name.endswith(SUFFIXES) and path.is_file():
+                    yield from _payloads(str(path), path.read_bytes())
+        else:
+            yield from _payloads(place, Path(place).read_bytes())
+
+
+def loaded(text: str) -> Any:
+    """Read a text as JSON, or return it."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _payloads(name: str, raw: bytes) -> Iterator[Payload]:
+    text = (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode(errors="replace")
+    if not name.endswith(LINES):
+        yield Payload(name, text)
+        return
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield Payload(f"{name}:{number}", line)
+
+
+def _texts(result: dict[str, Any]) -> Iterator[str]:
+    for block in result["content"]:
+        resource = block.get("resource")
+        text = resource.get("text") if isinstance(resource, dict) else block.get("text")
+        if isinstance(text, str):
+            yield text
