@@ -32,6 +32,11 @@ def answer(shaper: Shaper, plan: Plan, ran: Ran) -> Envelope[Any]:
     return _Answer(shaper, plan, ran).made()
 
 
+def ending(shaper: Shaper, plan: Plan, ran: Ran, data: Any) -> Envelope[Any]:
+    """Make the envelope that closes a stream: how the command ended, and a ref to all that it printed."""
+    return _Answer(shaper, replace(plan, parse=()), ran).ended(data)
+
+
 def wire_of(envelope: Envelope[Any], plan: Plan) -> Any:
     """Write an envelope as the plan says."""
     return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
@@ -58,22 +63,35 @@ class _Answer:
             return self._of_text()
         return self._of_data(self._found) if self._error is None else self._of_failed_data(self._found, self._error)
 
+    def ended(self, data: Any) -> Envelope[Any]:
+        meta = {"ref": self._kept.text_ref()} if self._ran.stdout.capture.size else {}
+        if self._error is not None:
+            return self._failed(self._error, data, self._stderr(2) or "", meta, [])
+        return self._envelope(data, None, meta, [], stderr=self._stderr(4))
+
     def _recognised(self) -> Found | None:
         capture = self._ran.stdout.capture
         return recognise(capture.text(), self._plan.parse) if capture.whole and capture.size else None
 
     def _of_text(self) -> Envelope[Any]:
-        room = self._room(lambda: self._told(Cut("", 0), Cut("", 0), _REF))
+        envelope = self._cut_to(None)
+        limit = self._plan.max_tokens
+        # No text has more tokens than bytes: what is small by its bytes alone is never counted.
+        if limit is None or len(self._written(envelope)) <= limit or self._price(envelope) <= limit:
+            return envelope
+        room = self._left(self._told(Cut("", 0), Cut("", 0), _REF)) or 0
         for _ in range(_TRIES):
-            out, err = self._cuts(room)
-            exact = self._out.exact and self._err.exact and not out.missing and not err.missing
-            ref = None if exact else self._kept.text_ref()
-            envelope = self._told(out, err, ref)
-            over = self._over(envelope)
-            if over <= 0 or room is None:
+            envelope = self._cut_to(room)
+            over = self._price(envelope) - limit
+            if over <= 0:
                 break
             room = max(0, room - over - 1)
         return envelope
+
+    def _cut_to(self, room: int | None) -> Envelope[Any]:
+        out, err = self._cuts(room)
+        exact = self._out.exact and self._err.exact and not out.missing and not err.missing
+        return self._told(out, err, None if exact else self._kept.text_ref())
 
     def _cuts(self, room: int | None) -> tuple[Cut, Cut]:
         """Share the room: what went wrong may take half of it, and each takes what the other leaves."""
@@ -187,9 +205,6 @@ class _Answer:
             told += [Warned("", str(said)) for said in self._contract["warnings"] or ()]
         return [*told, *self._kept.warnings]
 
-    def _room(self, bare: Any) -> int | None:
-        return None if self._plan.max_tokens is None else self._left(bare())
-
     def _left(self, bare: Envelope[Any]) -> int | None:
         limit = self._plan.max_tokens
         return None if limit is None else max(1, limit - self._price(bare) - 24)
@@ -198,8 +213,8 @@ class _Answer:
         limit = self._plan.max_tokens
         return None if limit is None else max(1, limit - tokens)
 
-    def _over(self, envelope: Envelope[Any]) -> int:
-        return 0 if self._plan.max_tokens is None else self._price(envelope) - self._plan.max_tokens
-
     def _price(self, envelope: Envelope[Any]) -> int:
-        return self._counter.exact(orjson.dumps(wire_of(envelope, self._plan)).decode())
+        return self._counter.exact(self._written(envelope).decode())
+
+    def _written(self, envelope: Envelope[Any]) -> bytes:
+        return orjson.dumps(wire_of(envelope, self._plan))

@@ -55,8 +55,8 @@ async def command(argv: Sequence[str], *, shaper: Shaper | None = None, **said: 
         raise
 
 
-def plan_for(shaper: Shaper, argv: Sequence[str], said: Said) -> Plan:
-    """Give the plan that a command's output is shaped by."""
+def plan_for(shaper: Shaper, argv: Sequence[str], said: Said, *, strict: bool = False) -> Plan:
+    """Give the plan that a command's output is shaped by; a strict caller is told of wishes that cannot be met."""
     fields = said.get("fields")
     request = Overrides(
         fields=None if fields is None else tuple(fields),
@@ -64,9 +64,14 @@ def plan_for(shaper: Shaper, argv: Sequence[str], said: Said) -> Plan:
         dialect=said.get("dialect"),
     )
     tool = said.get("tool") or tool_name(argv, _named(shaper, argv))
-    return shaper.plan(
-        tool, surface="command", profile=said.get("profile"), request=None if request == Overrides() else request
-    )
+    choices: dict[str, Any] = {
+        "surface": "command",
+        "profile": said.get("profile"),
+        "request": None if request == Overrides() else request,
+    }
+    if strict:
+        shaper.generation.plan(tool, **choices)
+    return shaper.plan(tool, **choices)
 
 
 def asked_of(argv: Sequence[str], said: Said) -> Asked:

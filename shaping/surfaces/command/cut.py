@@ -67,8 +67,8 @@ def price(text: str, counter: TokenCounter) -> int:
 def cut(lines: Sequence[str], room: int | None, rules: Rules, counter: TokenCounter) -> Cut:
     """Cut lines to a room in tokens."""
     whole = "\n".join(lines)
-    if room is None or len(whole) * 3 <= room:
-        return Cut(whole, price(whole, counter))
+    if room is None:
+        return Cut(whole, 0)
     tokens = price(whole[: room * _LOOK], counter)
     if tokens <= room and len(whole) <= room * _LOOK:
         return Cut(whole, tokens)

@@ -1,0 +1,84 @@
+"""`shaping expand`: ask for what an answer left out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shaping.cli.answer import refuse
+from shaping.cli.output import fail, print_json
+
+if TYPE_CHECKING:
+    from shaping.shaper import Shaper
+    from shaping.types import Shaped
+
+REF = typer.Argument(help="The ref that the answer gave.")
+PATH = typer.Argument(help="Which part to show, as a path; without it, all of it.")
+CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
+MAX_TOKENS = typer.Option(min=1, help="The most tokens a page may cost.")
+STDOUT = typer.Option("--stdout", help="Print a command's standard output byte for byte, less secrets.")
+STDERR = typer.Option("--stderr", help="Print a command's standard error byte for byte, less secrets.")
+CONFIG = typer.Option(help="The config to use instead of the one that is found.", dir_okay=False)
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+
+def expand(
+    ref: Annotated[str, REF],
+    path: Annotated[str | None, PATH] = None,
+    *,
+    cursor: Annotated[str | None, CURSOR] = None,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    stdout: Annotated[bool, STDOUT] = False,
+    stderr: Annotated[bool, STDERR] = False,
+    config: Annotated[Path | None, CONFIG] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what an answer left out: the exact values under a path, page by page, or a command's own output."""
+    from shaping.errors import ToolError  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
+    from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
+
+    try:
+        shaper = Shaper(config, expandable=True)
+        if stdout or stderr:
+            _raw(shaper, ref, "stdout" if stdout else "stderr")
+            return
+        place = cursor.removeprefix(f"{ref}:") if cursor else None
+        shaped = shaper.expand(ref, path, place, max_tokens, surface="command")
+    except ConfigError as error:
+        raise refuse(error, as_json=as_json) from None
+    except ToolError as error:
+        raise fail(error.detail, as_json=as_json) from None
+    _print(shaped, ref, as_json=as_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(expand)
+
+
+def _raw(shaper: Shaper, ref: str, name: str) -> None:
+    from shaping.surfaces.command.keep import read_stream, streams_of  # noqa: PLC0415 (help must not wait for it)
+
+    stream = streams_of(shaper, ref)[name]
+    for part in read_stream(shaper, stream):
+        sys.stdout.buffer.write(part)
+    sys.stdout.flush()
+    if stream.kept < stream.size:
+        typer.echo(f"{stream.size - stream.kept:,} bytes after these were not kept", err=True)
+
+
+def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(shaped.envelope.render("invariant"))
+        return
+    data = shaped.envelope.data
+    if isinstance(data, str):
+        typer.echo(data, nl=not data.endswith("\n"))
+    else:
+        print_json(data)
+    if shaped.cursor:
+        typer.echo(f"there is more: shaping expand {ref} --cursor {shaped.cursor}", err=True)

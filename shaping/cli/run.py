@@ -1,0 +1,159 @@
+"""`shaping run`: run a command and print its shaped envelope, with the command's own exit code."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from shaping.cli.output import fail, print_json, progress
+
+if TYPE_CHECKING:
+    from shaping.envelope import Envelope
+    from shaping.settings import Plan
+    from shaping.surfaces.command.command import Said
+
+OURS = 125  # as env(1) and docker(1) exit for a failure of their own
+
+COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
+TOOL = typer.Option(help="The tool whose rules apply; without it, the program and its subcommand.")
+CONFIG = typer.Option(help="The config to use instead of the one that is found.", dir_okay=False)
+PROFILE = typer.Option(help="The profile to use: minimal, standard, debug or one of your own.")
+DIALECT = typer.Option(help="The wire form: invariant, lean, flat, sourced, or none for the output alone.")
+MAX_TOKENS = typer.Option(min=1, help="The most tokens the answer may cost.")
+TIMEOUT = typer.Option(min=0.001, help="Seconds after which the command and all it started is ended.")
+ETAG = typer.Option(help="The etag of an earlier answer: the same again is told as not_modified. '' asks for one.")
+CURSOR = typer.Option(help="The cursor of a cut answer: show what comes next, without running the command again.")
+FIELDS = typer.Option(help="Comma-separated paths: keep only these of the data.")
+STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
+JSON = typer.Option("--json", help="Print the invariant envelope, whatever the config says.")
+
+
+class RunCommand(TyperCommand):
+    """A command that is called wrongly exits as for any failure of ours: 2 could be the other command's."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the command line."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except Exception as problem:
+            if getattr(problem, "exit_code", None) == 2:
+                problem.exit_code = OURS  # type: ignore[attr-defined]  # Typer's usage errors, which it keeps private
+            raise
+
+
+def run(
+    command: Annotated[list[str], COMMAND],
+    *,
+    tool: Annotated[str | None, TOOL] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    dialect: Annotated[str | None, DIALECT] = None,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    timeout: Annotated[float | None, TIMEOUT] = None,
+    etag: Annotated[str | None, ETAG] = None,
+    cursor: Annotated[str | None, CURSOR] = None,
+    fields: Annotated[str | None, FIELDS] = None,
+    stream: Annotated[bool, STREAM] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Run a command and print its shaped envelope; the exit code is the command's own.
+
+    Besides: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
+    """
+    said: Said = {
+        "tool": tool,
+        "profile": profile,
+        "fields": [path.strip() for path in fields.split(",")] if fields else None,
+        "max_tokens": max_tokens,
+        "dialect": "invariant" if as_json else dialect,
+        "timeout": timeout,
+        "etag": etag,
+    }
+    try:
+        code = _next_page(config, cursor, max_tokens) if cursor else _run(command, config, said, stream=stream)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, it must not look like the command's own exit)
+        raise _own_failure(fault) from None
+    raise typer.Exit(code)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command; its options end where the other command begins."""
+    settings = {"allow_interspersed_args": False}
+    app.command("run", cls=RunCommand, context_settings=settings)(run)
+
+
+def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> int:
+    from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
+    from shaping.surfaces.command.command import asked_of, plan_for, run_command  # noqa: PLC0415 (the same)
+    from shaping.surfaces.command.stream import stream_command  # noqa: PLC0415 (the same)
+
+    shaper = Shaper(config, expandable=True)
+    plan = plan_for(shaper, argv, said, strict=True)
+    asked = asked_of(argv, said)
+    if stream:
+        envelope = stream_command(shaper, plan, asked, _emit)
+        print_json(envelope.render("invariant", include=plan.envelope, debug=plan.debug))
+    else:
+        with progress(plan.tool):
+            envelope = run_command(shaper, plan, asked)
+        _print(envelope, plan)
+    shaper.close()
+    return int(envelope.meta.exit_code) if envelope.meta.source == "command" else OURS
+
+
+def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
+    from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
+    from shaping.surfaces.command.answer import wire_of  # noqa: PLC0415 (the same)
+
+    ref, _, place = cursor.partition(":")
+    shaped = Shaper(config, expandable=True).expand(ref, cursor=place, max_tokens=max_tokens, surface="command")
+    meta = shaped.envelope.meta
+    # A cursor of a command carries its ref: this one goes on where the page ends.
+    onward = meta.model_copy(update={"cursor": f"{ref}:{shaped.cursor}"}) if shaped.cursor else meta
+    print_json(wire_of(shaped.envelope.model_copy(update={"meta": onward}), shaped.plan))
+    return 0
+
+
+def _emit(line: bytes) -> None:
+    sys.stdout.write(line.decode())
+    sys.stdout.flush()
+
+
+def _print(envelope: Envelope[Any], plan: Plan) -> None:
+    from shaping.surfaces.command.answer import wire_of  # noqa: PLC0415 (help must not wait for it)
+
+    if plan.dialect != "none":
+        print_json(wire_of(envelope, plan))
+        return
+    error = envelope.error
+    stdout: Any = envelope.data if error is None else (error.details or {}).get("stdout")
+    stderr = None if error is None else error.detail
+    if isinstance(stdout, dict) and stdout.keys() <= {"stdout", "stderr"}:
+        stdout, stderr = stdout.get("stdout"), stdout.get("stderr")
+    if isinstance(stdout, str):
+        sys.stdout.write(stdout)
+    elif stdout is not None:
+        print_json(stdout)
+    sys.stderr.write(stderr or (error.message + "\n" if error else ""))
+    sys.stdout.flush()
+
+
+def _own_failure(fault: Exception) -> typer.Exit:
+    """Say that the failure is ours and not the command's."""
+    from shaping.errors import ToolError, from_exception, make_error  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
+
+    if isinstance(fault, ConfigError):
+        detail = make_error("BAD_ARGUMENT", str(fault), hint="Correct the config or the options.", phase="validation")
+    elif isinstance(fault, ToolError):
+        detail = fault.detail
+    else:
+        logging.getLogger("shaping").debug("shaping run failed", exc_info=fault)
+        detail = from_exception(fault)
+    typer.echo(f"shaping itself failed: {detail.message}", err=True)
+    return fail(detail, as_json=True, exit_code=OURS)
