@@ -56,10 +56,10 @@ def proxy(
         "host": host,
         "port": port,
         # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
-        "host_origin_protection": "strict",
+        "host_origin_protection": True,
         "allowed_hosts": allow_host or None,
         "allowed_origins": allow_origin or None,
-        "uvicorn_config": {"timeout_graceful_shutdown": 0, "access_log": False},
+        "uvicorn_config": {"timeout_graceful_shutdown": 0, "access_log": False, "log_level": "warning"},
     }
     typer.echo(f"serving http://{host}:{port}/{'mcp' if http is not None else 'sse'}", err=True)
     _run(built, lambda: built.run_http_async(show_banner=False, **options))

@@ -64,10 +64,10 @@ class Child(ClientTransport):
     ) -> AsyncIterator[ClientSession]:
         """Start the child and talk to it until the session is left."""
         options = transport_options or TransportOptions()
+        process = await self._start()
         inbound, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, outbound = anyio.create_memory_object_stream[SessionMessage](0)
-        process = await self._start()
-        async with anyio.create_task_group() as tasks:
+        async with inbound, read, write, outbound, anyio.create_task_group() as tasks:
             tasks.start_soon(self._read, process, inbound)
             tasks.start_soon(self._write, process, outbound)
             tasks.start_soon(self._relay_log, process)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def settle(read: Any, write: Any, check: Check) -> AsyncIterator[MemoryObjectReceiveStream[Any]]:
     """Refuse the newer protocol on a pipe until `check` passes it: the first request let in decides for good."""
     inner, outer = anyio.create_memory_object_stream[Any](0)
-    async with anyio.create_task_group() as tasks:
+    async with inner, outer, anyio.create_task_group() as tasks:
         tasks.start_soon(_forward, read, write, inner, check)
         yield outer
         tasks.cancel_scope.cancel()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from shaping.errors import from_exception
@@ -76,7 +77,7 @@ class ShapedServer:
         if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)
         if name == EXPAND and self.adapter.expandable:
-            return self.adapter.expand(session, given)
+            return _enveloped(self.adapter.expand(session, given), ctx)
         await self._know(session, name, ctx)
         arguments, wishes = self.adapter.wishes(session, given, params.get("_meta"))
         if arguments != given:
@@ -87,7 +88,7 @@ class ShapedServer:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
             table = session.generation.config.errors
-            return self.adapter.failed(session, name, from_exception(error, table=table))
+            return _enveloped(self.adapter.failed(session, name, from_exception(error, table=table)), ctx)
         return self.adapter.finish(session, name, wishes, result) if isinstance(result, dict) else result
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
@@ -98,3 +99,8 @@ class ShapedServer:
         listing = await entry.handler(ctx, mcp_types.PaginatedRequestParams())
         tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listing.tools]
         self.adapter.show(session, [tool for tool in tools if tool["name"] == name])
+
+
+def _enveloped(result: dict[str, Any], ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+    """Say that a result of our own is complete, which the newer protocol wants said and the SDK leaves to us."""
+    return {**result, "resultType": "complete"} if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else result

@@ -91,7 +91,7 @@ async def test_an_answer_that_the_client_holds_is_not_sent_again() -> None:
         again = await client.call_tool_mcp("echo", {"text": "a"}, meta=tag)
         other = await client.call_tool_mcp("echo", {"text": "b"}, meta=tag)
     assert (again.meta or {})["shaping"]["not_modified"] is True
-    assert other.content[0].text == "b"  # type: ignore[union-attr]  # the tool returns text
+    assert other.content[0].text == "b"
 
 
 @pytest.mark.parametrize(
