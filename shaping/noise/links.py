@@ -25,17 +25,26 @@ def links(batch: Batch) -> None:
     if not batch.links:
         return
     company = batch.company("")
-    noise = [key for key in batch.links if _is_plumbing(key, batch, company)]
-    pages = [key for key in batch.links if key not in noise]
+    # A name or a state that happens to be a URL is still what the record is called or how it is.
+    found = [key for key in batch.links if not (meaning(key).identifies or meaning(key).verdict)]
+    noise = [key for key in found if _is_plumbing(key, batch, company)]
+    pages = [key for key in found if key not in noise]
     kept = min(pages, key=_rank) if pages else None
-    identified = batch.identified_without("")
-    if kept is None and not identified:
+    identified = len(found) < len(batch.links) or batch.identified_without("")
+    if kept is None and not identified and noise:
         kept = min(noise, key=_rank)
-    if kept is not None and batch.nested and identified and len(batch.rows) >= _ENOUGH and _derived(kept, batch):
+    if kept is not None and identified and _repeats_its_owner(kept, batch, company):
         batch.drop[kept] = "links"
-    gone = [key for key in batch.links if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
+    gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
     batch.drop.update(dict.fromkeys(_only_links(gone, batch), "links"))
     batch.page = kept is not None and kept not in batch.drop
+
+
+def _repeats_its_owner(key: str, batch: Batch, company: int) -> bool:
+    """Tell whether the page of a nested record goes without saying: its owner has one, and this follows a pattern."""
+    # A record of nothing but links would go with its page, and with it that there is such a record.
+    beside = company > batch.around
+    return batch.nested and beside and len(batch.rows) >= _ENOUGH and _derived(key, batch)
 
 
 def is_link(text: str) -> bool:

@@ -1,0 +1,200 @@
+"""What survives shaping, without a model: the corpus's score, and every question answered from what the model reads.
+
+    python -m benchmarks.fidelity [--profile minimal] [--misses]
+
+Beyond the score, the text itself is decoded and each question answered by its path from the decoded value, so that a
+value tied to the wrong record counts as lost; and what is not kept is asked back by one expand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import corpus
+from benchmarks.results import markdown_table, write_section
+from shaping import Shaper
+from shaping.encoders import decode
+from shaping.noise import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.corpus import Payload
+
+_FILTER = re.compile(r"\[\?\([^]]*\)\]|\[\*\]")
+_QUOTED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One payload's figures."""
+
+    name: str
+    before: int
+    compact: int
+    after: int
+    kept: int
+    answered: int
+    recovered: int
+    lost: tuple[str, ...]
+
+
+def shape(shaper: Shaper, payload: Payload) -> dict[str, Any]:
+    """Return a result as a client that reads text gets it."""
+    return shaper.shape_result(payload.result, tool=payload.tool, channels="text")
+
+
+def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
+    """Shape one payload and look at what is left of it."""
+    lib = corpus.library()
+    shaped = shape(Shaper({"global": {"profile": profile}}), payload)
+    kept = {q["id"] for q in payload.questions if lib.score_question(q, payload.result, shaped)["value"]}
+    answered = {q["id"] for q in payload.questions if _answer(lib, q, payload.result, shaped, q["id"] in kept)}
+    missing = [q for q in payload.questions if q["id"] not in kept & answered]
+    back = {q["id"] for q in missing if _comes_back(lib, q, payload, profile)}
+    row = Row(
+        payload.name,
+        lib.tokens(lib.model_view(payload.result)),
+        lib.tokens(_compact(payload.result)),
+        lib.tokens(lib.model_view(shaped)),
+        len(kept),
+        len(answered),
+        len(back),
+        tuple(q["id"] for q in missing if q["id"] not in back),
+    )
+    return row, shaped
+
+
+def _compact(result: dict[str, Any]) -> str:
+    """Return a result's texts with the data among them as compact JSON: what no shaped text may exceed."""
+    from shaping.encoders.compact import encode  # noqa: PLC0415 (only the guard needs it)
+
+    texts = [block["text"] for block in result["content"] if block.get("type") == "text"]
+    return "\n".join(text if (data := read_text(text)) is None else encode(data) for text in texts)
+
+
+def _answer(lib: Any, question: dict[str, Any], original: dict[str, Any], shaped: dict[str, Any], kept: bool) -> bool:
+    """Answer a question by its path from what the model reads; one without a path by its evidence alone."""
+    if not question.get("paths") or question["decode"] in {"text", "result"}:
+        return kept
+    try:
+        document = _document(question["decode"], shaped)
+        source = lib.decode(original, question["decode"])
+        return all(lib.path_eval(document, path) == lib.path_eval(source, path) for path in question["paths"])
+    except (ValueError, TypeError, KeyError, IndexError):
+        return False
+
+
+def _document(how: str, shaped: dict[str, Any]) -> Any:
+    """Decode the shaped text of the part of a result that a question is about."""
+    texts = [block["text"] for block in shaped["content"] if block.get("type") == "text"]
+    values = [value for value in map(_decoded, texts) if value is not None]
+    if how.startswith("blocks") and not (len(values) == 1 and isinstance(values[0], list)):
+        return values
+    return values[0]
+
+
+def _decoded(text: str) -> Any:
+    try:
+        value = decode(text, "table")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _comes_back(lib: Any, question: dict[str, Any], payload: Payload, profile: str) -> bool:
+    """Tell whether one expand of what was left out holds the answer."""
+    shaper = Shaper({"global": {"profile": profile}}, expandable=True)
+    try:
+        ref = (shape(shaper, payload).get("_meta") or {}).get("shaping", {}).get("ref")
+        if ref is None:
+            return False
+        return any(
+            all(lib.present(shaper.expand(ref, path).text, value) for value in _evidence(question))
+            for path in _paths(question)
+        )
+    finally:
+        shaper.close()
+
+
+def _paths(question: dict[str, Any]) -> Iterator[str]:
+    """Write a question's JSONPath in the path language: a filter is every element, which one expand returns."""
+    for path in question.get("paths", ()):
+        steps = _QUOTED.sub(r'."\1"', _FILTER.sub("[]", path))
+        yield steps.removeprefix("$").removeprefix(".")
+
+
+def _evidence(question: dict[str, Any]) -> Iterator[Any]:
+    for evidence in question["evidence"]:
+        yield from evidence.get("all_of", [evidence.get("value")])
+
+
+def table_of(rows: list[Row]) -> str:
+    """Write the figures of all payloads and their sum."""
+    names = ("before", "compact", "after", "kept", "answered", "recovered")
+    sums = {name: sum(getattr(row, name) for row in rows) for name in names}
+    total = Row("**all**", **sums, lost=tuple(lost for row in rows for lost in row.lost))
+    head = (
+        "payload",
+        "as sent",
+        "compact JSON",
+        "shaped",
+        "saved",
+        "kept",
+        "by path from the text",
+        "by one expand",
+        "lost",
+    )
+    lines: list[tuple[str, ...]] = [
+        (
+            row.name,
+            f"{row.before:,}",
+            f"{row.compact:,}",
+            f"{row.after:,}",
+            f"{100 * (1 - row.after / row.before):.1f}%",
+            str(row.kept),
+            str(row.answered),
+            str(row.recovered),
+            ", ".join(row.lost) or "-",
+        )
+        for row in [*rows, total]
+    ]
+    return markdown_table(head, lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profile", default="minimal,standard")
+    parser.add_argument("--misses", action="store_true")
+    options = parser.parse_args()
+    sections = []
+    for profile in options.profile.split(","):
+        measured = [measure(payload, profile) for payload in corpus.payloads()]
+        rows = [row for row, _ in measured]
+        with tempfile.TemporaryDirectory() as directory:
+            files = {f"{row.name}.json": shaped for row, shaped in measured}
+            corpus.write(Path(directory), files)
+            said = corpus.score(Path(directory), "-v", *(["--misses"] if options.misses else []))
+        print(said)
+        larger = [row.name for row in rows if row.after > row.compact]
+        note = f"Larger than compact JSON: {', '.join(larger) or 'none'}."
+        sections.append(
+            f"### {profile}\n\n{table_of(rows)}\n\n{note}\n\nThe corpus's own score: `{said.splitlines()[-1]}`"
+        )
+        print(sections[-1])
+    if options.profile == "minimal,standard":
+        recipe = {
+            "payloads": "../shared/corpus/payloads, 20 results of 20 tools",
+            "tokenizer": "o200k_base",
+            "config": "none",
+        }
+        write_section("Fidelity", "\n\n".join(sections), recipe=recipe)
+
+
+if __name__ == "__main__":
+    main()
