@@ -178,7 +178,7 @@ def main() -> None:
             markdown_table(("tokenizer", "mean error", "p95", "max", "outside its stated bound", "texts"), rows),
             "Time of one count beside the standard library's `json.dumps` of the same data in the same run:",
             markdown_table(("JSON", "json.dumps", "with tiktoken", "with the fastest installed"), speed()),
-            f"Memory after 200 MB of novel text, in parts of 100 KB, each counted exactly and by samples: {grown:+.1f} MB.",
+            f"Memory after 200 MB of novel text, in texts of 100 KB, counted exactly and by samples: {grown:+.1f} MB.",
         )
     )
     recipe = {"texts": "`benchmarks/texts.py` (the half for checking) and files of this machine, 8 KB to 2 MB"}
