@@ -44,8 +44,8 @@ def proxy(
     expand: Annotated[bool, EXPAND] = True,
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
-    _need_extra()
-    backends = _backends(command or [], url, transport, header or [], servers)
+    need_extra()
+    backends = backends_of(command or [], url, transport, header or [], servers)
     built = _proxy(backends, config, profile, expand=expand)
     if http is None and sse is None:
         _run(built, lambda: built.run_stdio_async(show_banner=False))
@@ -70,17 +70,19 @@ def register(app: typer.Typer) -> None:
     app.command()(proxy)
 
 
-def _need_extra() -> None:
+def need_extra() -> None:
+    """End with an instruction where the packages for MCP are not installed."""
     try:
         import fastmcp  # noqa: F401, PLC0415 (an extra)
     except ImportError:
-        typer.echo('the proxy needs an extra: pip install "shaping[mcp]"', err=True)
+        typer.echo('MCP needs an extra: pip install "shaping[mcp]"', err=True)
         raise typer.Exit(2) from None
 
 
-def _backends(
+def backends_of(
     command: list[str], url: str | None, transport: str | None, header: list[str], servers: Path | None
 ) -> list[Backend]:
+    """Return the servers that a command line names, or end with what is wrong with it."""
     from shaping.surfaces.configured import (  # noqa: PLC0415 (an extra)
         ServersError,
         command_backend,

@@ -1,0 +1,84 @@
+"""`shaping tools`: what each tool definition of an MCP server costs the model that is shown it."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from shaping.cli.proxy import COMMAND, CONFIG, HEADER, SERVERS, TRANSPORT, URL, backends_of, need_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.surfaces.backend import Backend
+
+AS_JSON = typer.Option("--json", help="Print the counts as JSON.")
+
+
+def tools(
+    command: Annotated[list[str] | None, COMMAND] = None,
+    *,
+    url: Annotated[str | None, URL] = None,
+    transport: Annotated[str | None, TRANSPORT] = None,
+    header: Annotated[list[str] | None, HEADER] = None,
+    servers: Annotated[Path | None, SERVERS] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    as_json: Annotated[bool, AS_JSON] = False,
+) -> None:
+    """Print what each tool definition costs in tokens, as the server gives it and as the config shows it."""
+    need_extra()
+    import anyio  # noqa: PLC0415 (an extra)
+
+    from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
+
+    backends = backends_of(command or [], url, transport, header or [], servers)
+    counted = [_counted(tool, Shaper(config)) for tool in anyio.run(_listed, backends)]
+    counted.sort(key=lambda row: -row["tokens"])
+    if as_json:
+        typer.echo(orjson.dumps(counted, option=orjson.OPT_INDENT_2).decode())
+        return
+    _print(counted)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(tools)
+
+
+async def _listed(backends: list[Backend]) -> list[dict[str, Any]]:
+    from shaping.surfaces.listing import list_tools  # noqa: PLC0415 (an extra)
+
+    try:
+        return [tool for backend in backends for tool in await list_tools(backend)]
+    except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told in a line
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+
+
+def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
+    from shaping.surfaces.advertise import listed  # noqa: PLC0415 (an extra)
+
+    plan = shaper.plan(tool["name"], surface="mcp")
+    shown = listed(tool, plan, None, shaper.generation.config)
+    return {"tool": tool["name"], "tokens": _cost(tool), "shown": _cost(shown.wire) if shown else 0}
+
+
+def _cost(tool: Mapping[str, Any]) -> int:
+    from shaping.tokens import exact  # noqa: PLC0415 (help must not wait for it)
+
+    # What reaches the model of a definition; the schema of the answer stays with the client.
+    seen = {name: tool[name] for name in ("name", "description", "inputSchema") if tool.get(name)}
+    return exact(orjson.dumps(seen).decode())
+
+
+def _print(counted: list[dict[str, Any]]) -> None:
+    total = {name: sum(row[name] for row in counted) for name in ("tokens", "shown")}
+    rows = [*counted, {"tool": f"{len(counted)} tools", **total}]
+    changed = any(row["tokens"] != row["shown"] for row in rows)
+    typer.echo(f"{'tokens':>7}  {'shown':>7}  tool" if changed else f"{'tokens':>7}  tool")
+    for row in rows:
+        shown = f"{row['shown']:>7}  " if changed else ""
+        typer.echo(f"{row['tokens']:>7}  {shown}{row['tool']}")
