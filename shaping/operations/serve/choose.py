@@ -1,0 +1,123 @@
+"""Which operations to serve, and what the list of them costs a model before it has asked for anything."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.operations.describe import describe
+from shaping.tokens import cheap, count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from shaping.operations.spec import Spec
+
+# A model carries the list through the whole session; beyond this it is larger than most answers it will ever get.
+MAX_TOKENS = 25_000
+LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which operations are wanted; each member that is given narrows, several values of one widen."""
+
+    tags: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # glob patterns: `/repos/*`
+    ids: tuple[str, ...] = ()  # glob patterns of operation ids: `repos_*`
+    read_only: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing was chosen."""
+        return self == Choice()
+
+    def takes(self, spec: Spec) -> bool:
+        """Whether an operation is wanted."""
+        method, path = str(spec.origin.get("method", "")), str(spec.origin.get("path", ""))
+        return (
+            (not self.tags or not set(self.tags).isdisjoint(spec.tags))
+            and (not self.methods or method in {wanted.upper() for wanted in self.methods})
+            and (not self.paths or any(fnmatchcase(path, pattern) for pattern in self.paths))
+            and (not self.ids or any(_named(spec, pattern) for pattern in self.ids))
+            and (not self.read_only or (spec.type != "mutation" and spec.operation_type not in {"command", "eval"}))
+        )
+
+
+def _named(spec: Spec, pattern: str) -> bool:
+    return fnmatchcase(spec.id, pattern) or fnmatchcase(spec.name, pattern)
+
+
+class TooManyError(ValueError):
+    """A list of tools that would cost too much, with what there is to choose from."""
+
+    def __init__(self, specs: Sequence[Spec], tokens: int, limit: int) -> None:
+        self.operations, self.tokens, self.limit = len(specs), tokens, limit
+        self.tags = Counter(tag for spec in specs for tag in spec.tags)
+        super().__init__("\n".join(self._lines(specs)))
+
+    def _lines(self, specs: Sequence[Spec]) -> list[str]:
+        reading = sum(spec.type == "query" for spec in specs)
+        tags = ", ".join(f"{tag} ({number})" for tag, number in self.tags.most_common(12))
+        more = f" and {len(self.tags) - 12} more" if len(self.tags) > 12 else ""
+        return [
+            (
+                f"{self.operations:,} operations are about {self.tokens:,} tokens of tool definitions; "
+                f"the limit is {self.limit:,}."
+            ),
+            f"Choose some: --tag, --method, --path '/a/*', --id 'get_*', or --read-only ({reading:,} only read).",
+            *([f"Tags: {tags}{more}."] if tags else []),
+            "Or raise the limit: --max-tool-tokens.",
+        ]
+
+
+def choose(specs: Iterable[Spec], choice: Choice, *, limit: int = MAX_TOKENS) -> list[Spec]:
+    """Give the operations that are wanted; more of them than a model should carry are refused."""
+    chosen = [spec for spec in specs if choice.takes(spec)]
+    tokens = cost(chosen)
+    if tokens > limit:
+        raise TooManyError(chosen, tokens, limit)
+    return chosen
+
+
+def cost(specs: Sequence[Spec]) -> int:
+    """Count the tokens of the list of tools as a client shows it to its model."""
+    texts = [orjson.dumps(definition(spec)).decode() for spec in specs]
+    if sum(map(len, texts)) > 2_000_000:
+        # Far beyond any limit an estimate says enough, and at once.
+        return sum(cheap(text) for text in texts)
+    return int(count("\n".join(texts)))
+
+
+def definition(spec: Spec) -> dict[str, Any]:
+    """Give a tool as it is listed."""
+    return {"name": tool_name(spec), "description": brief(spec), "inputSchema": input_schema(spec)}
+
+
+def tool_name(spec: Spec) -> str:
+    """Give a name that every client takes: letters, digits, `_` and `-`, at most 64 of them."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", spec.id)
+    if len(name) <= LONGEST_NAME:
+        return name
+    # The end tells operations apart better than the middle does.
+    return f"{name[:31]}__{name[-31:]}"
+
+
+def brief(spec: Spec, longest: int = 300) -> str:
+    """Give the first paragraphs of a description, as far as they fit, and the codes that a call can fail with."""
+    text = spec.description
+    if len(text) > longest:
+        text = text[:longest].rsplit("\n\n" if "\n\n" in text[:longest] else " ", 1)[0].rstrip() + " …"
+    return describe(text, spec.codes)
+
+
+def input_schema(spec: Spec) -> dict[str, Any]:
+    """Give the input schema as an object, which the protocol asks for."""
+    schema = spec.input.json
+    return schema if schema.get("type") == "object" else {"type": "object", **schema}

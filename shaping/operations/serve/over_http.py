@@ -1,0 +1,148 @@
+"""A registry as a plain HTTP API: POST an operation's input, get its envelope, with the error's status."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from shaping.envelope import local_envelope
+from shaping.errors import ErrorDetail, make_error
+from shaping.operations.serve.choose import brief, input_schema
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from starlette.requests import Request
+
+    from shaping.envelope import Envelope
+    from shaping.operations.access import Identity
+    from shaping.operations.registry import Registry
+    from shaping.operations.spec import Spec
+
+MAX_BODY = 4_194_304
+
+
+class Api:
+    """The routes of one registry."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        specs: Sequence[Spec],
+        identify: Callable[[Request], Identity | None] | None,
+        dialect: str | None,
+    ) -> None:
+        self._registry = registry
+        self._specs = {spec.id: spec for spec in specs}
+        self._identify = identify
+        self._dialect = dialect
+
+    async def list(self, _: Request) -> Response:
+        """List the operations."""
+        listed = [
+            {"id": s.id, "type": s.type, "description": brief(s), "input": input_schema(s), "output": s.output.json}
+            for s in self._specs.values()
+        ]
+        return _json({"operations": listed})
+
+    async def call(self, request: Request) -> Response:
+        """Call one operation; a subscription answers with a stream of events."""
+        name = request.path_params["id"]
+        request_id = request.headers.get("x-request-id")
+        try:
+            given = await _input(request)
+        except ValueError as problem:
+            return self._answer(_refusal(name, "BAD_ARGUMENT", str(problem)))
+        identity = self._identify(request) if self._identify is not None else None
+        spec = self._specs.get(name)
+        if spec is None:
+            return self._answer(_refusal(name, "OPERATION_NOT_FOUND", f"{name!r} is not served here"))
+        if spec.type == "subscription":
+            stream = self._events(name, given, identity, request_id)
+            return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return self._answer(
+            await self._registry.execute(name, given, identity, request_id=request_id, shape=False), name
+        )
+
+    async def _events(
+        self, name: str, given: Any, identity: Identity | None, request_id: str | None
+    ) -> AsyncIterator[bytes]:
+        envelopes = self._registry.subscribe(name, given, identity, request_id=request_id, shape=False)
+        async for envelope in envelopes:
+            number = envelope.meta.extensions.get("sequence", 0)
+            kind = b"error" if envelope.error else b"message"
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(envelope, name))
+
+    def _answer(self, envelope: Envelope[Any], name: str = "") -> Response:
+        return Response(
+            self._wire(envelope, name), _status(envelope.error), _headers(envelope), media_type="application/json"
+        )
+
+    def _wire(self, envelope: Envelope[Any], name: str) -> bytes:
+        """Shape an envelope and write it in the dialect that the config or the server names."""
+        shaper = self._registry.shaper
+        shaped = shaper.shape(envelope.data, tool=name, source=envelope, error=envelope.error)
+        if self._dialect is None:
+            return _dump(shaped.value)
+        return _dump(shaped.envelope.render(self._dialect, include=shaped.plan.envelope, debug=shaped.plan.debug))  # type: ignore[arg-type]  # checked by http_app
+
+
+def http_app(
+    registry: Registry,
+    specs: Sequence[Spec] | None = None,
+    *,
+    identify: Callable[[Request], Identity | None] | None = None,
+    dialect: str | None = None,
+) -> Starlette:
+    """Make a Starlette app of a registry's operations."""
+    api = Api(registry, registry.list() if specs is None else specs, identify, dialect)
+    return Starlette(
+        routes=[
+            Route("/operations", api.list, methods=["GET"]),
+            Route("/operations/{id:path}", api.call, methods=["POST"]),
+        ]
+    )
+
+
+async def _input(request: Request) -> Any:
+    """Read the body, as long as it is JSON and not too long."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise ValueError(f"the body has more than {MAX_BODY} bytes")
+    # A page in a browser can send any other type to a server on loopback without asking.
+    if body and not request.headers.get("content-type", "").lower().startswith("application/json"):
+        raise ValueError("the body must be sent as application/json")
+    try:
+        return orjson.loads(bytes(body) or b"{}")
+    except ValueError:
+        raise ValueError("the body is not JSON") from None
+
+
+def _refusal(name: str, code: str, message: str) -> Envelope[Any]:
+    return local_envelope(None, name, error=make_error(code, message, phase="validation"))
+
+
+def _status(error: ErrorDetail | None) -> int:
+    return 200 if error is None else error.http or 500
+
+
+def _headers(envelope: Envelope[Any]) -> dict[str, str]:
+    headers = {"X-Request-ID": envelope.meta.request_id} if envelope.meta.request_id else {}
+    if envelope.error is not None and envelope.error.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(envelope.error.retry_after))
+    return headers
+
+
+def _dump(value: Any) -> bytes:
+    return orjson.dumps(value, default=str)
+
+
+def _json(value: Any) -> Response:
+    return Response(_dump(value), media_type="application/json")

@@ -1,0 +1,83 @@
+"""A registry as an MCP server: each operation a tool, each answer shaped for the client that reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from fastmcp import FastMCP
+from fastmcp.tools.base import Tool, ToolResult
+from mcp_types import TextContent, ToolAnnotations
+from pydantic import PrivateAttr
+
+from shaping.errors import ToolError
+from shaping.operations.serve.choose import brief, input_schema, tool_name
+from shaping.surfaces.fastmcp import ShapingMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from shaping.envelope import Envelope
+    from shaping.operations.access import Identity
+    from shaping.operations.registry import Registry
+    from shaping.operations.spec import Spec
+
+
+class OperationTool(Tool):
+    """An operation as a tool; the answer goes out whole, and the middleware shapes it."""
+
+    _registry: Any = PrivateAttr()
+    _operation: str = PrivateAttr()
+    _identify: Any = PrivateAttr()
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        """Call the operation."""
+        identity = self._identify() if self._identify is not None else None
+        envelope = await self._registry.execute(self._operation, arguments, identity, shape=False)
+        if envelope.error is not None:
+            raise ToolError.of(envelope.error)
+        return tool_result(envelope)
+
+
+def tool_result(envelope: Envelope[Any]) -> ToolResult:
+    """Write an answer as both channels; which of them a client is shown is decided later."""
+    data = envelope.data
+    text = data if isinstance(data, str) else orjson.dumps(data, default=str).decode()
+    warnings = [str(warned) for warned in envelope.warnings]
+    return ToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=data if isinstance(data, dict) else None,
+        meta={"warnings": warnings} if warnings else None,
+    )
+
+
+def mcp_server(
+    registry: Registry,
+    specs: Sequence[Spec] | None = None,
+    *,
+    name: str = "shaping",
+    identify: Callable[[], Identity | None] | None = None,
+    expand: bool = True,
+    typed: bool = False,
+) -> FastMCP[Any]:
+    """Make a FastMCP server of a registry's operations; subscriptions have no form in the protocol and are left out."""
+    server: FastMCP[Any] = FastMCP(name, middleware=[ShapingMiddleware(shaper=registry.shaper, expand=expand)])
+    for spec in registry.list() if specs is None else specs:
+        if spec.type != "subscription":
+            server.add_tool(_tool(registry, spec, identify, typed=typed))
+    return server
+
+
+def _tool(
+    registry: Registry, spec: Spec, identify: Callable[[], Identity | None] | None, *, typed: bool
+) -> OperationTool:
+    output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
+    tool = OperationTool(
+        name=tool_name(spec),
+        description=brief(spec),
+        parameters=input_schema(spec),
+        output_schema=output,
+        annotations=ToolAnnotations(read_only_hint=spec.type == "query"),
+    )
+    tool._registry, tool._operation, tool._identify = registry, spec.id, identify  # noqa: SLF001  this is where it is made
+    return tool

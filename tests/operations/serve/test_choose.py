@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.operations.serve.choose import Choice, TooManyError, brief, choose, cost, definition, tool_name
+from shaping.operations.spec import Spec, make_spec
+
+
+def spec(name: str, method: str = "GET", path: str = "/x", **more: Any) -> Spec:
+    reads = method == "GET"
+    defaults = {"type": "query" if reads else "mutation", "operation_type": "query" if reads else "command"}
+    return make_spec(name, **{**defaults, "namespace": "api", "origin": {"method": method, "path": path}, **more})
+
+
+SPECS = [
+    spec("get_issue", path="/issues/{id}", tags=["issues"]),
+    spec("add_issue", "POST", "/issues", tags=["issues"]),
+    spec("get_user", path="/users/{id}", tags=["users", "public"]),
+    spec("run", "POST", "/run", operation_type="eval", language="python"),
+]
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        (Choice(), ["get_issue", "add_issue", "get_user", "run"]),
+        (Choice(tags=("issues", "public")), ["get_issue", "add_issue", "get_user"]),
+        (Choice(methods=("post",)), ["add_issue", "run"]),
+        (Choice(paths=("/issues*", "/run")), ["get_issue", "add_issue", "run"]),
+        (Choice(ids=("get_*",)), ["get_issue", "get_user"]),
+        (Choice(ids=("api.add_*",)), ["add_issue"]),
+        (Choice(read_only=True), ["get_issue", "get_user"]),
+        (Choice(tags=("issues",), read_only=True), ["get_issue"]),
+    ],
+)
+def test_each_wish_narrows_and_its_values_widen(choice: Choice, names: list[str]) -> None:
+    assert [s.name for s in choose(SPECS, choice)] == names
+    assert choice.is_open == (len(names) == 4)
+
+
+def test_a_list_that_costs_too_much_is_refused_with_what_there_is_to_choose() -> None:
+    with pytest.raises(TooManyError) as caught:
+        choose(SPECS, Choice(), limit=10)
+    tokens = cost(SPECS)
+    assert str(caught.value) == (
+        f"4 operations are about {tokens} tokens of tool definitions; the limit is 10.\n"
+        "Choose some: --tag, --method, --path '/a/*', --id 'get_*', or --read-only (2 only read).\n"
+        "Tags: issues (2), users (1), public (1).\n"
+        "Or raise the limit: --max-tool-tokens."
+    )
+
+
+def test_many_tags_are_counted_and_not_listed() -> None:
+    specs = [spec(f"op{n}", tags=[f"t{n}"]) for n in range(15)]
+    with pytest.raises(TooManyError, match=r"and 3 more\."):
+        choose(specs, Choice(), limit=1)
+    with pytest.raises(TooManyError) as caught:
+        choose([spec("x")], Choice(), limit=1)
+    assert "Tags" not in str(caught.value)
+
+
+def test_a_huge_list_is_estimated() -> None:
+    assert cost([spec(f"op{n}", input={"description": "word " * 50_000}) for n in range(9)]) > 100_000
+
+
+def test_a_name_is_one_that_every_client_takes() -> None:
+    assert tool_name(SPECS[0]) == "api_get_issue"
+    long = tool_name(spec("x" * 60 + "_end"))
+    assert (len(long), long.startswith("api_xxx"), long.endswith("_end")) == (64, True, True)
+
+
+def test_a_long_description_is_cut_between_paragraphs_or_words() -> None:
+    assert (
+        brief(spec("a", description="First.\n\n" + "more " * 100, codes=["NOT_FOUND"])) == "First. …\nErrors: NOT_FOUND"
+    )
+    assert brief(spec("a", description="word " * 100)).endswith("word word …")
+    assert brief(spec("a", description="Short.")) == "Short."
+
+
+def test_a_definition_is_an_object_with_an_object_for_input() -> None:
+    assert definition(spec("a", description="d")) == {
+        "name": "api_a",
+        "description": "d",
+        "inputSchema": {"type": "object"},
+    }

@@ -1,0 +1,119 @@
+"""A registry behind a plain HTTP client."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from shaping.errors import ToolError
+from shaping.operations.access import Access, Identity
+from shaping.operations.registry import Registry
+from shaping.operations.serve.over_http import MAX_BODY, http_app
+from shaping.operations.spec import make_spec
+from shaping.shaper import Shaper
+
+
+def registry(config: dict[str, Any] | None = None) -> Registry:
+    def busy(_: Any) -> Any:
+        raise ToolError("RATE_LIMITED", "slow down", retry_after=1.5)
+
+    async def ticks(given: Any) -> Any:
+        for number in range(given["count"]):
+            yield {"n": number}
+        raise ToolError("NOT_FOUND", "gone")
+
+    made = Registry(shaper=Shaper(config=config or {}))
+    base: dict[str, Any] = {"namespace": "shop", "operation_type": "query"}
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    made.register(
+        make_spec("get", **base, input=schema, description="Gets."), lambda given: {"id": given["id"], "note": None}
+    )
+    made.register(make_spec("busy", **base), busy)
+    made.register(make_spec("mine", **base, access=Access(scopes=("read",))), lambda _, context: context.identity.id)
+    made.register(make_spec("ticks", **base, type="subscription"), ticks)
+    return made
+
+
+@pytest.fixture
+def client() -> Any:
+    def identify(request: Any) -> Identity | None:
+        name = request.headers.get("x-user")
+        return Identity(name, frozenset({"read"})) if name else None
+
+    with TestClient(http_app(registry(), identify=identify)) as made:
+        yield made
+
+
+def test_the_operations_are_listed(client: Any) -> None:
+    listed = client.get("/operations").json()["operations"]
+    assert [(entry["id"], entry["type"]) for entry in listed] == [
+        ("shop.get", "query"),
+        ("shop.busy", "query"),
+        ("shop.mine", "query"),
+        ("shop.ticks", "subscription"),
+    ]
+    assert listed[0]["input"]["required"] == ["id"]
+
+
+def test_an_answer_is_the_dialects_json_with_status_200(client: Any) -> None:
+    response = client.post("/operations/shop.get", json={"id": 3}, headers={"X-Request-ID": "r1"})
+    assert (response.status_code, response.json()) == (200, {"request_id": "r1", "data": {"id": 3}})
+    assert response.headers["x-request-id"] == "r1"
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "status", "code"),
+    [
+        ("shop.get", {"id": "x"}, 400, "invalid_argument"),
+        ("shop.nothing", {}, 404, "operation_not_found"),
+        ("shop.busy", {}, 429, "rate_limited"),
+        ("shop.mine", {}, 401, "auth_required"),
+    ],
+)
+def test_an_error_has_its_own_status(client: Any, path: str, given: Any, status: int, code: str) -> None:
+    response = client.post(f"/operations/{path}", json=given)
+    assert (response.status_code, response.json()["error"]["error_code"]) == (status, code)
+
+
+def test_a_wait_is_told_in_the_header_too(client: Any) -> None:
+    assert client.post("/operations/shop.busy").headers["retry-after"] == "2"
+
+
+def test_who_calls_is_told_by_the_server(client: Any) -> None:
+    assert client.post("/operations/shop.mine", headers={"X-User": "ann"}).json() == {"data": "ann"}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        (b"{", "application/json", "the body is not JSON"),
+        (b"{}", "text/plain", "the body must be sent as application/json"),
+        (b" " * (MAX_BODY + 1), "application/json", f"the body has more than {MAX_BODY} bytes"),
+    ],
+)
+def test_a_body_that_cannot_be_taken_is_refused(client: Any, body: bytes, kind: str, message: str) -> None:
+    response = client.post("/operations/shop.get", content=body, headers={"Content-Type": kind})
+    assert (response.status_code, response.json()["error"]["error"]) == (400, message)
+
+
+def test_a_subscription_is_a_stream_of_events(client: Any) -> None:
+    response = client.post("/operations/shop.ticks", json={"count": 2})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    events = [dict(line.split(": ", 1) for line in event.splitlines()) for event in response.text.strip().split("\n\n")]
+    assert [(e["id"], e["event"]) for e in events] == [("0", "message"), ("1", "message"), ("2", "error")]
+    assert json.loads(events[1]["data"])["data"] == {"n": 1}
+
+
+def test_the_dialect_can_be_named() -> None:
+    with TestClient(http_app(registry(), dialect="invariant")) as client:
+        response = client.post("/operations/shop.get", json={"id": 3})
+    assert set(response.json()) == {"ok", "data", "error", "warnings", "meta"}
+
+
+def test_only_what_was_chosen_is_served() -> None:
+    made = registry()
+    with TestClient(http_app(made, [spec for spec in made.list() if spec.name == "busy"])) as client:
+        assert client.post("/operations/shop.get", json={"id": 3}).status_code == 404
