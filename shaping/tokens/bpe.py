@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shaping.tokens import vocabulary
@@ -69,25 +70,34 @@ class BpeCounter:
                 self._failure = failure
 
     def _sampled(self, text: str) -> TokenCount:
-        encode = self.load().encode
-        try:
-            tokens, error_bound = estimate(text, encode)
-        except UnicodeEncodeError:
-            tokens, error_bound = estimate(_without_surrogates(text), encode)
+        engine = self.load()
+        with _reported(engine):
+            try:
+                tokens, error_bound = estimate(text, engine.encode)
+            except UnicodeEncodeError:
+                tokens, error_bound = estimate(_without_surrogates(text), engine.encode)
         return TokenCount(tokens, "sampled", error_bound)
 
     def _encode(self, text: str, *, gap: bool = False) -> Sequence[int]:
         engine = self.load()
         encode = engine.encode_gap if gap else engine.encode
-        try:
-            return encode(text)
-        except UnicodeEncodeError:
-            return encode(_without_surrogates(text))
-        except BaseException as failure:
-            # A panic in tiktoken is no Exception; it must not end the caller's thread.
-            if isinstance(failure, Exception) or type(failure).__name__ == "PanicException":
-                raise CountingError(f"{engine.name} cannot encode this text: {failure}") from failure
-            raise
+        with _reported(engine):
+            try:
+                return encode(text)
+            except UnicodeEncodeError:
+                return encode(_without_surrogates(text))
+
+
+@contextmanager
+def _reported(engine: Engine) -> Iterator[None]:
+    """Report whatever goes wrong in an engine as a CountingError."""
+    try:
+        yield
+    except BaseException as failure:
+        # A panic in tiktoken is no Exception, and must not end the caller's thread.
+        if isinstance(failure, Exception) or type(failure).__name__ == "PanicException":
+            raise CountingError(f"{engine.name} cannot encode this text: {failure}") from failure
+        raise
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import texts
+from shaping.tokens import CountingError, TokenCount
+from shaping.tokens.bpe import BpeCounter
+from shaping.tokens.engines import Engine
+from shaping.tokens.vocabulary import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import tiktoken
+
+    Load = Callable[[str], Engine]
+    Reference = Callable[[str], tiktoken.Encoding]
+
+
+def words(text: str) -> list[int]:
+    return [0] * len(text.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_text_costs_what_tiktoken_says(reference: Reference, name: str) -> None:
+    counter = BpeCounter(name)
+    made = {(kind, seed): texts.make(kind, seed, 700) for kind in texts.KINDS for seed in range(3)}
+    assert {key: counter.exact(text) for key, text in made.items()} == {
+        key: len(reference(name).encode_ordinary(text)) for key, text in made.items()
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["issues", "chinese", "lone surrogates", "white space", "base64", "mixed"])
+def test_a_long_text_costs_the_same_in_parts(reference: Reference, name: str, kind: str) -> None:
+    text = texts.make(kind, 3, 200_000)
+    assert BpeCounter(name).exact(text) == len(reference(name).encode_ordinary(text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 150_000, "日本" * 60_000, "=" * 150_000, "😀" * 50_000, f"x;\n{' ' * 150_000}word", f"x{' ' * 150_000}"],
+    ids=["letters", "cjk", "rule", "emoji", "spaces before a word", "spaces at the end"],
+)
+def test_a_run_of_one_kind_of_character_costs_what_tiktoken_says(
+    reference: Reference, tiktoken_only: Load, name: str, text: str
+) -> None:
+    assert BpeCounter(name, tiktoken_only).exact(text) == len(reference(name).encode_ordinary(text))
+
+
+def test_a_million_spaces_overflow_no_stack(tiktoken_only: Load) -> None:
+    counter = BpeCounter("o200k_base", tiktoken_only)
+    assert counter.exact(" " * 1_100_000 + "x") == 8595
+    assert counter.count(" " * 1_100_000 + "x").method == "sampled"
+
+
+def test_a_special_tokens_spelling_is_text() -> None:
+    assert BpeCounter("o200k_base").exact("<|endoftext|>") == 7
+
+
+def test_a_lone_surrogate_counts_as_the_replacement_character() -> None:
+    counter = BpeCounter("o200k_base")
+    assert counter.exact("a\ud800b") == counter.exact("a\ufffdb")
+    assert counter.exact("\ud83d\ude00") == counter.exact("😀")
+
+
+def test_lone_surrogates_do_not_stop_sampling() -> None:
+    text = texts.make("lone surrogates", 1, 20_000)
+    counter = BpeCounter("o200k_base")
+    count = counter.count(text)
+    assert count.method == "sampled"
+    assert count == pytest.approx(counter.exact(text), rel=0.05)
+
+
+def test_a_count_is_exact_to_8000_characters_and_sampled_above() -> None:
+    counter = BpeCounter("o200k_base")
+    methods = [counter.count("ab, " * (length // 4)).method for length in (8_000, 8_004)]
+    assert methods == ["exact", "sampled"]
+
+
+def test_tokens_lengths_add_up_to_the_bytes_of_the_text() -> None:
+    text = texts.make("chinese", 4, 70_000) + " " * 120_000 + "😀."
+    counter = BpeCounter("o200k_base")
+    lengths = counter.lengths(text)
+    assert (len(lengths), sum(lengths)) == (counter.exact(text), len(text.encode()))
+
+
+def test_a_vocabulary_that_cannot_be_loaded_leaves_characters_and_is_not_tried_again() -> None:
+    tried = []
+
+    def load(name: str) -> Engine:
+        tried.append(name)
+        raise OSError("no such file")
+
+    counter = BpeCounter("o200k_base", load)
+    assert [counter.count("12345678").label for _ in range(3)] == ["chars ±66.0%"] * 3
+    with pytest.raises(CountingError, match="vocabulary of o200k_base cannot be loaded: no such file"):
+        counter.exact("text")
+    assert tried == ["o200k_base"]
+
+
+class PanicException(BaseException):
+    """Named as tiktoken's panics are."""
+
+
+@pytest.mark.parametrize("failure", [PanicException("StackOverflow"), ValueError("odd")])
+def test_an_engine_that_breaks_fails_no_count(failure: BaseException) -> None:
+    def broken(_text: str) -> list[int]:
+        raise failure
+
+    counter = BpeCounter("o200k_base", lambda _: Engine("broken", broken, broken))
+    assert counter.count("12345678") == TokenCount(2)
+    assert counter.count("1234567 " * 2000).method == "chars"
+    with pytest.raises(CountingError, match="broken cannot encode this text"):
+        counter.exact("text")
+
+
+def test_an_interrupt_is_not_taken_for_a_broken_engine() -> None:
+    def interrupted(_text: str) -> list[int]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        BpeCounter("o200k_base", lambda _: Engine("slow", interrupted, interrupted)).exact("text")
+
+
+def test_threads_that_ask_at_once_share_one_load() -> None:
+    loads = []
+
+    def load(name: str) -> Engine:
+        loads.append(name)
+        time.sleep(0.05)
+        return Engine("words", words, words)
+
+    counter = BpeCounter("o200k_base", load)
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda: results.append(counter.exact("one two"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (results, loads) == ([2] * 8, ["o200k_base"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_forked_during_the_load_can_count() -> None:
+    started = threading.Event()
+
+    def load(_name: str) -> Engine:
+        started.set()
+        time.sleep(0.2)
+        return Engine("words", words, words)
+
+    counter = BpeCounter("o200k_base", load)
+    thread = threading.Thread(target=counter.exact, args=("one",))
+    thread.start()
+    started.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if counter.exact("one two three") == 3 else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import hashlib
+from importlib import import_module, resources
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from shaping.tokens import vocabulary
+
+
+def tiktokens_own(name: str) -> dict[str, Any]:
+    """Return tiktoken's definition of an encoding, with the sha256 it would check its download by as the ranks."""
+
+    def no_download(_url: str, *, expected_hash: str) -> str:
+        return expected_hash
+
+    public = import_module("tiktoken_ext.openai_public")
+    offline = FunctionType(getattr(public, name).__code__, {**vars(public), "load_tiktoken_bpe": no_download})
+    made: dict[str, Any] = offline()
+    return made
+
+
+@pytest.mark.parametrize("name", vocabulary.NAMES)
+def test_the_rebuilt_rank_file_is_the_one_tiktoken_checks(name: str) -> None:
+    assert hashlib.sha256(vocabulary.rank_file(name)).hexdigest() == tiktokens_own(name)["mergeable_ranks"]
+
+
+@pytest.mark.parametrize("name", vocabulary.NAMES)
+def test_pattern_and_special_tokens_are_tiktokens(name: str) -> None:
+    own = tiktokens_own(name)
+    assert vocabulary.definition(name) == vocabulary.Definition(
+        sha256=own["mergeable_ranks"], pat_str=own["pat_str"], special_tokens=own["special_tokens"]
+    )
+
+
+def test_the_data_is_small_and_carries_its_licence() -> None:
+    data = resources.files("shaping.tokens").joinpath("data")
+    sizes = {file.name: len(file.read_bytes()) for file in data.iterdir() if file.name.endswith(".xz")}
+    assert {name: round(size / 1e6, 2) for name, size in sizes.items()} == {
+        "o200k_base.xz": 0.81,
+        "cl100k_base.xz": 0.37,
+    }
+    assert "MIT License" in data.joinpath("LICENSE.tiktoken").read_text()
