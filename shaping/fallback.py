@@ -59,7 +59,7 @@ def _safe(value: Any, plan: Plan) -> Any:
     from shaping.redaction import redact  # noqa: PLC0415 (patterns compile at the first response)
 
     try:
-        data = plain_or_careful(value)
+        data = plain_or_careful(value, closed=plan.closed)
         if plan.private is not None:
             data = plan.private.apply(data)
         rules = plan.redact

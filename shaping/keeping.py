@@ -27,7 +27,7 @@ def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
     secret = keeper.secret
     if secret is not None:
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
-        content = orjson.dumps(plain_or_careful(draft.raw))
+        content = orjson.dumps(plain_or_careful(draft.raw, closed=draft.plan.closed))
         ref = make_ref(secret, draft.call.tool, content, draft.call.owner)
         meta = {"tool": draft.call.tool, "owner": draft.call.owner or "", "surface": draft.plan.surface}
         if keeper.keep(

@@ -51,6 +51,11 @@ class Redact:
     paths: tuple[str, ...] = ()
     off: bool = False
 
+    @property
+    def by_place(self) -> bool:
+        """Whether what a field is called, or where it stands, decides if it is masked."""
+        return not self.off and (self.names or bool(self.paths))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
@@ -83,6 +88,11 @@ class Plan:
     tokenizer: str
     parse: tuple[str, ...] = ("json", "lines", "csv", "table")
     exit_codes: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether what no path can reach inside must be held back: something private or secret may stand there."""
+        return self.private is not None or self.redact.by_place
 
 
 class Call(NamedTuple):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NOTHING: Any = object()
+_WITHHELD = "[withheld: no path reaches here, and something here may be private]"
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
 
 # An object that makes a new object at every look has no end; this many pieces of text are enough to see it.
@@ -35,13 +36,16 @@ class Taken:
     consumed: bool = False  # a generator was read, so the raw value cannot be read again
 
 
-def take_in_carefully(value: Any, *, drop_defaults: bool = False) -> Taken:
-    """Take a value in, warn about what had to change, and leave out default fields where asked."""
-    walk = _Walk()
+def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False) -> Taken:
+    """Take a value in, warn about what had to change, and leave out default fields where asked.
+
+    `closed` holds back what no path could reach: text made of an object, what is nested too deep, a key said twice.
+    """
+    walk = _Walk(closed)
     walk.taken.whole = walk.plain(value, "", 0, False)
     walk.taken.value = walk.taken.whole
     if drop_defaults and not walk.taken.consumed:
-        again = _Walk()
+        again = _Walk(closed)
         walk.taken.value = again.plain(value, "", 0, True)
         walk.taken.omissions = again.taken.omissions
     return walk.taken
@@ -50,7 +54,8 @@ def take_in_carefully(value: Any, *, drop_defaults: bool = False) -> Taken:
 class _Walk:
     """One careful walk: the containers on the way down, to see cycles, and what was noted."""
 
-    def __init__(self) -> None:
+    def __init__(self, closed: bool) -> None:
+        self.closed = closed
         self.taken = Taken()
         self.above: dict[int, str] = {}
 
@@ -88,7 +93,7 @@ class _Walk:
             return open_known(value)
         except UnknownTypeError as unknown:
             self.warn("UNKNOWN_TYPE", f"a value of type {unknown} has no JSON form; its text stands for it", path)
-            return unknown.text
+            return unknown.kind if self.closed else unknown.text
         except OneShotError:
             self.taken.consumed = True
             return list(value)
@@ -99,6 +104,7 @@ class _Walk:
             name = self.text(key_text(key), path)
             if name in out:
                 name = self.second_name(name, out, path)
+                item = _WITHHELD if self.closed else item  # noqa: PLW2901 (the new name is on no list of private ones)
             out[name] = self.plain(item, join(path, name), depth + 1, drop)
         return out
 
@@ -149,8 +155,9 @@ class _Walk:
         return f"[cycle: {above}]"
 
     def too_deep(self, value: Any, path: str) -> str:
-        self.warn("TOO_DEEP", f"nested deeper than {DEEPEST} levels: what is below stands as JSON text", path[:200])
-        return write_deep(value, self)
+        stands = "is withheld" if self.closed else "stands as JSON text"
+        self.warn("TOO_DEEP", f"nested deeper than {DEEPEST} levels: what is below {stands}", path[:200])
+        return _WITHHELD if self.closed else write_deep(value, self)
 
     def warn(self, code: str, message: str, path: str) -> None:
         self.taken.warnings.append(Warned(code, message, path or None))

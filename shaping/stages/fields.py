@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.stages.intake import take_in
 from shaping.stages.opening import OneShotError
+from shaping.stages.redact import redact
 
 if TYPE_CHECKING:
+    from shaping.paths import FieldPlan
     from shaping.types import Draft
 
 
@@ -16,8 +18,14 @@ def fields(value: Any, draft: Draft) -> Any:
     plan = draft.plan.fields if draft.call.error is None else draft.plan.error_fields
     if plan is None:
         return value
-    if not plan.selective or draft.plan.prune.defaults:
-        return plan.apply(value)
+    taken_in = not plan.selective or draft.plan.prune.defaults
+    if plan.rename and draft.plan.redact.by_place:
+        # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
+        return plan.apply(redact(value if taken_in else take_in(value, draft), draft))
+    return plan.apply(value) if taken_in else _selected(plan, value, draft)
+
+
+def _selected(plan: FieldPlan, value: Any, draft: Draft) -> Any:
     try:
         return take_in(plan.apply(value), draft)
     except OneShotError:

@@ -40,7 +40,7 @@ def take_in(value: Any, draft: Draft) -> Any:
             pass
     from shaping.stages.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
 
-    taken = take_in_carefully(value, drop_defaults=draft.plan.prune.defaults)
+    taken = take_in_carefully(value, drop_defaults=draft.plan.prune.defaults, closed=draft.plan.closed)
     draft.warnings.extend(taken.warnings)
     draft.omissions.extend(taken.omissions)
     if taken.consumed:
@@ -48,14 +48,14 @@ def take_in(value: Any, draft: Draft) -> Any:
     return taken.value
 
 
-def plain_or_careful(value: Any) -> Any:
+def plain_or_careful(value: Any, *, closed: bool = False) -> Any:
     """Give the plain form of a value without a draft to warn in."""
     try:
         return plain(value, 0)
     except OddError:
         from shaping.stages.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
 
-        return take_in_carefully(value).whole
+        return take_in_carefully(value, closed=closed).whole
 
 
 def plain(value: Any, depth: int) -> Any:

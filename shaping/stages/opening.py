@@ -36,11 +36,12 @@ class OneShotError(Exception):
 
 
 class UnknownTypeError(Exception):
-    """A value of a type that has no JSON form; `text` is what stands for it."""
+    """A value of a type that has no JSON form; `text` is what stands for it, or `kind` where that may say too much."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(f"{type(value).__module__}.{type(value).__qualname__}")
-        self.text = str(value) if _says_itself(value) else f"<{type(value).__qualname__}>"
+        self.kind = f"<{type(value).__qualname__}>"
+        self.text = str(value) if _says_itself(value) else self.kind
 
 
 def open_value(value: Any) -> Any:
@@ -49,6 +50,14 @@ def open_value(value: Any) -> Any:
         return open_known(value)
     except UnknownTypeError as unknown:
         return unknown.text
+
+
+def open_closed(value: Any) -> Any:
+    """Open one level; of an unknown type only its name is told, because its text may hold what is private."""
+    try:
+        return open_known(value)
+    except UnknownTypeError as unknown:
+        return unknown.kind
 
 
 def open_known(value: Any) -> Any:
