@@ -1,0 +1,215 @@
+"""`shaping serve`: turn an HTTP API, or your own functions, into a server whose answers are already shaped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from shaping.operations.openapi import HttpConfig
+    from shaping.operations.registry import Registry
+    from shaping.operations.serve import Choice
+    from shaping.operations.spec import Spec
+
+OPENAPI = typer.Option(help="An OpenAPI document, 3.0 or 3.1, JSON or YAML: a file or an address; may be repeated.")
+SCAN = typer.Option(help="A directory of Python modules that export operations; may be repeated.", exists=True)
+BASE_URL = typer.Option(help="The API's address, where the document does not say or says another.")
+NAMESPACE = typer.Option(help="A word before every operation's name.")
+HEADER = typer.Option(help="A header to send with every request, as 'Name: value'; may be repeated.")
+BEARER = typer.Option(help="The environment variable that holds a bearer token.", metavar="VARIABLE")
+API_KEY = typer.Option(help="The environment variable that holds an API key.", metavar="VARIABLE")
+BASIC = typer.Option(help="The environment variable that holds user:password.", metavar="VARIABLE")
+TAG = typer.Option(help="Serve operations with this tag; may be repeated.")
+METHOD = typer.Option(help="Serve operations of this HTTP method; may be repeated.")
+PATH = typer.Option(help="Serve operations whose path matches, as '/repos/*'; may be repeated.")
+ID = typer.Option(help="Serve operations whose id matches, as 'get_*'; may be repeated.")
+READ_ONLY = typer.Option(help="Serve only operations that change nothing.")
+LIMIT = typer.Option(help="How many tokens the list of tools may cost.", min=1)
+LIST = typer.Option("--list", help="Say what would be served and what it costs, and stop.")
+HTTP = typer.Option(help="Serve MCP over HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.")
+API = typer.Option(help="Serve plain HTTP at HOST:PORT: POST /operations/NAME.")
+TYPED = typer.Option(help="Advertise output schemas.")
+ALLOW_EVAL = typer.Option(help="Serve operations that evaluate code; their payloads are still checked.")
+CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
+
+
+def serve(
+    *,
+    openapi: Annotated[list[str] | None, OPENAPI] = None,
+    scan: Annotated[list[Path] | None, SCAN] = None,
+    base_url: Annotated[str | None, BASE_URL] = None,
+    namespace: Annotated[str, NAMESPACE] = "",
+    header: Annotated[list[str] | None, HEADER] = None,
+    bearer: Annotated[str | None, BEARER] = None,
+    api_key: Annotated[str | None, API_KEY] = None,
+    basic: Annotated[str | None, BASIC] = None,
+    tag: Annotated[list[str] | None, TAG] = None,
+    method: Annotated[list[str] | None, METHOD] = None,
+    path: Annotated[list[str] | None, PATH] = None,
+    id: Annotated[list[str] | None, ID] = None,  # noqa: A002 (the option's name)
+    read_only: Annotated[bool, READ_ONLY] = False,
+    max_tool_tokens: Annotated[int, LIMIT] = 25_000,
+    only_list: Annotated[bool, LIST] = False,
+    http: Annotated[str | None, HTTP] = None,
+    api: Annotated[str | None, API] = None,
+    typed: Annotated[bool, TYPED] = False,
+    allow_eval: Annotated[bool, ALLOW_EVAL] = False,
+    config: Annotated[Path | None, CONFIG] = None,
+) -> None:
+    """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
+    _need_extras()
+    from shaping.operations.serve import Choice  # noqa: PLC0415 (an extra)
+
+    if not openapi and not scan:
+        _stop("give --openapi or --scan: there is nothing to serve")
+    registry = _registry(config, allow_eval=allow_eval)
+    about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
+    _fill(registry, openapi or [], scan or [], about)
+    choice = Choice(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
+    specs = _chosen(registry, choice, max_tool_tokens, only_list=only_list)
+    if only_list:
+        return
+    if api is not None:
+        _serve_api(registry, specs, api)
+    else:
+        _serve_mcp(registry, specs, http, typed=typed)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(serve)
+
+
+def _stop(message: str, code: int = 2) -> None:
+    typer.echo(message, err=True)
+    raise typer.Exit(code)
+
+
+def _need_extras() -> None:
+    try:
+        import fastmcp  # noqa: F401, PLC0415 (an extra)
+        import httpx  # noqa: F401, PLC0415 (the same)
+        import starlette  # noqa: F401, PLC0415 (the same)
+    except ImportError:
+        _stop('serving needs two extras: pip install "shaping[mcp,http]"')
+
+
+def _registry(config: Path | None, *, allow_eval: bool) -> Registry:
+    from shaping.operations.registry import Registry  # noqa: PLC0415 (an extra)
+    from shaping.settings import ConfigError  # noqa: PLC0415 (only this command needs it)
+    from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
+
+    try:
+        shaper = Shaper(config, expandable=True)
+        allowed = allow_eval or bool(shaper.generation.config.allow_eval)
+    except ConfigError as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+    return Registry(shaper=shaper, allow_eval=allowed)
+
+
+def _http_config(
+    namespace: str, base_url: str | None, headers: list[str], variables: dict[str, str | None]
+) -> HttpConfig:
+    from shaping.operations.openapi import Auth, HttpConfig  # noqa: PLC0415 (an extra)
+
+    pairs = [tuple(part.strip() for part in header.split(":", 1)) for header in headers]
+    if any(len(pair) != 2 for pair in pairs):
+        _stop("a header is given as 'Name: value'")
+    named = [(kind, variable) for kind, variable in variables.items() if variable is not None]
+    if len(named) > 1:
+        _stop("give one of --bearer, --api-key and --basic")
+    auth = None
+    for kind, variable in named:
+        if not os.environ.get(variable):
+            _stop(f"the environment variable {variable} is not set")
+        way: Literal["bearer", "api_key", "basic"] = kind  # type: ignore[assignment]  # the three names above
+        auth = Auth(way, os.environ[variable])
+    return HttpConfig(namespace, base_url, {pair[0]: pair[1] for pair in pairs}, auth)
+
+
+def _fill(registry: Registry, documents: list[str], directories: list[Path], about: HttpConfig) -> None:
+    import anyio  # noqa: PLC0415 (an extra)
+
+    from shaping.operations.openapi import DocumentError, from_openapi_file, from_openapi_url  # noqa: PLC0415 (an extra)
+    from shaping.operations.registry import RegistrationError  # noqa: PLC0415 (the same)
+    from shaping.operations.scan import scan  # noqa: PLC0415 (only this command needs it)
+
+    try:
+        for place in documents:
+            is_url = place.startswith(("http://", "https://"))
+            registry.add(anyio.run(from_openapi_url, place, about) if is_url else from_openapi_file(place, about))
+        for directory in directories:
+            found = scan(str(directory))
+            for problem in found.problems:
+                typer.echo(f"{problem.path}: {problem.reason}", err=True)
+            registry.add(found.operations)
+    except (DocumentError, RegistrationError, OSError) as problem:
+        _stop(str(problem), 1)
+    except Exception as problem:
+        # Whatever the HTTP client calls a document that could not be had.
+        if not type(problem).__module__.startswith("httpx"):
+            raise
+        _stop(f"the document could not be fetched: {problem}", 1)
+
+
+def _chosen(registry: Registry, choice: Choice, limit: int, *, only_list: bool) -> list[Spec]:
+    from shaping.operations.serve import TooManyError, choose, cost  # noqa: PLC0415 (an extra)
+
+    try:
+        specs = choose(registry.list(), choice, limit=limit)
+    except TooManyError as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+    if not specs:
+        _stop("nothing matches that choice", 1)
+    if only_list:
+        for spec in specs:
+            typer.echo(f"{spec.id}\t{spec.type}\t{spec.description.splitlines()[0] if spec.description else ''}")
+    typer.echo(f"{len(specs)} operations, {cost(specs):,} tokens of tool definitions", err=True)
+    return specs
+
+
+def _serve_mcp(registry: Registry, specs: list[Spec], http: str | None, *, typed: bool) -> None:
+    import logging  # noqa: PLC0415 (only this command needs it)
+
+    from shaping.operations.serve.over_mcp import mcp_server  # noqa: PLC0415 (an extra)
+
+    # FastMCP prints a trace for every failed call; the client is told in its own channel.
+    logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
+    logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
+    server = mcp_server(registry, specs, typed=typed)
+    if http is None:
+        server.run("stdio", show_banner=False)
+        return
+    host, port = _address(http)
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
+        "host_origin_protection": True,
+        "uvicorn_config": {"timeout_graceful_shutdown": 0, "access_log": False, "log_level": "warning"},
+    }
+    typer.echo(f"serving http://{host}:{port}/mcp", err=True)
+    server.run("http", show_banner=False, **options)
+
+
+def _serve_api(registry: Registry, specs: list[Spec], address: str) -> None:
+    import uvicorn  # noqa: PLC0415 (an extra)
+
+    from shaping.operations.serve.over_http import http_app  # noqa: PLC0415 (an extra)
+
+    host, port = _address(address)
+    typer.echo(f"serving http://{host}:{port}/operations", err=True)
+    uvicorn.run(http_app(registry, specs), host=host, port=port, access_log=False, log_level="warning")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdigit():
+        _stop(f"{text!r} is not an address; expected HOST:PORT, or PORT alone for loopback")
+    return host.strip("[]") or "127.0.0.1", int(port)

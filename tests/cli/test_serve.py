@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from typer.testing import CliRunner
+
+from shaping.cli.app import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "paths": {
+        "/orders/{id}": {
+            "get": {
+                "operationId": "get_order",
+                "summary": "Gets an order.",
+                "tags": ["orders"],
+                "parameters": [{"in": "path", "name": "id", "required": True, "schema": {"type": "integer"}}],
+                "responses": {"200": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+            },
+            "delete": {"operationId": "drop_order", "parameters": [{"in": "path", "name": "id", "required": True}]},
+        }
+    },
+}
+MODULE = """
+from shaping.operations.decorate import operation
+
+@operation(type="query")
+def double(n: int) -> int:
+    return n * 2
+"""
+
+
+class Orders(BaseHTTPRequestHandler):
+    """An API with orders, to whoever has the token."""
+
+    def do_GET(self) -> None:
+        known = self.headers.get("Authorization") == "Bearer T0ken"
+        if self.path == "/openapi.json":
+            body = json.dumps(DOCUMENT)
+        else:
+            body = json.dumps({"id": 7, "note": None, "total": 12.5} if known else {"message": "who are you"})
+        self.send_response(200 if known or self.path == "/openapi.json" else 401)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def api() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Orders) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> str:
+    path = tmp_path / "orders.json"
+    path.write_text(json.dumps(DOCUMENT))
+    return str(path)
+
+
+def run(*arguments: str, **environ: str) -> Any:
+    return CliRunner().invoke(build(), ["serve", *arguments], env=environ)
+
+
+def test_what_would_be_served_is_listed_with_its_cost(document: str) -> None:
+    done = run("--openapi", document, "--namespace", "shop", "--read-only", "--list")
+    assert (done.exit_code, done.stdout) == (0, "shop.get_order\tquery\tGets an order.\n")
+    assert "1 operations, " in done.stderr
+
+
+def test_a_list_that_is_too_long_asks_for_a_choice(document: str) -> None:
+    done = run("--openapi", document, "--max-tool-tokens", "5")
+    assert done.exit_code == 1
+    assert "Choose some: --tag" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "give --openapi or --scan: there is nothing to serve"),
+        (["--tag", "none"], 1, "nothing matches that choice"),
+        (["--header", "bad"], 2, "a header is given as 'Name: value'"),
+        (["--bearer", "NO_SUCH_VARIABLE"], 2, "the environment variable NO_SUCH_VARIABLE is not set"),
+        (["--bearer", "A", "--basic", "B"], 2, "give one of --bearer, --api-key and --basic"),
+        (["--http", "nowhere"], 2, "'nowhere' is not an address"),
+        (["--api", "nowhere"], 2, "'nowhere' is not an address"),
+        (["--openapi", "/no/such/file"], 1, "No such file"),
+        (["--openapi", "http://127.0.0.1:1/x"], 1, "the document could not be fetched"),
+    ],
+)
+def test_what_cannot_be_served_says_why(document: str, arguments: list[str], code: int, message: str) -> None:
+    start = ["--openapi", document] if arguments and arguments[0] != "--openapi" else []
+    done = run(*start, *arguments)
+    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
+
+
+def test_a_document_that_is_not_openapi_says_so(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"swagger": "2.0"}')
+    done = run("--openapi", str(tmp_path / "x.json"))
+    assert (done.exit_code, "is not OpenAPI 3" in done.stderr) == (1, True)
+
+
+def test_a_config_with_problems_is_refused(document: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"nonsense": 1}')
+    done = run("--openapi", document, "--config", str(tmp_path / "config.json"))
+    assert (done.exit_code, "nonsense" in done.stderr) == (1, True)
+
+
+def test_modules_of_a_directory_are_served_and_broken_ones_are_named(tmp_path: Path) -> None:
+    (tmp_path / "double.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("def (")
+    done = run("--scan", str(tmp_path), "--list")
+    assert (done.exit_code, done.stdout) == (0, "double\tquery\t\n")
+    assert "broken.py: SyntaxError" in done.stderr
+
+
+PROGRAM = "import sys; from shaping.cli.app import main; sys.argv = ['shaping', *sys.argv[1:]]; main()"
+
+
+def test_an_http_api_is_an_mcp_server_whose_answers_are_shaped(document: str, api: str, tmp_path: Path) -> None:
+    (tmp_path / "response_config.json").write_text('{"tool_overrides": {"get_order": {"exclude_fields": ["total"]}}}')
+    arguments = ["--openapi", document, "--base-url", api, "--bearer", "ORDERS_TOKEN"]
+    command = ["-c", PROGRAM, "serve", *arguments, "--config", str(tmp_path / "response_config.json")]
+
+    async def main() -> tuple[list[str], Any]:
+        async with Client(StdioTransport(sys.executable, command, env={"ORDERS_TOKEN": "T0ken"})) as client:
+            names = [tool.name for tool in await client.list_tools()]
+            return names, await client.call_tool("get_order", {"id": 7}, raise_on_error=False)
+
+    names, result = anyio.run(main)
+    assert names[:2] == ["get_order", "drop_order"]
+    assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7})
+
+
+@contextmanager
+def served(api: str, option: str, place: str) -> Iterator[str]:
+    """Run the command on a free port; give its address once it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    arguments = ["--openapi", f"{api}/openapi.json", "--header", "Authorization: Bearer T0ken", option, str(port)]
+    command = [sys.executable, "-c", PROGRAM, "serve", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("2 operations, ")
+            assert process.stderr.readline() == f"serving http://127.0.0.1:{port}/{place}\n"
+            for _ in range(200):
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except ConnectionError:
+                    time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}/{place}"
+        finally:
+            process.terminate()
+
+
+def test_an_http_api_is_served_as_plain_http_too(api: str) -> None:
+    with served(api, "--api", "operations") as address:
+        kind = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{address}/get_order", b'{"id": 7}', kind, method="POST")  # noqa: S310  loopback
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  loopback
+            assert json.loads(answer.read()) == {"data": {"id": 7, "total": 12.5}}
+
+
+def test_an_http_api_is_served_as_mcp_over_http_too(api: str) -> None:
+    async def main(address: str) -> Any:
+        async with Client(address) as client:
+            return await client.call_tool("get_order", {"id": 7}, raise_on_error=False)
+
+    with served(api, "--http", "mcp") as address:
+        result = anyio.run(main, address)
+    assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7, "total": 12.5})
