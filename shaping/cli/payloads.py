@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.tokens.attribution import pieces
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -54,14 +56,22 @@ class Payload:
     @property
     def compact(self) -> str:
         """The data as JSON without white space, or the text that it is."""
-        return self.data if isinstance(self.data, str) else orjson.dumps(self.data).decode()
+        return self.data if isinstance(self.data, str) else compacted(self.data)
 
 
 def shown(result: dict[str, Any]) -> str:
     """Write both channels of an MCP result as a client does that shows its model both; pictures are no text."""
     structured = result.get("structuredContent")
-    parts = list(_texts(result)) + ([] if structured is None else [orjson.dumps(structured).decode()])
+    parts = list(_texts(result)) + ([] if structured is None else [compacted(structured)])
     return "\n".join(parts)
+
+
+def compacted(value: Any) -> str:
+    """Write data as JSON without white space, however deep it is."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return "".join(piece.decode() for _, piece in pieces(value))
 
 
 def read_payloads(places: Iterable[str]) -> Iterator[Payload]:

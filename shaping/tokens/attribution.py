@@ -36,9 +36,9 @@ def by_field(value: Json, tokenizer: str = DEFAULT) -> list[FieldCost]:
         raise CountingError(
             f"tokenizer {tokenizer!r} does not say where its tokens are; choose o200k_base or cl100k_base"
         )
-    pieces = list(_pieces(value))
-    text = b"".join(piece for _, piece in pieces).decode()
-    shares = _shares(pieces, chosen.lengths(text))
+    written = list(pieces(value))
+    text = b"".join(piece for _, piece in written).decode()
+    shares = _shares(written, chosen.lengths(text))
     costs = [FieldCost(path or ROOT, tokens) for path, tokens in _whole(shares).items()]
     return sorted(costs, key=lambda cost: -cost.tokens)
 
@@ -52,7 +52,7 @@ def add_up(documents: Sequence[Sequence[FieldCost]]) -> list[FieldCost]:
     return sorted((FieldCost(path, tokens) for path, tokens in totals.items()), key=lambda cost: -cost.tokens)
 
 
-def _pieces(value: Json) -> Iterator[tuple[str, bytes]]:
+def pieces(value: Json) -> Iterator[tuple[str, bytes]]:
     """Yield compact JSON piece by piece, each with the path it belongs to; a key belongs to its value."""
     waiting: list[tuple[str, Json | bytes]] = [("", value)]
     while waiting:
@@ -86,12 +86,12 @@ def _elements(path: str, value: list[Json]) -> Iterator[tuple[str, Json | bytes]
     yield path, b"]"
 
 
-def _shares(pieces: Sequence[tuple[str, bytes]], lengths: Sequence[int]) -> dict[str, float]:
+def _shares(written: Sequence[tuple[str, bytes]], lengths: Sequence[int]) -> dict[str, float]:
     """Share each token among the paths whose bytes it stands for."""
     shares: dict[str, float] = defaultdict(float)
     tokens = iter(lengths)
     length = left = 0
-    for path, piece in pieces:
+    for path, piece in written:
         open_bytes = len(piece)
         while open_bytes:
             if not left:

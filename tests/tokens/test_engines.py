@@ -25,34 +25,28 @@ def test_splintr_is_used_where_it_is_installed() -> None:
     assert engines.load("o200k_base").name == "splintr"
 
 
-def test_splintr_forgets_what_it_has_seen() -> None:
-    splintr = pytest.importorskip("splintr", reason="the extra `fast` is not installed")
-    made: list[SimpleNamespace] = []
+class Remembering:
+    """Encodes rightly and remembers more with every text, as splintr does."""
 
-    class Counting:
-        def __init__(self) -> None:
-            self.inner = splintr.Tokenizer.from_pretrained("o200k_base")
-            self.encode_ordinary = self.inner.encode_ordinary
-            self.clear_cache = self.inner.clear_cache
+    cache_len = 0
 
-        @property
-        def cache_len(self) -> int:
-            return int(self.inner.cache_len)
+    def encode_ordinary(self, text: str) -> list[int]:
+        self.cache_len += 4_000
+        return list(engines.tiktoken_engine("cl100k_base").encode(text))
 
-    def from_pretrained(_name: str) -> Counting:
-        made.append(SimpleNamespace(tokenizer=Counting()))
-        return made[-1].tokenizer  # type: ignore[no-any-return]  # a namespace holds anything
+    def clear_cache(self) -> None:
+        self.cache_len = 0
 
+
+def test_splintr_is_made_to_forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = Remembering()
     module = ModuleType("splintr")
-    module.Tokenizer = SimpleNamespace(from_pretrained=from_pretrained)  # type: ignore[attr-defined]  # made here
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "splintr", module)
-        engine = engines.splintr_engine("o200k_base")
+    module.Tokenizer = SimpleNamespace(from_pretrained=lambda _name: tokenizer)  # type: ignore[attr-defined]  # made here
+    monkeypatch.setitem(sys.modules, "splintr", module)
+    engine = engines.splintr_engine("cl100k_base")
     assert engine is not None
-    for seed in range(60):
-        engine.encode(texts.make("base64", seed, 50_000))
-        engine.encode(texts.make("uuids", seed, 50_000))
-    assert made[0].tokenizer.cache_len <= 20_000
+    remembered = [(len(engine.encode("two words")), tokenizer.cache_len) for _ in range(4)]
+    assert remembered == [(2, 0), (2, 4_000), (2, 8_000), (2, 0)]
 
 
 def test_without_splintr_tiktoken_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from random import Random
+
+import orjson
+import pytest
+
+from benchmarks import texts
+from shaping.tokens import CountingError, exact
+from shaping.tokens.attribution import FieldCost, add_up, by_field
+from shaping.tokens.vocabulary import NAMES
+
+RNG = Random(12)  # noqa: S311 - nobody's secret
+DOCUMENTS = [
+    [texts.issue(RNG) for _ in range(30)],
+    {"items": [texts.pod(RNG) for _ in range(20)], "empty": {}, "none": [], "odd.key": {"a b": "größe 東京 😀"}},
+    "just a text",
+    None,
+    [],
+    [[1, [2.5, [True]]], {"a": [{}]}],
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=["issues", "pods", "text", "null", "empty", "nested"])
+def test_the_parts_add_up_to_the_whole(document: object, name: str) -> None:
+    parts = by_field(document, name)  # type: ignore[arg-type]  # every one is JSON
+    assert sum(part.tokens for part in parts) == exact(orjson.dumps(document).decode(), name)
+
+
+def test_fields_are_named_by_their_paths_and_keys_belong_to_their_values() -> None:
+    document = {"items": [{"name": "x" * 40, "n": 1}, {"name": "y" * 40, "n": 2}], "odd.key": None}
+    found = by_field(json.loads(json.dumps(document)))
+    assert found[0].path == "items[].name"
+    assert {part.path for part in found} == {"(root)", "items", "items[]", "items[].name", "items[].n", '"odd.key"'}
+
+
+def test_a_document_as_deep_as_json_goes_is_attributed() -> None:
+    deep = orjson.loads(b"[" * 1_000 + b"]" * 1_000)
+    assert sum(part.tokens for part in by_field(deep)) == exact("[" * 1_000 + "]" * 1_000)
+
+
+def test_fields_of_several_documents_are_added_by_path() -> None:
+    one, two = [FieldCost("a", 5), FieldCost("b", 1)], [FieldCost("b", 9)]
+    assert add_up([one, two]) == [FieldCost("b", 10), FieldCost("a", 5)]
+
+
+def test_a_tokenizer_without_tokens_attributes_nothing() -> None:
+    with pytest.raises(CountingError, match="'chars' does not say where its tokens are"):
+        by_field({"a": 1}, "chars")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, count, counter, exact, tokenizers, warm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PLUGIN = """
+from shaping.tokens import TokenCount
+
+class Words:
+    name = "words"
+    def count(self, text):
+        return TokenCount(self.exact(text))
+    def exact(self, text):
+        return len(text.split())
+
+ready = Words()
+def make():
+    return Words()
+def broken():
+    raise RuntimeError("no vocabulary here")
+def unfit():
+    return 42
+"""
+ENTRIES = """[shaping.tokenizers]
+words = planted_words:Words
+words-ready = planted_words:ready
+words-made = planted_words:make
+words-broken = planted_words:broken
+words-unfit = planted_words:unfit
+words-missing = planted_words:nothing
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a distribution with tokenizers, as pip would."""
+    (tmp_path / "planted_words.py").write_text(PLUGIN)
+    info = tmp_path / "planted_words-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-words\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRIES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop("planted_words", None)
+
+
+def test_the_built_in_tokenizers_are_found_by_name() -> None:
+    assert [counter(name).name for name in ("o200k_base", "cl100k_base", "chars")] == list(tokenizers())[:3]
+
+
+def test_a_name_has_one_counter() -> None:
+    assert counter("o200k_base") is counter()
+
+
+def test_two_vocabularies_count_differently() -> None:
+    assert (exact("東京タワー", "o200k_base"), exact("東京タワー", "cl100k_base")) == (4, 7)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["words", "words-ready", "words-made"])
+def test_an_installed_tokenizer_is_found_by_its_entry_point(name: str) -> None:
+    assert name in tokenizers()
+    assert (count("one two three", name), exact("one two", name)) == (TokenCount(3), 2)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("words-broken", r"'words-broken' \(planted_words:broken\) cannot be loaded: no vocabulary here"),
+        ("words-unfit", r"'words-unfit' \(planted_words:unfit\) is no TokenCounter: it needs name, count and exact"),
+        ("words-missing", "cannot be loaded: module 'planted_words' has no attribute 'nothing'"),
+    ],
+)
+def test_an_installed_tokenizer_that_is_none_says_why(name: str, why: str) -> None:
+    with pytest.raises(CountingError, match=why):
+        counter(name)
+
+
+def test_an_unknown_tokenizer_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(UnknownTokenizerError) as caught:
+        count("text", "o200k")
+    assert str(caught.value).startswith("tokenizer 'o200k' is not known; expected o200k_base, cl100k_base, chars")
+    assert str(caught.value).endswith("Did you mean 'o200k_base'?")
+    assert (caught.value.name, caught.value.known) == ("o200k", tokenizers())
+
+
+def test_a_name_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(UnknownTokenizerError, match=r"chars[^?]*\.$"):
+        counter("zzz")
+
+
+def test_warming_loads_in_a_thread_that_keeps_no_process_alive() -> None:
+    thread = warm("cl100k_base")
+    assert (thread.daemon, thread.name) == (True, "shaping-warm-cl100k_base")
+    thread.join()
+    assert counter("cl100k_base").count("warm") == 1
