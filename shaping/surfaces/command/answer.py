@@ -54,8 +54,7 @@ class _Answer:
         self._contract = found.value if found and speaks_contract(found.value) else None
         self._found = Found(self._contract["data"], "json") if self._contract else found
         self._out = read(ran.stdout.capture, plan, self._rules) if found is None else Read([])
-        said = [*self._err.lines] if self._err else self._out.lines
-        self._error = fault_of(ran.ended, plan, ran.tool, said, self._contract)
+        self._error = fault_of(ran.ended, plan, ran.tool, self._err.lines, self._contract)
         self._kept = Kept(shaper, plan, ran)
 
     def made(self) -> Envelope[Any]:
@@ -106,13 +105,14 @@ class _Answer:
 
     def _told(self, out: Cut, err: Cut, ref: str | None) -> Envelope[Any]:
         """Put text into an envelope: as data, or into the error where there is one."""
-        missing = out.missing + err.missing + self._out.dropped + self._err.dropped
+        dropped = self._out.dropped + self._err.dropped
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
         if out.missing + err.missing:
             meta["truncated"] = True
             meta["cursor"] = self._kept.cursor(ref, out.text) if ref not in (None, _REF) else None
-        if missing and ref is not None:
-            meta["omissions"] = f"left out: {missing:,} lines"
+        if dropped and ref is not None:
+            # What was cut shows in its place; what a rule dropped does not.
+            meta["omissions"] = f"left out: {dropped:,} line{'' if dropped == 1 else 's'} by drop_lines"
         lost = out.missing_errors + err.missing_errors
         warnings = [Warned("ERRORS_CUT", f"{lost} lines that tell of errors did not fit the budget")] if lost else []
         if self._error is not None:

@@ -21,7 +21,9 @@ _STEP = re.compile(
     r"|(?P<text>[^\x00-\x08\x0a-\x1f\x7f]+)"
 )
 _BAR = re.compile(r"[\d.,:#=>█▉▊▋▌▍▎▏▓▒░━╸╺─\-|/\\ ]+")
-_PERCENT = re.compile(r"\d\s?%")
+_PERCENT = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
+# A percentage alone could be anybody's number: progress ends with it, counts with it, draws it or has a speed.
+_PROGRESS = re.compile(r"%\s*[\])|]?\s*$|%\s*\(\d+/\d+\)|[█▉▊▋▌▍▎▏▓▒░━╸]|[#=>]{5}|\d\s?[KMG]?i?B/s")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -105,15 +107,22 @@ def _settled(lines: list[str]) -> Iterator[str]:
     stripped = [line.rstrip() for line in lines]
     for _, group in groupby(stripped, _kind):
         same = list(group)
-        yield from same[-1:] if not same[0] or _is_progress(same[0]) else same
+        yield from same[-1:] if not same[0] or _rises(same) else same
 
 
 def _kind(line: str) -> str:
     return _BAR.sub("", line) + "%" if _is_progress(line) else line
 
 
+def _rises(lines: list[str]) -> bool:
+    if not _is_progress(lines[0]):
+        return False
+    parts = [int(found[1]) for line in lines if (found := _PERCENT.search(line))]
+    return parts == sorted(parts) and parts[-1] - parts[0] >= 2
+
+
 def _is_progress(line: str) -> bool:
-    return "%" in line and bool(_PERCENT.search(line)) and not says_error(line)
+    return "%" in line and bool(_PERCENT.search(line) and _PROGRESS.search(line)) and not says_error(line)
 
 
 def _counted(lines: Iterator[str]) -> Iterator[str]:

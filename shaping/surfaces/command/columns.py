@@ -29,8 +29,8 @@ def read_separated(text: str) -> list[dict[str, Any]] | None:
     except csv.Error:
         return None
     names, body = rows[0], rows[1:]
-    # Prose has commas too: one short line of two names and one row under it are not enough.
-    if len(names) + len(body) < 4 or not body or not _are_names(names):
+    # Prose has commas too, and a space after each.
+    if not body or not _are_names(names) or any(cell[:1] == " " for row in rows[:9] for cell in row):
         return None
     return _records(names, body)
 
