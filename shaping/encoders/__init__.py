@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode"]
 
-# Measured on 880 values of 70 tools: a text this much shorter than compact JSON never has more tokens than it.
-# Between that and its own length, the guess of its tokens must be under this share of the guess for JSON.
-_SHORTER, _CHEAPER = 0.9, 0.87
+# Measured on 880 values of 70 tools: a text this much shorter than compact JSON, or this much where both are longer
+# than a screen, never has more tokens. In between, the guess of its tokens must be under this share of that for JSON.
+_SHORTER, _SHORTER_AT_LENGTH, _SCREEN, _CHEAPER = 0.9, 0.97, 1500, 0.87
 _SMALL = 200  # characters of JSON below which a header costs more than the keys it saves
 
 
@@ -74,7 +74,8 @@ def _cheapest(value: Json, *, repeats: bool, constants: bool) -> Encoded:
     if len(plain) < _SMALL:
         return Encoded(plain, "json")
     text = table.encode(value, repeats=repeats, constants=constants)
-    if len(text) < _SHORTER * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
+    enough = _SHORTER if len(plain) < _SCREEN else _SHORTER_AT_LENGTH
+    if len(text) < enough * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
         return Encoded(text, "table")
     return Encoded(plain, "json")
 

@@ -18,6 +18,14 @@ _LONG, _SHORT = 320, 8
 _SHAPES = 24  # records of more shapes than this are looked at through the first of them
 
 
+def _is_plain_map(row: dict[str, Json]) -> bool:
+    """Tell an object of many short words, which is looked at as a whole and not member by member."""
+    if len(row) < 48 or set(map(type, row.values())) != {str}:
+        return False
+    joined = "\n".join(row.values())  # type: ignore[arg-type]
+    return "://" not in joined and "</" not in joined and max(map(len, row.values())) < 64  # type: ignore[arg-type]
+
+
 @dataclass(slots=True)
 class Batch:
     """All records at one path, what their members hold, and what the rules have decided about them.
@@ -53,6 +61,9 @@ class Batch:
         shapes = dict(zip(map(tuple, rows), rows, strict=True))
         self.uniform = len(shapes) == 1
         self.sample = [rows[0], *list(shapes.values())[:_SHAPES]]
+        if len(rows) == 1 and _is_plain_map(rows[0]):
+            self.plain.extend(rows[0])
+            return
         kinds: dict[str, list[str]] = {}
         for row in self.sample:
             for key, value in row.items():

@@ -15,7 +15,8 @@ _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,([A-Za-z0
 _TRACKING = re.compile(
     r"([?&])(?:utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm)=[^&#\s\"'<>)]*"
 )
-_TRAILING = re.compile(r"[ \t]+(?=\r?\n)|[ \t]+\Z|\r(?=\n)")
+_TRACKED = ("utm_", "clid", "mc_cid", "mc_eid", "igshid", "_hs", "vero_id", "oly_", "ref_src", "spm=")
+_TRAILING = re.compile(r"[ \t]+(?=\n)|[ \t]+\Z")
 _BLANKS = re.compile(r"\n{3,}")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
@@ -41,6 +42,8 @@ def boilerplate(batch: Batch) -> None:
         if key in batch.drop:
             continue
         column = batch.column(key)
+        if not needs_unwrapping("\n".join([value for value in column if type(value) is str])):
+            continue
         out = [unwrap(value) if type(value) is str else value for value in column]
         count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
         if count:
@@ -52,6 +55,11 @@ def unwrap(text: str) -> str:
     """Take the wrapping off one string; the same object where it had none."""
     unwrapped = _apply(text, _needed(text))
     return text if unwrapped == text else unwrapped
+
+
+def needs_unwrapping(text: str) -> bool:
+    """Tell whether a string, or any of those joined by newlines, could have wrapping."""
+    return bool(_needed(text))
 
 
 def unwrap_text(text: str) -> str:
@@ -71,11 +79,11 @@ def without_licence(text: str) -> str:
 def _needed(text: str) -> list[Callable[[str], str]]:
     """Return only the steps this text can need, so that a plain one costs a few searches."""
     steps: list[Callable[[str], str]] = []
-    if ";base64," in text:
+    if ";" in text and ";base64," in text:
         steps.append(_without_images)
-    if "?" in text and "=" in text and "://" in text:
+    if "://" in text and any(mark in text for mark in _TRACKED):
         steps.append(_without_tracking)
-    if "</" in text or "<br" in text or "<p>" in text:
+    if "<" in text and ("</" in text or "<br" in text or "<p>" in text):
         steps.append(_without_tags)
     if "\n" in text and (" \n" in text or "\r\n" in text or "\t\n" in text):
         steps.append(_without_blanks)
@@ -111,4 +119,5 @@ def _without_tags(text: str) -> str:
 
 
 def _without_blanks(text: str) -> str:
-    return _TRAILING.sub("", text)
+    text = text.replace("\r\n", "\n")
+    return _TRAILING.sub("", text) if " \n" in text or "\t\n" in text or text[-1:] in {" ", "\t"} else text

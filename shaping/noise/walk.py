@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.noise.batch import MISSING, Batch
-from shaping.noise.boilerplate import boilerplate, unwrap
+from shaping.noise.boilerplate import boilerplate, needs_unwrapping, unwrap
 from shaping.noise.bulk import bulk
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
@@ -98,7 +99,7 @@ class _Walk:
         batch.replace[key] = [(next(fresh) or MISSING) if type(value) in (dict, list) else value for value in old]
 
     def _lists(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
-        items = [item for value in values for item in value]
+        items = list(chain.from_iterable(values))
         owners = None
         if place.owners is not None:
             owners = [owner for owner, value in zip(place.owners, values, strict=True) for _ in value]
@@ -112,7 +113,7 @@ class _Walk:
         return out
 
     def _strings(self, values: Sequence[Any], path: str, _depth: int, _place: Place) -> Sequence[Any]:
-        if not self.strings:
+        if not self.strings or not needs_unwrapping("\n".join(values)):
             return values
         out = list(map(unwrap, values))
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)

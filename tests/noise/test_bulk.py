@@ -73,7 +73,7 @@ def test_licence_texts_are_cut_wherever_they_ride() -> None:
 
 def test_what_people_wrote_is_cut_late_and_less_where_it_is_much() -> None:
     few: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE} for n in range(3)]
-    many: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE} for n in range(80)]
+    many: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE} for n in range(240)]
     assert 900 < len(cut(few)[0]["body"]) < 1100
     assert 150 < len(cut(many)[0]["body"]) < 320
     short: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE[:1500]} for n in range(3)]

@@ -27,7 +27,10 @@ _ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[]|^-$| $|^$|^(?:{_LITERAL})$")
 # Clears most columns in one search of the whole: none of these anywhere, and no cell that begins like a literal.
 _ODD_MARK = re.compile(r"[,{}\"\[\x00-\x09\x0b-\x1f\x7f]")
 _SUSPECT = frozenset(" =-0123456789tfn") | {""}
+_LITERAL_ENDS = frozenset("0123456789el-") | {""}
 _ODD_LINE = re.compile(rf"[\x00-\x1f\x7f]|^[ \"\[{{]| $|^$|^(?:{_LITERAL})$")
+_LINE_SUSPECT = frozenset(' "[{-0123456789tfn') | {""}
+_WORD_STARTS, _LITERAL_WORD = frozenset("tfn"), 5
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
 
 
@@ -45,6 +48,11 @@ def cell(value: Any) -> str:
 
 def line(text: str) -> str:
     """Return a string as the rest of a line: bare unless it could be misread."""
+    # Most lines are printable, begin like a word and end like one: no need to search them.
+    if text.isprintable() and text[-1:] != " ":
+        first = text[:1]
+        if first not in _LINE_SUSPECT or (first in _WORD_STARTS and len(text) > _LITERAL_WORD):
+            return text
     return quoted(text) if _ODD_LINE.search(text) else text
 
 
@@ -60,7 +68,12 @@ def texts(column: Sequence[str]) -> list[str]:
         return [quoted(text) if _ODD.search(text) else text for text in column]
     if _SUSPECT.isdisjoint({text[:1] for text in column}):
         return list(column)
-    return [quoted(text) if text[:1] in _SUSPECT and _ODD.search(text) else text for text in column]
+    return [
+        quoted(text)
+        if text[:1] in _SUSPECT and (text[-1:] in _LITERAL_ENDS or text[0] in " =") and _ODD.search(text)
+        else text
+        for text in column
+    ]
 
 
 def cells(column: Sequence[Any]) -> list[str]:

@@ -44,17 +44,15 @@ def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
 
 def _told(keys: list[str], cells: list[str]) -> tuple[dict[str, str], int]:
     """Return what each key says in every row it is in, where that is often and long, and the characters saved."""
-    told: dict[str, str] = {}
-    saved = 0
-    distinct: dict[str, list[str]] = {}
-    for key, cell in dict.fromkeys(zip(keys, cells, strict=True)):
-        distinct.setdefault(key, []).append(cell)
-    for key, count in Counter(keys).items():
-        cell = distinct[key][0]
-        if key and count >= _OFTEN and len(distinct[key]) == 1 and len(cell) >= _SENTENCE:
-            told[key] = cell
-            saved += len(cell) * (count - 1) - len(key)
-    return told, saved
+    pairs = dict.fromkeys(zip(keys, cells, strict=True))
+    counts = Counter(keys)
+    if len(pairs) >= 2 * len(counts):
+        return {}, 0
+    told = dict(list(pairs))
+    for key in [key for key, times in Counter(key for key, _ in pairs).items() if times > 1]:
+        del told[key]
+    told = {key: said for key, said in told.items() if key and counts[key] >= _OFTEN and len(said) >= _SENTENCE}
+    return told, sum(len(said) * (counts[key] - 1) - len(key) for key, said in told.items())
 
 
 def _size(leaf: Leaf) -> int:

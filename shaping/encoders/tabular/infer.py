@@ -96,7 +96,8 @@ def _records(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot
 
 
 def _group(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot, *, whole: bool) -> Node:
-    if finder.repeats and finder.count > 1:
+    # Of one or two members, the columns themselves say whether they repeat.
+    if finder.repeats and finder.count > 1 and len(max(rows, key=len)) > 2:
         dumps = [orjson.dumps(row) for row in rows]
         # Where an empty record stands beside absent ones, repeating the column would make them the same.
         if whole and (known := finder.known(b"\n".join(dumps), spot.path)):

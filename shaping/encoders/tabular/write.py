@@ -27,7 +27,7 @@ def write(label: str, table: Table, indent: int) -> list[str]:
 def write_text(label: str, value: str, indent: int) -> str:
     """Return a string under its label: on the same line, or as it is on so many lines of its own."""
     pad = " " * indent
-    if "\n" in value and not _CONTROL.search(value):
+    if "\n" in value and (value.replace("\n", " ").isprintable() or not _CONTROL.search(value)):
         return f"{pad}{label}, {value.count(chr(10)) + 1} lines:\n{value}"
     return f"{pad}{label}: {line(value)}"
 
