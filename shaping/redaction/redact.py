@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.redaction.grouping import grouped
 from shaping.redaction.places import Places
 from shaping.redaction.walk import Walk
 
@@ -18,7 +19,7 @@ def redact(value: Any, *, values: bool = True, names: bool = False, paths: Seque
     if not (values or names or paths):
         return value, []
     walk = Walk(Places(paths), values=values, names=names)
-    return walk.value(value), walk.hits
+    return walk.value(value), grouped(walk.hits)
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:

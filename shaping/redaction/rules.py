@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pydantic_core import SchemaValidator, core_schema
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 Test: TypeAlias = "Callable[[str | bytes], bool]"
 
 
-class Hit(NamedTuple):
-    """A place where a rule replaced something: the rule's name and the path."""
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a rule replaced something, and how often: elements of a list alike are one hit, at `items[].token`."""
 
     rule: str
     path: str
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

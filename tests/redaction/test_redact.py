@@ -56,7 +56,8 @@ def test_five_hundred_secrets_in_one_payload_are_all_found(many_planted: list[An
     clean, hits = redact(payload)
     text = json.dumps(clean)
     assert [one.rule for one in many_planted if one.shows_in(text)] == []
-    assert len({hit.path for hit in hits}) == len(many_planted) >= 500
+    assert sum(hit.count for hit in hits) >= len(many_planted) >= 500
+    assert len(hits) < 100
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the shared corpus is not beside this checkout")
@@ -139,7 +140,7 @@ def test_a_private_key_split_into_lines_is_hidden_line_by_line() -> None:
         "rows": [{"n": n, "text": line} for n, line in enumerate(hidden)],
         "x": "afterwards",
     }
-    assert [hit.path for hit in hits] == ["lines[2]", "lines[3]", "rows[2].text", "rows[3].text"]
+    assert hits == [Hit("private-key", "lines[]", 2), Hit("private-key", "rows[].text", 2)]
 
 
 def test_code_that_speaks_of_private_keys_is_left_alone() -> None:
@@ -218,11 +219,11 @@ def test_what_is_hidden_by_name_or_path_keeps_its_type() -> None:
     ("path", "hit"),
     [
         ("a.b", ["a.b"]),
-        ("list.v", ["list[0].v", "list[1].v"]),
-        ("list[].v", ["list[0].v", "list[1].v"]),
+        ("list.v", ["list[].v"]),
+        ("list[].v", ["list[].v"]),
         ("list[1].v", ["list[1].v"]),
         ("list[:1].v", ["list[0].v"]),
-        ("**.v", ["list[0].v", "list[1].v"]),
+        ("**.v", ["list[].v"]),
         ("a.*", ["a.b"]),
         ("a.**", ["a"]),
         ("**.list[1]", ["list[1]"]),
@@ -233,7 +234,7 @@ def test_what_is_hidden_by_name_or_path_keeps_its_type() -> None:
 def test_a_path_names_the_places_to_hide(path: str, hit: list[str]) -> None:
     value: Any = {"a": {"b": "x"}, "list": [{"v": "y"}, {"v": "z"}]}
     clean, hits = redact(value, values=False, paths=[path])
-    assert hits == [Hit("path", where) for where in hit]
+    assert [(one.rule, one.path) for one in hits] == [("path", where) for where in hit]
     assert (clean is value) is (hit == [])
 
 
@@ -279,3 +280,12 @@ def test_basic_credentials_must_decode() -> None:
 def test_a_token_is_found_whatever_stands_around_it(before: str, after: str) -> None:
     clean, _ = redact({"x": before + TOKEN + after})
     assert clean == {"x": before + MARK + after}
+
+
+def test_many_places_of_one_rule_are_told_as_a_few() -> None:
+    clean, hits = redact({f"user {n}": {"t": TOKEN} for n in range(50)} | {"list": [TOKEN] * 9})
+    assert TOKEN not in str(clean)
+    assert hits == [
+        *(Hit("github-token", f"user {n}.t") for n in range(8)),
+        Hit("github-token", "**", 51),
+    ]
