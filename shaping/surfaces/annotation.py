@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from shaping.surfaces.decorator import Tool
 
 
+_SAME: Any = object()
+
+
 class Signature(inspect.Signature):
     """A signature that works out its annotations when they are read, and knows who reads them."""
 
-    __slots__ = ("_known", "_tool")
+    __slots__ = ("_known", "_narrowed", "_tool")
 
     def __init__(
         self,
@@ -39,6 +42,16 @@ class Signature(inspect.Signature):
         )
         self._tool = tool
         self._known: inspect.Signature | None = None
+        self._narrowed = False  # whether these are not all of the function's parameters, as on a bound method
+
+    def replace(self, *, parameters: Any = _SAME, return_annotation: Any = _SAME) -> Signature:
+        """Give a signature with other parameters that still knows what is returned: `inspect` asks so for methods."""
+        tool = self._tool if return_annotation is _SAME else None
+        returned = super().return_annotation if return_annotation is _SAME else return_annotation
+        listed = self.parameters.values() if parameters is _SAME else parameters
+        made = Signature(list(listed), return_annotation=returned, tool=tool)
+        made._narrowed = True
+        return made
 
     def _evaluated(self) -> inspect.Signature | None:
         if self._known is None and self._tool is not None:
@@ -51,7 +64,7 @@ class Signature(inspect.Signature):
     @property
     def parameters(self) -> MappingProxyType[str, inspect.Parameter]:
         """The parameters as the function declares them, with evaluated annotations."""
-        known = self._evaluated()
+        known = None if self._narrowed else self._evaluated()
         return super().parameters if known is None else known.parameters
 
     @property
@@ -61,9 +74,15 @@ class Signature(inspect.Signature):
             return super().return_annotation
         if asks_for_signature(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
             self._tool.under_mcp_sdk = True
+        declared = self.declared()
+        # Of a generator each item is shaped, and frameworks know no type for a row of answers.
+        unsaid = declared is inspect.Signature.empty or self._tool.yields
+        return inspect.Signature.empty if unsaid else annotation_for(self._tool, declared)
+
+    def declared(self) -> Any:
+        """Give the return annotation of the function itself, evaluated where that is possible."""
         known = self._evaluated()
-        declared = super().return_annotation if known is None else known.return_annotation
-        return declared if declared is inspect.Signature.empty else annotation_for(self._tool, declared)
+        return super().return_annotation if known is None else known.return_annotation
 
 
 def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
@@ -72,15 +91,14 @@ def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # builtins and some C callables have none
         return wrapper
-    wrapper.__signature__ = Signature(
+    made = wrapper.__signature__ = Signature(
         list(signature.parameters.values()), return_annotation=signature.return_annotation, tool=tool
     )
     annotations = dict(getattr(function, "__annotations__", {}))
     if "return" in annotations:
-        wrapper.__annotations__ = {
-            **annotations,
-            "return": _open_dict(lambda: _schema(tool, signature.return_annotation)),
-        }
+        del annotations["return"]
+        returned = {} if tool.yields else {"return": _open_dict(lambda: _schema(tool, made.declared()))}
+        wrapper.__annotations__ = {**annotations, **returned}
     return wrapper
 
 
@@ -101,7 +119,7 @@ def declared_schema(declared: Any) -> dict[str, Any]:
 
 
 def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = ()) -> Any:
-    """Put definitions in the place of references, which pydantic refuses in a custom schema; a recursive one is open."""
+    """Put definitions in the place of references, which pydantic refuses in custom schemas; a recursive one is open."""
     if isinstance(schema, list):
         return [inlined(item, definitions, inside) for item in schema]
     if not isinstance(schema, dict):
@@ -113,7 +131,8 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 
 
 def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
-    schema = wire_schema(tool.shaper.plan(tool.name, profile=tool.profile), declared_schema(declared))
+    plan = tool.shaper.plan(tool.name, profile=tool.profile)
+    schema = wire_schema(plan, declared_schema(declared), nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
     return whole
 
@@ -139,10 +158,20 @@ def _open_dict(schema: Callable[[], dict[str, Any]]) -> type[BaseModel]:
 
 
 class _IntakeSchema(GenerateJsonSchema):
-    """Schemas as intake writes values: a NamedTuple by its names, which pydantic would call an array."""
+    """Schemas as intake writes values, where that is not how pydantic does."""
 
-    def arguments_schema(self, _schema: core_schema.ArgumentsSchema) -> dict[str, Any]:
-        return {}
+    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+    def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
+        # An object by its names; an array inside a pydantic model, which writes itself.
+        return {"properties": {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}}
+
+    def int_schema(self, schema: core_schema.IntSchema) -> dict[str, Any]:
+        # Beyond 64 bits an integer is written as a string, and so are NaN and the infinities.
+        return {**super().int_schema(schema), "type": ["integer", "string"]}
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> dict[str, Any]:
+        return {**super().float_schema(schema), "type": ["number", "string"]}
 
     def bytes_schema(self, _schema: core_schema.BytesSchema) -> dict[str, Any]:
         return {}

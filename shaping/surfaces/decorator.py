@@ -71,6 +71,7 @@ class Tool:
         self.name: str = tool or str(getattr(inner, "__name__", type(inner).__name__))
         self.profile = profile
         self.if_none_match = if_none_match
+        self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         self.under_mcp_sdk = False  # set when the SDK reads the signature to register the tool
         self._config = config
         self._shaper = shaper

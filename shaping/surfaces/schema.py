@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from shaping.envelope.dialects.flat import TAKEN
 from shaping.paths import Unprojectable, open_schema
 
 if TYPE_CHECKING:
@@ -24,15 +25,30 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
         return {}
 
 
-def wire_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
-    """Wrap the projected schema as the plan's dialect wraps the data."""
+def wire_schema(plan: Plan, declared: dict[str, Any], *, nullable: bool = False) -> dict[str, Any]:
+    """Wrap the projected schema as the plan's dialect wraps the data; nullable where nothing may have changed."""
     projected = data_schema(plan, declared)
-    if plan.dialect == "none":
-        return projected
     definitions: dict[str, Any] = {name: projected.pop(name) for name in ("$defs", "definitions") if name in projected}
     if plan.dialect == "flat":
-        return (
-            {**projected, "type": "object", **definitions} if projected.get("type") == "object" else {"type": "object"}
-        )
-    data = projected if plan.dialect == "lean" else {"anyOf": [projected, {"type": "null"}]}
+        return {**_flat(projected), **definitions}
+    may_be_null = nullable or plan.dialect not in {"none", "lean"}
+    data = {"anyOf": [*_forms(plan, projected), {"type": "null"}]} if may_be_null else projected
+    if plan.dialect == "none":
+        return {**data, **definitions}
     return {"type": "object", "properties": {"data": data}, "additionalProperties": True, **definitions}
+
+
+def _forms(plan: Plan, projected: dict[str, Any]) -> list[dict[str, Any]]:
+    """List what may stand for the data: where the contract takes no bare scalar, an object that holds it."""
+    if plan.dialect != "invariant" or projected.get("type") in ("object", "array"):
+        return [projected]
+    return [projected, {"type": "object", "properties": {"value": projected}}]
+
+
+def _flat(projected: dict[str, Any]) -> dict[str, Any]:
+    """Say of the root only what holds beside `ok` and `_meta`; data whose own names are taken is under `result`."""
+    known = projected.get("properties", {})
+    if projected.get("type") != "object" or not TAKEN.isdisjoint(known):
+        return {"type": "object"}
+    unsaid = ("required", "additionalProperties", "patternProperties", "propertyNames", "maxProperties")
+    return {word: said for word, said in projected.items() if word not in unsaid}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
 
 # A payload that has one of these goes under `result`, like a list or a scalar, so that what is read is what was meant.
-_TAKEN = frozenset({"ok", "_meta", "result"})
+TAKEN = frozenset({"ok", "_meta", "result"})
 _ERROR = {
     "error": "message",
     "code": "code",
@@ -92,7 +92,7 @@ def schema() -> dict[str, Any]:
 
 
 def _payload(data: Any) -> dict[str, Any]:
-    if isinstance(data, dict) and _TAKEN.isdisjoint(data):
+    if isinstance(data, dict) and TAKEN.isdisjoint(data):
         return dict(data)
     return {"result": data}
 
@@ -100,7 +100,7 @@ def _payload(data: Any) -> dict[str, Any]:
 def _read_payload(wire: Mapping[str, Any]) -> Any:
     if "result" in wire or not wire["ok"]:
         return wire.get("result")
-    return {name: value for name, value in wire.items() if name not in _TAKEN}
+    return {name: value for name, value in wire.items() if name not in TAKEN}
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
