@@ -13,7 +13,21 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NAMES = frozenset(
-    {"eval", "Function", "require", "importScripts", "Deno", "Bun", "Reflect", "execScript", "atob", "unescape"}
+    {
+        "eval",
+        "Function",
+        "require",
+        "importScripts",
+        "Deno",
+        "Bun",
+        "Reflect",
+        "execScript",
+        "WebAssembly",
+        "Worker",
+        "SharedWorker",
+        "atob",
+        "unescape",
+    }
 )
 GLOBALS = frozenset({"globalThis", "window", "global"})
 WINDOWS = GLOBALS | {"self", "top", "parent", "frames", "defaultView", "contentWindow"}
@@ -166,9 +180,15 @@ def _judge_property(name: str, node: Node) -> str | None:
     if name == "constructor" and member is not None and (member.type == "method_definition" or _is_only_named(member)):
         return None
     if name == "process" and member is not None:
-        owner = source(member.child_by_field_name("object"))
-        return "process" if owner.rsplit(".", 1)[-1].strip("?() ") in WINDOWS else None
+        return None if _is_harmless_process(member) else "process"
     return _judge_key(name)
+
+
+def _is_harmless_process(member: Node) -> bool:
+    """Whether `x.process` is a method of something else that is called, or is asked for a fact."""
+    owner = source(member.child_by_field_name("object")).partition("[")[0].rsplit(".", 1)[-1].strip("?() ")
+    called = member.parent is not None and member.parent.child_by_field_name("function") == member
+    return _member_read(member) in PROCESS_FACTS or (called and owner not in WINDOWS | {"this"})
 
 
 def _is_only_named(member: Node) -> bool:

@@ -24,13 +24,28 @@ MODULES = frozenset(
     | {"pkgutil", "zipimport", "linecache", "trace", "pdb", "bdb", "cProfile", "profile", "timeit", "faulthandler"}
     | {"atexit", "dis", "operator", "distutils", "setuptools", "pip", "venv", "ensurepip", "sqlite3", "winreg"}
     | {"msvcrt", "sched", "select", "selectors", "ssl", "types", "opcode", "symtable", "doctest", "unittest"}
+    | {"jsonpickle", "pydoc", "tkinter", "idlelib", "xmlrpc", "imaplib", "poplib", "nntplib", "zipfile", "tarfile"}
 )
 # Modules that other modules carry as attributes (`random._os`), without words that objects commonly have as members.
 CARRIED = frozenset(
     {"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "posix", "nt", "socket", "shutil", "pty"}
 )
+# Modules that a host may have put within reach, under names that few variables have.
+GIVEN = frozenset({"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "shutil"})
 ATTRIBUTES = frozenset(
-    {"popen", "fork", "forkpty", "killpg", "putenv", "startfile", "check_output", "check_call", "Popen", "posix_spawn"}
+    {"get_type_hints", "ForwardRef", "unsafe_load", "ctypeslib", "load_library", "runstring"}
+    | {
+        "popen",
+        "fork",
+        "forkpty",
+        "killpg",
+        "putenv",
+        "startfile",
+        "check_output",
+        "check_call",
+        "Popen",
+        "posix_spawn",
+    }
     | {
         "create_subprocess_exec",
         "create_subprocess_shell",
@@ -93,7 +108,7 @@ def _judge(node: ast.AST, called: frozenset[int]) -> str | None:
 
 
 def _judge_name(name: str, *, called: bool = False) -> str | None:
-    if name in NAMES or (DUNDER.fullmatch(name) and name not in HARMLESS):
+    if name in NAMES or name in GIVEN or (DUNDER.fullmatch(name) and name not in HARMLESS):
         return name
     # Called on the spot these two are judged by their arguments; passed around they could be given any.
     if name in {"getattr", "open"} and not called:
@@ -126,6 +141,9 @@ def _judge_call(node: ast.Call) -> str | None:
             return _judge_getattr(node)
         case ast.Name(id="open") | ast.Attribute(attr="open"):
             return _judge_open(node)
+        # The standard input of a server is its protocol.
+        case ast.Name(id="input"):
+            return "input"
         case ast.Name(id="type") if len(node.args) != 1 or node.keywords:
             return "class made by type()"
         # A format string reads attributes, so one that is not written out could read any.

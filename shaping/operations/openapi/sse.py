@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 3.0
 MAX_SILENT_RECONNECTS = 5  # in a row, without one event in between
+MAX_EVENT = 1_048_576  # characters; a stream without line ends must not fill the memory
 DONE = "[DONE]"  # what some APIs send as their last event
 
 
@@ -53,6 +54,8 @@ class Lines:
         )
         *whole, rest = lines.split("\n")
         self._rest = rest + ("\r" if held else "")
+        if len(self._rest) > MAX_EVENT:
+            raise ToolError("TOO_LARGE", f"a line of the stream has more than {MAX_EVENT} characters")
         return whole
 
 
@@ -64,6 +67,7 @@ class Parser:
         self.retry = RETRY_SECONDS
         self._lines = Lines()
         self._data: list[str] = []
+        self._size = 0
         self._event = ""
 
     def feed(self, chunk: str) -> list[Happening]:
@@ -72,7 +76,7 @@ class Parser:
 
     def restart(self) -> None:
         """Forget what was begun: a new connection starts with a new event."""
-        self._lines, self._data, self._event = Lines(), [], ""
+        self._lines, self._data, self._event, self._size = Lines(), [], "", 0
 
     def _take(self, line: str) -> Happening | None:
         if not line:
@@ -82,6 +86,9 @@ class Parser:
         match name:
             case "data":
                 self._data.append(value)
+                self._size += len(value)
+                if self._size > MAX_EVENT:
+                    raise ToolError("TOO_LARGE", f"an event of the stream has more than {MAX_EVENT} characters")
             case "event":
                 self._event = value
             case "id" if "\0" not in value:
@@ -93,7 +100,8 @@ class Parser:
         return None
 
     def _dispatch(self) -> Happening | None:
-        data, event, self._data, self._event = self._data, self._event, [], ""
+        data, event = self._data, self._event
+        self._data, self._event, self._size = [], "", 0
         return Happening("\n".join(data), event or "message", self.last_id) if data else None
 
 

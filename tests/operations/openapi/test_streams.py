@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from shaping.errors import ToolError
 from shaping.operations.openapi import HttpConfig, from_openapi
 from shaping.operations.openapi.sse import EventStream, Happening, Parser
 from shaping.operations.registry import Registry
@@ -33,6 +34,13 @@ def test_events_are_read_as_the_standard_says_however_they_are_cut(text: str, ev
         parser = Parser()
         chunks = [text[start : start + size] for start in range(0, len(text), size)]
         assert [event for chunk in chunks for event in parser.feed(chunk)] == events
+
+
+@pytest.mark.parametrize("chunk", ["data: " + "x" * 2_000_000, "data: " + "x" * 600_000 + "\n"])
+def test_an_event_without_end_is_refused(chunk: str) -> None:
+    parser = Parser()
+    with pytest.raises(ToolError, match="more than 1048576 characters"):
+        [parser.feed(chunk) for _ in range(2)]
 
 
 def test_the_server_says_how_long_to_wait() -> None:

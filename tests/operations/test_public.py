@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import shaping.operations
+
+
+def test_every_public_name_is_there_and_is_no_module() -> None:
+    found = [getattr(shaping.operations, name) for name in shaping.operations.__all__]
+    assert not any(isinstance(value, ModuleType) for value in found)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = shaping.operations.nonsense
+
+
+EXTRAS = ("httpx", "mcp", "fastmcp", "redis", "starlette", "tree_sitter", "jsonschema_rs")
+PROGRAM = f"""
+import sys
+import shaping.operations as o
+from shaping.operations import from_command, from_mcp, from_schema, scan
+
+o.Registry()
+o.make_spec('x', operation_type='query', input=int)
+o.McpConfig(url='x')
+o.from_openapi({{'openapi': '3.1.0', 'paths': {{'/x': {{'get': {{}}}}}}}})
+o.CallHandler, o.PendingCalls, o.admit
+print([name for name in {EXTRAS} if name in sys.modules])
+"""
+
+
+def test_registering_needs_no_extra() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[]"
