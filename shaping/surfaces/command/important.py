@@ -8,7 +8,7 @@ _SAYS = re.compile(
     r"(?<![\w-])(?:errors?|err!|fatal|fail(?:ed|ure|ures|ing)?|panic(?:ked)?|exceptions?|traceback|critical|cannot"
     r"|can't|couldn't|could\ not|unable\ to|undefined|unresolved|not\ found|no\ such|denied|refused|aborted|abort"
     r"|segmentation\ fault|core\ dumped|killed|conflict|timed\ out|invalid|unexpected)(?![\w-])"
-    r"|\b\w+(?:error|exception)\b|^E\s|^\s*(?:not\ ok|[✗✖✘])\s|:\d+:\d+:\s",
+    r"|(?-i:[A-Z]\w*(?:Error|Exception))\b|^E\s|^\s*(?:not\ ok|[✗✖✘])\s|:\d+:\d+:\s",
     re.IGNORECASE | re.VERBOSE,
 )
 _DENIES = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)

@@ -70,10 +70,12 @@ def _documents(text: str) -> Any:
             at += len(text[at:]) - len(text[at:].lstrip())
             value, at = decoder.raw_decode(text, at)
             found.append(_structure(value))
-        orjson.dumps(found)  # refuses what plain data cannot hold: infinity, wide integers
+        # Between them they refuse what plain data cannot hold: infinity, wide integers, lone surrogates.
+        json.dumps(found, allow_nan=False)
+        orjson.dumps(found)
     except (ValueError, TypeError, RecursionError):
         return None
-    return found
+    return found if len(found) > 1 else None
 
 
 def _structure(value: Any) -> Any:

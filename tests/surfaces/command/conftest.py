@@ -54,6 +54,7 @@ def replay() -> Callable[..., Envelope[Any]]:
         stdout: str | bytes = "",
         stderr: str | bytes = "",
         exit_code: int = 0,
+        *,
         ended: Ended | None = None,
         etag: str | None = None,
         **said: Any,

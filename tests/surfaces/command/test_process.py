@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shaping.surfaces.command.capture import Capture
+from shaping.surfaces.command.process import Ended, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Start:
+    argv: tuple[str, ...]
+    timeout: float | None = None
+    cwd: str | None = None
+    env: Mapping[str, str] | None = None
+    stdin: bytes | None = None
+
+
+def started(*argv: str, stop: threading.Event | None = None, **more: object) -> tuple[Ended, bytes, bytes]:
+    stdout, stderr = Capture(), Capture()
+    ended = run(Start(argv, **more), stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
+    return ended, stdout.held, stderr.held
+
+
+def python(code: str) -> tuple[str, ...]:
+    return sys.executable, "-c", code
+
+
+def test_both_outputs_and_the_exit_code_come_back() -> None:
+    ended, stdout, stderr = started("sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (ended.exit_code, ended.signal, stdout, stderr) == (3, None, b"out\n", b"err\n")
+    assert ended.duration_ms > 0
+
+
+def test_no_shell_reads_the_words() -> None:
+    assert started("printf", "%s", "$HOME; *")[1] == b"$HOME; *"
+
+
+def test_much_on_both_outputs_at_once_blocks_nothing() -> None:
+    code = (
+        "import sys\nfor n in range(3000):\n    sys.stderr.write('e' * 99 + '\\n'); sys.stdout.write('o' * 99 + '\\n')"
+    )
+    _, stdout, stderr = started(*python(code))
+    assert (len(stdout), len(stderr)) == (300_000, 300_000)
+
+
+def test_input_is_passed_on_and_one_that_nobody_reads_is_no_fault() -> None:
+    assert started("cat", stdin=b"given")[1] == b"given"
+    assert started("true", stdin=b"x" * 1_000_000)[0].exit_code == 0
+
+
+def test_the_directory_and_the_environment_are_the_callers(tmp_path: Path) -> None:
+    ended = started("sh", "-c", "pwd; echo $MINE", cwd=str(tmp_path), env={"MINE": "yes", "PATH": os.environ["PATH"]})
+    assert ended[1].decode().split() == [str(tmp_path.resolve()), "yes"]
+
+
+def test_a_program_ended_by_a_signal_is_told_as_a_shell_tells_it() -> None:
+    ended = started("sh", "-c", "kill -9 $$")[0]
+    assert (ended.exit_code, ended.signal) == (137, "SIGKILL")
+    assert started("sh", "-c", "kill -40 $$")[0].signal == "40"
+
+
+def test_a_timeout_ends_the_whole_group(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    ended = started("sh", "-c", f"sleep 60 & echo $! > {note}; wait", timeout=0.3)[0]
+    assert (ended.timed_out, ended.exit_code) == (True, 143)
+    assert not _lives(int(note.read_text()))
+
+
+def test_a_group_that_does_not_listen_is_killed() -> None:
+    ended = started("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", timeout=0.2)[0]
+    assert (ended.timed_out, ended.signal) == (True, "SIGKILL")
+
+
+def test_a_program_that_closes_its_outputs_is_still_ended_in_time() -> None:
+    ended = started("sh", "-c", "exec >&- 2>&-; sleep 60", timeout=0.3)[0]
+    assert ended.timed_out
+
+
+def test_nobody_waits_for_what_a_program_left_behind() -> None:
+    began = time.monotonic()
+    ended, stdout, _ = started("sh", "-c", "sleep 20 & echo started")
+    assert (ended.exit_code, ended.left_open, stdout) == (0, True, b"started\n")
+    assert time.monotonic() - began < 15
+
+
+def test_a_caller_can_stop_it() -> None:
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    assert started("sleep", "60", stop=stop)[0].signal == "SIGTERM"
+
+
+def test_signals_are_passed_on_and_our_own_handlers_come_back() -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    code = (
+        "import signal, time\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: (print('got it'), exit(9)))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(20)"
+    )
+    ended, stdout, _ = started(*python(code))
+    # A signal that comes before the handler is there ends the program, which is being passed on, too.
+    assert (ended.exit_code, stdout) in {(9, b"ready\ngot it\n"), (128 + signal.SIGUSR1, b"")}
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
+def test_a_signal_that_comes_before_the_start_is_not_lost() -> None:
+    from shaping.surfaces.command.process import _Passing
+
+    passing = _Passing()
+    passing.take(signal.SIGTERM, None)
+    process = os.posix_spawn("/bin/sleep", ["sleep", "60"], {}, setpgroup=0)
+    passing.to(process)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGTERM
+
+
+def test_a_sink_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    class Broken:
+        def take(self, chunk: bytes) -> None:
+            raise RuntimeError("full")
+
+    start = Start(("sh", "-c", f"echo $$ > {note}; echo x; sleep 60"))
+    with pytest.raises(RuntimeError, match="full"):
+        run(start, Broken(), Capture())
+    assert not _lives(int(note.read_text()))
+
+
+def _lives(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    for _ in range(40):
+        if not status.exists() or status.read_text().split()[2] == "Z":
+            return False
+        time.sleep(0.05)
+    return True
