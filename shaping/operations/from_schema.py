@@ -84,8 +84,8 @@ class _Builder:
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
         self._models: dict[str, Any] = {}
-        self._building: set[str] = set()
         self._names: set[str] = set()
+        self._reserved: dict[str, str] = {}  # names of definitions, by reference, kept for their models
 
     def finish(self) -> None:
         """Join models that name one another."""
@@ -146,11 +146,13 @@ class _Builder:
         closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
         config = ConfigDict(extra="forbid" if closed else "allow", populate_by_name=True, protected_namespaces=())
         doc = schema.get("description")
-        made = create_model(
-            self._unique(name), __config__=config, __doc__=doc if isinstance(doc, str) else None, **fields
-        )
+        made = create_model(self._own(name), __config__=config, __doc__=doc if isinstance(doc, str) else None, **fields)
         self._models.setdefault(f" {made.__name__}", made)
         return made
+
+    def _own(self, name: str) -> str:
+        """Give the name of a model: its definition's, which others may already refer to, else one of its own."""
+        return name if name in self._reserved.values() else self._unique(name)
 
     def _unique(self, name: str) -> str:
         unique, number = name, 2
@@ -192,17 +194,12 @@ class _Builder:
             return Any
         if ref in self._models:
             return self._models[ref]
-        name = _capital(ref.rsplit("/", 1)[-1]) or "Root"
-        if ref in self._building:
-            # Only models can be named before they are made.
-            return name if target.get("type") == "object" and target.get("properties") and ref != "#" else Any
-        self._building.add(ref)
-        try:
-            made = self.type_of(target, name)
-        finally:
-            self._building.discard(ref)
-        self._models[ref] = made
-        return made
+        if ref in self._reserved:
+            # Only a model can be named before it is made.
+            return self._reserved[ref] if _is_model(target) else Any
+        name = self._reserved[ref] = self._unique(_capital(ref.rsplit("/", 1)[-1]) or "Root")
+        self._models[ref] = self.type_of(target, name)
+        return self._models[ref]
 
     def _look_up(self, ref: str) -> Any:
         found: Any = self._root
@@ -215,6 +212,11 @@ class _Builder:
             else:
                 found = found.get(key) if isinstance(found, dict) else None
         return found
+
+
+def _is_model(schema: dict[str, Any]) -> bool:
+    combined = {"$ref", "const", "enum", "anyOf", "oneOf", "allOf"}
+    return schema.get("type") == "object" and bool(schema.get("properties")) and not combined & schema.keys()
 
 
 def _field(kind: Any, part: Any, member: str, *, needed: bool) -> Any:

@@ -224,6 +224,18 @@ def test_answers_are_shaped_as_the_config_says() -> None:
     assert (envelope.data, envelope.meta.source) == ({"id": 1}, "http")
 
 
+def test_an_answer_keeps_what_it_says_about_itself_where_shaping_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING", "off")
+    registry = Registry()
+    registry.register(spec(), lambda _: http_envelope({"id": None}, status=200))
+
+    async def call() -> Envelope[Any]:
+        return await registry.execute("shop.get", request_id="r")
+
+    envelope = anyio.run(call)
+    assert (envelope.data, envelope.meta.source, envelope.meta.request_id) == ({"id": None}, "http", "r")
+
+
 def test_without_a_shaper_the_config_that_is_found_decides() -> None:
     assert Registry().shaper is not None
 
