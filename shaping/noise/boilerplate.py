@@ -52,7 +52,9 @@ def boilerplate(batch: Batch) -> None:
 
 
 def unwrap(text: str) -> str:
-    """Take the wrapping off one string; the same object where it had none."""
+    """Take the wrapping off one string; the same object where it had none, and where every blank counts."""
+    if "@@ -" in text[:400]:
+        return text
     unwrapped = _apply(text, _needed(text))
     return text if unwrapped == text else unwrapped
 

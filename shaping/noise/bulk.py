@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shaping.noise.batch import Batch
     from shaping.types import Json
 
@@ -23,18 +25,17 @@ _WORDS = bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256)) +
 _LONG_CODE, _HEAD_CODE = 320, 96
 _HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 60_000  # of prose: the most, the least, and what all heads together may take
 _LOOK, _SOME = 1500, 12  # characters of a string, and strings of a column, that tell what it is
-_COMPANY = 3  # other members from which a string rides along with its record
+_COMPANY, _MUCH_COMPANY = 3, 6  # other members from which code, and from which prose, rides along with its record
 
 
 def bulk(batch: Batch) -> None:
     """Cut long strings of records that have more to say than the string."""
     for key in batch.long:
-        if key in batch.drop or key in batch.arguments or meaning(key).diagnostic:
+        if key in batch.drop or key in batch.replace or key in batch.arguments or meaning(key).diagnostic:
             continue
         values = batch.texts(key)
-        if values is not None and (_rides_along(key, batch) or _is_licence(values, batch)):
-            limit, head = _limits([value for value in values if len(value) > _LONG_CODE])
-            _cut(key, batch, limit, head)
+        if values is not None and (limits := _limits(key, values, batch)):
+            _cut(key, batch, *limits)
 
 
 def shorten(text: str, head: int) -> str:
@@ -52,21 +53,42 @@ def is_prose(text: str) -> bool:
     return other < 0.2 * len(sample)
 
 
-def _rides_along(key: str, batch: Batch) -> bool:
-    if batch.company(key) < _COMPANY:
-        return False
-    if batch.listed and len(batch.rows) > 1:
-        return True
-    return not meaning(key).spoken and any(map(_is_table, batch.rows))
+def _limits(key: str, values: list[str], batch: Batch) -> tuple[int, int] | None:
+    """Return from which length on to cut and what to leave, or None where the strings are the point."""
+    company = batch.company(key)
+    if len(batch.rows) == 1 or not batch.listed:
+        rides = company >= _COMPANY and not meaning(key).spoken and any(map(_is_table, batch.rows))
+        return (_LONG_CODE, _HEAD_CODE) if rides else None
+    long = [value for value in values if len(value) > _LONG_CODE]
+    some = long[:: len(long) // _SOME + 1]
+    if all(map(_has_licence, some)):
+        return _LONG_CODE, _HEAD_CODE
+    if _mostly(_is_diff, some):
+        return None
+    elsewhere = any(map(_is_table, batch.rows)) or _are_outliers(values)
+    if company >= _COMPANY and elsewhere and _mostly(_is_code, some):
+        return _LONG_CODE, _HEAD_CODE
+    head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
+    return (head * 12 // 5, head) if company >= _MUCH_COMPANY else None
 
 
-def _is_licence(values: list[str], batch: Batch) -> bool:
-    return batch.listed and len(values) > 1 and all(map(_has_licence, values))
+def _mostly(test: Callable[[str], bool], values: list[str]) -> bool:
+    return sum(map(test, values)) > 0.7 * len(values)
+
+
+def _are_outliers(values: list[str]) -> bool:
+    """Tell whether most strings are short and a few are very long."""
+    sizes = sorted(map(len, values))
+    return 8 * sizes[len(sizes) // 2] < sizes[-1]
 
 
 def _has_licence(text: str) -> bool:
     head = text[:_LOOK].lower()
     return any(phrase in head for phrase in _LICENCE)
+
+
+def _is_diff(text: str) -> bool:
+    return "@@ -" in text[:400]
 
 
 def _is_code(text: str) -> bool:
@@ -75,17 +97,7 @@ def _is_code(text: str) -> bool:
 
 def _is_table(row: dict[str, Json]) -> bool:
     """Tell whether a record's point is a list of records in it."""
-    return any(type(value) is list and len(value) > 4 and type(value[0]) is dict for value in row.values())
-
-
-def _limits(values: list[str]) -> tuple[int, int]:
-    """Return from which length on to cut and what to leave: little of code and licences, much of prose."""
-    some = values[:: len(values) // _SOME + 1]
-    machine = sum(1 for text in some if _is_code(text) or _has_licence(text))
-    if machine > 0.7 * len(some):
-        return _LONG_CODE, _HEAD_CODE
-    head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
-    return head * 12 // 5, head
+    return any(type(value) is list and len(value) > 2 and type(value[0]) is dict for value in row.values())
 
 
 def _cut(key: str, batch: Batch, limit: int, head: int) -> None:

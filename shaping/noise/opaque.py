@@ -27,8 +27,18 @@ def opaque(batch: Batch) -> None:
         if not meaning(key).identifies and _may_go(key, batch) and _all_match(_HEX, key, batch):
             batch.drop[key] = "opaque"
     for key in batch.long:
-        if _may_go(key, batch) and _all_match(_BLOB, key, batch) and not _is_asked_for(key, batch):
-            batch.drop[key] = "opaque"
+        if _all_match(_BLOB, key, batch) and _may_go(key, batch):
+            _blob(key, batch)
+
+
+def _blob(key: str, batch: Batch) -> None:
+    """Drop encoded bytes; the one file that was asked for is read where it is text."""
+    text = _text_of(str(batch.rows[0][key])) if len(batch.rows) == 1 else None
+    if text is None:
+        batch.drop[key] = "opaque"
+    else:
+        batch.replace[key] = [text]
+        batch.cut[key] = 1, "boilerplate"
 
 
 def _may_go(key: str, batch: Batch) -> bool:
@@ -37,15 +47,14 @@ def _may_go(key: str, batch: Batch) -> bool:
 
 def _all_match(pattern: re.Pattern[str], key: str, batch: Batch) -> bool:
     values = batch.texts(key)
-    return values is not None and all(not value or pattern.fullmatch(value) for value in values)
+    return values is not None and all(not value or pattern.fullmatch(value.replace("\n", "")) for value in values)
 
 
-def _is_asked_for(key: str, batch: Batch) -> bool:
-    """Tell whether the one record's blob is a text in base64: a file somebody wants to read."""
-    if len(batch.rows) > 1:
-        return False
-    head = str(batch.rows[0][key])[:400].replace("-", "+").replace("_", "/")
+def _text_of(blob: str) -> str | None:
+    """Return the text that base64 holds, or None where it holds something else."""
+    plain = blob.replace("\n", "").replace("-", "+").replace("_", "/")
     try:
-        return b64decode(head[: len(head) // 4 * 4]).decode().count("\0") == 0
+        text = b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()
     except ValueError:
-        return False
+        return None
+    return None if "\0" in text else text

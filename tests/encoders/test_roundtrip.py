@@ -78,6 +78,19 @@ def test_what_auto_chooses_reads_back_exactly(value: Any) -> None:
     assert exact(decode(encoded.text, encoded.encoding)) == exact(value)
 
 
+@sampled
+@given(st.data(), st.integers(24, 40))
+def test_sentences_told_once_read_back_exactly(data: st.DataObject, count: int) -> None:
+    keys: list[Any] = data.draw(st.lists(few | st.just([1]) | st.just({"a": 1}), min_size=1, max_size=4))
+    sentences = ["A sentence that comes back, again and again", "Another, with a comma and more words", "x", 1, None]
+    told = data.draw(st.lists(st.sampled_from(sentences), min_size=len(keys), max_size=len(keys)))
+    value: Any = [
+        {"n": n, "key": keys[n % len(keys)], "told": told[n % len(keys)]} if data.draw(st.integers(0, 30)) else {"n": n}
+        for n in range(count)
+    ]
+    assert exact(table.decode(table.encode(value))) == exact(value)
+
+
 @pytest.mark.parametrize("encoding", ["csv", "markdown"])
 @sampled
 @given(value=records())

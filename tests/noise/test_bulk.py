@@ -16,7 +16,7 @@ def cut(value: Any, *arguments: str) -> Any:
 
 
 def reports(count: int) -> Any:
-    return [{"file": f"{n}.js", "errors": 0, "messages": [{"line": 1}], "source": SOURCE} for n in range(count)]
+    return [{"file": f"{n}.js", "errors": 0, "messages": [{"line": 1}] * 3, "source": SOURCE} for n in range(count)]
 
 
 def test_source_in_every_report_is_cut_to_a_head_with_its_length() -> None:
@@ -71,13 +71,36 @@ def test_licence_texts_are_cut_wherever_they_ride() -> None:
     assert all(len(part["licences"][0]["text"]["content"]) < 140 for part in cut(value))
 
 
+def issues(count: int, body: str) -> Any:
+    about = {"title": "t", "state": "open", "author": "ada", "labels": "bug", "created": "2026-10-01"}
+    return [{"id": n, **about, "body": body} for n in range(count)]
+
+
 def test_what_people_wrote_is_cut_late_and_less_where_it_is_much() -> None:
-    few: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE} for n in range(3)]
-    many: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE} for n in range(240)]
-    assert 900 < len(cut(few)[0]["body"]) < 1100
-    assert 150 < len(cut(many)[0]["body"]) < 320
-    short: Any = [{"id": n, "title": "t", "state": "open", "body": PROSE[:1500]} for n in range(3)]
+    assert 900 < len(cut(issues(3, PROSE))[0]["body"]) < 1100
+    assert 150 < len(cut(issues(240, PROSE))[0]["body"]) < 320
+    short = issues(3, PROSE[:1500])
     assert cut(short) is short
+
+
+def test_results_that_are_mostly_their_text_are_whole() -> None:
+    snippets: Any = [{"path": f"{n}.js", "line": n, "score": 0.5, "code": SOURCE} for n in range(5)]
+    pages: Any = [{"title": "t", "url": f"https://x{n}.dev", "score": 0.5, "content": PROSE} for n in range(5)]
+    patch = "@@ -1,3 +1,3 @@\n" + SOURCE
+    files: Any = [
+        {
+            "filename": f"{n}.js",
+            "status": "modified",
+            "additions": 1,
+            "deletions": 1,
+            "changes": 2,
+            "sha": "a",
+            "patch": patch,
+        }
+        for n in range(5)
+    ]
+    for value in (snippets, pages, files):
+        assert cut(value) is value
 
 
 def test_an_argument_is_never_cut() -> None:

@@ -57,13 +57,14 @@ def test_words_in_an_opaque_member_stay() -> None:
     assert without_opaque(value) is value
 
 
-def test_base64_goes_from_a_list_and_a_text_file_stays() -> None:
+def test_base64_goes_from_a_list_and_a_file_that_was_asked_for_is_read() -> None:
     blob = b64encode(bytes(range(256)) * 2).decode()
     mails: Any = [{"id": n, "parts": [{"type": "a", "body": {"size": 3, "data": blob}}]} for n in range(2)]
     assert without_opaque(mails) == [{"id": n, "parts": [{"type": "a", "body": {"size": 3}}]} for n in range(2)]
     text = b64encode(b"import os\n" * 40).decode()
-    asked: Any = {"path": "a.py", "encoding": "base64", "content": text}
-    assert without_opaque(asked) is asked
+    lines = "\n".join(text[at : at + 60] for at in range(0, len(text), 60))
+    asked: Any = {"path": "a.py", "encoding": "base64", "content": lines}
+    assert without_opaque(asked) == {"path": "a.py", "encoding": "base64", "content": "import os\n" * 40}
     picture: Any = {"path": "a.png", "encoding": "base64", "content": blob}
     assert without_opaque(picture) == {"path": "a.png", "encoding": "base64"}
 

@@ -52,7 +52,8 @@ class Schema:
     same: list[tuple[Path, Path]] = field(default_factory=list)
     items: dict[Path, Schema] = field(default_factory=dict)
     lookups: dict[Path, tuple[str, dict[Any, Json]]] = field(default_factory=dict)
-    given: list[tuple[Path, Path, dict[Any, Any]]] = field(default_factory=list)
+    # By the value's repr, which tells 1 from 1.0 from True and does for lists too.
+    given: list[tuple[Path, Path, dict[str, Any]]] = field(default_factory=list)
 
 
 def read_table(rest: str, lines: Lines, indent: int) -> list[dict[str, Json]]:
@@ -99,7 +100,7 @@ def _inside(schema: Schema, lines: Lines, indent: int) -> None:
     if found := _GIVES.match(label, at):
         target, _ = read_path(label, found.end())
         cells = [tuple(read_cells(lines.take(indent))) for _ in range(int(found[1]))]
-        schema.given.append((path, target, dict(cells)))
+        schema.given.append((path, target, {repr(key): told for key, told in cells}))
         return
     inner = _schema(label[at:], lines, indent)
     if inner.key is None:
@@ -130,7 +131,7 @@ def _row(schema: Schema, lines: Lines, indent: int) -> dict[str, Json]:
         if (owner := _get(record, path)) is not MISSING and type(owner) is dict and key in owner:
             _put(record, path, known[owner[key]])
     for path, target, told in schema.given:
-        if (key := _get(record, path)) is not MISSING and type(key) not in {dict, list} and key in told:
+        if (key := repr(_get(record, path))) in told:
             _put(record, target, told[key])
     for path, source in schema.same:
         if (value := _get(record, source)) is not MISSING:
