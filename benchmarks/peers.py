@@ -62,7 +62,7 @@ class Contender:
 
     def total(self, name: str) -> float:
         """Sum one figure over all payloads."""
-        return sum(getattr(score, name) for score in self.scores.values())
+        return float(sum(getattr(score, name) for score in self.scores.values()))
 
 
 def environment(directory: str, package: str) -> Path:

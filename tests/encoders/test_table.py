@@ -16,13 +16,18 @@ def test_records_are_rows_under_one_header_with_their_number() -> None:
 
 
 def test_what_is_the_same_in_every_row_is_said_once() -> None:
-    value: Any = [{"id": 1, "owner": {"login": "ada", "id": 7}}, {"id": 2, "owner": {"login": "ada", "id": 7}}]
-    assert encode(value) == "[2], all with owner{login=ada,id=7}:\nid\n1\n2"
+    value: Any = [{"id": 1, "repo": {"name": "web", "id": 7}}, {"id": 2, "repo": {"name": "web", "id": 7}}]
+    assert encode(value) == "[2], all with repo{name=web,id=7}:\nid\n1\n2"
 
 
 def test_a_state_stays_in_its_row_even_where_all_agree() -> None:
     value: Any = [{"id": 1, "state": "open"}, {"id": 2, "state": "open"}]
     assert encode(value) == "[2]:\nid,state\n1,open\n2,open"
+
+
+def test_whose_a_record_is_stays_in_its_row_too() -> None:
+    value: Any = [{"id": n, "user": {"login": "ada", "id": 7}} for n in (1, 2)]
+    assert encode(value) == "[2], all with user.id=7:\nid,user.login\n1,ada\n2,ada"
 
 
 def test_a_column_that_repeats_another_is_said_once() -> None:

@@ -10,7 +10,10 @@ from shaping.encoders.tabular.nodes import Constant, Leaf, Same
 if TYPE_CHECKING:
     from shaping.encoders.tabular.nodes import Node
 
+# What one asks of a single record, however many agree: how it is, and whose it is.
 _STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health"})
+_PEOPLE = frozenset({"author", "user", "assignee", "owner", "creator", "reporter", "sender", "actor", "from", "by"})
+_NAMES = frozenset({"login", "name", "username", "displayname", "display_name"})
 
 
 @dataclass(slots=True)
@@ -53,11 +56,17 @@ def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
     """Return a column as a constant or as another column's repetition where it is one."""
     first = cells[0]
     if finder.count > 1 and first and first == cells[-1] and cells.count(first) == len(cells):
-        # A record's own state stays in its row even where all agree: it is what one asks of a record.
-        apart = finder.constants and (spot.prefix or spot.label.lower() not in _STATES)
+        apart = finder.constants and not _asked_of_a_record(spot)
         return Constant(spot.label, first) if apart else Leaf(spot.label, cells)
     if finder.repeats and finder.count > 1:
         known = finder.known(tuple(cells), spot.path)
         if known and sum(map(len, cells)) > len(known) + len(spot.label) + 8:
             return Same(spot.label, known)
     return Leaf(spot.label, cells)
+
+
+def _asked_of_a_record(spot: Spot) -> bool:
+    label = spot.label.lower()
+    if not spot.prefix:
+        return label in _STATES or label in _PEOPLE
+    return label in _NAMES and spot.prefix[:-1].lower() in _PEOPLE
