@@ -36,16 +36,17 @@ class Taken:
     consumed: bool = False  # a generator was read, so the raw value cannot be read again
 
 
-def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False) -> Taken:
+def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False, reads: bool = True) -> Taken:
     """Take a value in, warn about what had to change, and leave out default fields where asked.
 
     `closed` holds back what no path could reach: text made of an object, what is nested too deep, a key said twice.
+    Without `reads`, a generator raises OneShotError and is not read.
     """
-    walk = _Walk(closed)
+    walk = _Walk(closed=closed, reads=reads)
     walk.taken.whole = walk.plain(value, "", 0, False)
     walk.taken.value = walk.taken.whole
     if drop_defaults and not walk.taken.consumed:
-        again = _Walk(closed)
+        again = _Walk(closed=closed)
         walk.taken.value = again.plain(value, "", 0, True)
         walk.taken.omissions = again.taken.omissions
     return walk.taken
@@ -54,8 +55,9 @@ def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool =
 class _Walk:
     """One careful walk: the containers on the way down, to see cycles, and what was noted."""
 
-    def __init__(self, closed: bool) -> None:
+    def __init__(self, *, closed: bool, reads: bool = True) -> None:
         self.closed = closed
+        self.reads = reads
         self.taken = Taken()
         self.above: dict[int, str] = {}
 
@@ -95,8 +97,19 @@ class _Walk:
             self.warn("UNKNOWN_TYPE", f"a value of type {unknown} has no JSON form; its text stands for it", path)
             return unknown.kind if self.closed else unknown.text
         except OneShotError:
+            if not self.reads:
+                raise
             self.taken.consumed = True
-            return list(value)
+            return self.read(value, path)
+
+    def read(self, items: Iterator[Any], path: str) -> list[Any]:
+        """Read what can be read only once; what it raises on the way must not cost what it gave before."""
+        given: list[Any] = []
+        try:
+            given.extend(items)
+        except Exception as error:  # noqa: BLE001 (a tool's generator may raise anything)
+            self.warn("CUT_SHORT", f"reading stopped after {len(given)} items: {type(error).__name__}", path)
+        return given
 
     def members(self, value: dict[Any, Any], path: str, depth: int, drop: bool) -> dict[str, Any]:
         out: dict[str, Any] = {}
@@ -171,7 +184,7 @@ def write_deep(value: Any, walk: _Walk) -> str:
     pending = value
     while len(out) < _LONGEST:
         if pending is not _NOTHING:
-            opened = pending if type(pending) in _PLAIN else walk.opened(pending, "")
+            opened = _opened_through(pending, walk)
             if type(opened) not in {dict, list}:
                 out.append(json.dumps(walk.plain(opened, "", 0, False)))
             elif id(opened) in inside:
@@ -187,6 +200,15 @@ def write_deep(value: Any, walk: _Walk) -> str:
             return "".join(out)
         pending = _next_member(open_containers, out, inside)
     return "".join(out) + " [endless]"
+
+
+def _opened_through(value: Any, walk: _Walk) -> Any:
+    """Open until something plain comes out; what opens into ever more of itself is told by its kind."""
+    for _ in range(8):
+        if type(value) in _PLAIN:
+            return value
+        value = walk.opened(value, "")
+    return value if type(value) in _PLAIN else f"<{type(value).__qualname__}>"
 
 
 def _next_member(open_containers: list[tuple[Iterator[Any], str, int]], out: list[str], inside: set[int]) -> Any:

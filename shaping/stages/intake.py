@@ -79,6 +79,8 @@ def plain(value: Any, depth: int) -> Any:
         if math.isfinite(value):
             return value
         raise OddError
+    if depth > DEEPEST:
+        raise OddError
     try:
         opened = open_known(value)
     except (OneShotError, UnknownTypeError):

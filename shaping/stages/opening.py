@@ -41,7 +41,7 @@ class UnknownTypeError(Exception):
     def __init__(self, value: Any) -> None:
         super().__init__(f"{type(value).__module__}.{type(value).__qualname__}")
         self.kind = f"<{type(value).__qualname__}>"
-        self.text = str(value) if _says_itself(value) else self.kind
+        self.text = _words_of(value) or self.kind
 
 
 def open_value(value: Any) -> Any:
@@ -62,6 +62,15 @@ def open_closed(value: Any) -> Any:
 
 def open_known(value: Any) -> Any:
     """Open one level, or raise UnknownTypeError or OneShotError."""
+    try:
+        return _opened(value)
+    except (OneShotError, UnknownTypeError):
+        raise
+    except Exception as fault:  # an object whose own code raises when it is looked at must not cost the whole answer
+        raise UnknownTypeError(value) from fault
+
+
+def _opened(value: Any) -> Any:
     kind = type(value)
     opener = _EXACT.get(kind)
     if opener is not None:
@@ -216,8 +225,10 @@ def _msgspec_fields(value: Any) -> Fields:
         *((False, None),) * (len(names) - len(kind.__struct_defaults__)),
         *map(_msgspec_default, kind.__struct_defaults__),
     )
-    wire = kind.__struct_encode_fields__
-    return [(wire[i], getattr(value, name), *defaults[i]) for i, name in enumerate(names)]
+    wire, config = kind.__struct_encode_fields__, kind.__struct_config__
+    # The tag tells which of several classes this is, and stands first as msgspec writes it.
+    tag: Fields = [] if config.tag is None else [(config.tag_field, config.tag, False, None)]
+    return [*tag, *((wire[i], getattr(value, name), *defaults[i]) for i, name in enumerate(names))]
 
 
 def _msgspec_default(default: Any) -> tuple[bool, Any]:
@@ -234,7 +245,9 @@ def _open_other(value: Any) -> Any:
         return _binary(value)
     if isinstance(value, (dt.date, dt.time, dt.timedelta)):
         return value.isoformat() if not isinstance(value, dt.timedelta) else to_jsonable_python(value)
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame
+    if hasattr(value, "to_dicts") and hasattr(value, "columns"):  # a DataFrame of polars
+        return value.to_dicts()
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame of pandas
         return value.to_dict(orient="records")
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # a numpy scalar or array, a Series
         return value.tolist()
@@ -256,6 +269,13 @@ def _open_by_pydantic_core(value: Any) -> Any:
     if attributes and not _says_itself(value):
         return {name: item for name, item in attributes.items() if not name.startswith("_")}
     raise UnknownTypeError(value)
+
+
+def _words_of(value: Any) -> str:
+    try:
+        return str(value) if _says_itself(value) else ""
+    except Exception:  # noqa: BLE001 (a user's __str__ may raise anything)
+        return ""
 
 
 def _says_itself(value: Any) -> bool:

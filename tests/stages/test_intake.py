@@ -338,6 +338,69 @@ def test_a_field_whose_comparison_fails_counts_as_different() -> None:
     assert take_in_carefully(Matrix(), drop_defaults=True).value == {"cells": [1, 2]}
 
 
+class Touchy:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class Endless:
+    dtype = "endless"
+
+    def tolist(self) -> Endless:
+        return Endless()
+
+
+class Looped(Endless):
+    def tolist(self) -> Endless:
+        return self
+
+
+@pytest.mark.parametrize("odd", [Touchy, Mute, Endless, Looped])
+def test_an_object_that_cannot_be_looked_at_costs_nothing_else(odd: type[Any]) -> None:
+    taken = take_in_carefully({"odd": odd(), "a": 1})
+    assert taken.value["a"] == 1
+    assert isinstance(taken.value["odd"], str)
+    assert [warned.path for warned in taken.warnings] == ["odd"]
+    assert plain_or_careful({"odd": odd(), "a": 1}) == taken.value
+
+
+def test_a_generator_that_fails_on_the_way_keeps_what_it_gave_and_is_warned_of() -> None:
+    def stream() -> Any:
+        yield 1
+        raise ValueError("secret")
+
+    taken = take_in_carefully({"items": stream()})
+    assert taken.value == {"items": [1]}
+    assert [str(warned) for warned in taken.warnings] == [
+        "CUT_SHORT at items: reading stopped after 1 items: ValueError"
+    ]
+
+
+def test_a_tagged_struct_keeps_its_tag() -> None:
+    class Cat(msgspec.Struct, tag_field="kind", tag="cat"):
+        name: str
+
+    assert plain_or_careful(Cat("Tom")) == {"kind": "cat", "name": "Tom"} == msgspec.to_builtins(Cat("Tom"))
+
+
+def test_a_frame_that_gives_its_rows_by_to_dicts_is_its_rows() -> None:
+    class Frame:
+        columns = ("a",)
+
+        def to_dicts(self) -> list[dict[str, int]]:
+            return [{"a": 1}]
+
+        def to_dict(self) -> dict[str, list[int]]:
+            return {"a": [1]}
+
+    assert plain_or_careful(Frame()) == [{"a": 1}]
+
+
 json_values = st.recursive(
     st.none()
     | st.booleans()
