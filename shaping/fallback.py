@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.envelope import local_envelope
-from shaping.stages.intake import plain_or_careful
+from shaping.stages.intake import OddError, plain, plain_or_careful
 from shaping.stages.measure import tokens_of
+from shaping.stages.opening import OneShotError
 from shaping.types import Draft, Shaped, Warned
 
 if TYPE_CHECKING:
@@ -32,21 +33,40 @@ def untouched(value: Any, plan: Plan, call: Call, shaper: Shaper) -> Shaped:
     return Shaped(value, draft)
 
 
-def observed(value: Any, would_be: Shaped, call: Call, shaper: Shaper) -> Shaped:
+def reads_once(value: Any) -> bool:
+    """Whether looking at a value would use it up, as a generator in it does."""
+    try:
+        plain(value, 0)
+    except OddError:
+        from shaping.stages.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
+
+        try:
+            take_in_carefully(value, reads=False)
+        except OneShotError:
+            return True
+    return False
+
+
+def observed(value: Any, would_be: Shaped) -> Shaped:
     """Hand on the very value with the tokens that shaping would have saved, as SHAPING=observe asks."""
-    shaped = untouched(value, would_be.plan, call, shaper)
+    draft = would_be._draft  # noqa: SLF001 (the same response, told otherwise)
+    shaped = untouched(value, draft.plan, draft.call, draft.shaper)
     shaped.__dict__["tokens"] = tokens = would_be.tokens
     if observations.isEnabledFor(logging.INFO):
-        observations.info("%s: %d tokens, %d if shaped", call.tool, tokens.before, tokens.after)
+        observations.info("%s: %d tokens, %d if shaped", draft.call.tool, tokens.before, tokens.after)
     return shaped
 
 
-def unshaped(value: Any, plan: Plan, call: Call, shaper: Shaper, fault: Exception) -> Shaped:
+def unshaped(failed: Draft, fault: Exception) -> Shaped:
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
-    draft = Draft(plan, call, value, shaper, [warning])
-    draft.data = _safe(value, plan)
-    draft.envelope = local_envelope(draft.data, call.tool, error=call.error, warnings=draft.warnings)
+    # The raw value as the stages left it: of a generator that was read, what it gave.
+    plan, call = failed.plan, failed.call
+    draft = Draft(plan, call, failed.raw, failed.shaper, [*call.warnings, warning])
+    draft.data = _safe(failed.raw, plan)
+    draft.envelope = local_envelope(
+        draft.data, call.tool, error=call.error, warnings=draft.warnings, request_id=call.request_id
+    )
     wire = draft.envelope.render(plan.dialect, include=plan.envelope | {"warnings"}, debug=plan.debug)
     draft.encoding = "json"
     draft.make_text = lambda: _text(wire)

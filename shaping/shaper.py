@@ -11,7 +11,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from shaping import context
-from shaping.fallback import observed, unshaped, untouched
+from shaping.envelope import Envelope
+from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep
 from shaping.settings.problems import ConfigError
 from shaping.settings.reload import LiveConfig, shared
@@ -23,7 +24,7 @@ from shaping.stages.measure import measure
 from shaping.stages.prune import prune
 from shaping.stages.redact import redact
 from shaping.stages.wrap import wrap
-from shaping.types import Call, Draft, Shaped, Stage, Warned
+from shaping.types import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,9 +84,10 @@ class Shaper:
         surface: Surface = "python",
         profile: str | None = None,
         request: Overrides | None = None,
+        default_profile: str | None = None,
     ) -> Plan:
         """Give the compiled choices for a call of this tool made now."""
-        return self._plan(tool, surface, profile, request)[0]
+        return self._plan(tool, surface, profile, request, default_profile)[0]
 
     def shape(
         self,
@@ -95,10 +97,14 @@ class Shaper:
         surface: Surface = "python",
         profile: str | None = None,
         request: Overrides | None = None,
+        default_profile: str | None = None,
         **about: Any,
     ) -> Shaped:
-        """Shape one value; `about` is what the caller knows of the call (see `Call`)."""
-        plan, warnings = self._plan(tool, surface, profile, request)
+        """Shape one value; `about` is what the caller knows of the call (see `Call`).
+
+        A `profile` is what this call asks for; a `default_profile` stands where block and environment name none.
+        """
+        plan, warnings = self._plan(tool, surface, profile, request, default_profile)
         if warnings:
             about["warnings"] = (*about.get("warnings", ()), *warnings)
         return self.shape_by(plan, value, **about)
@@ -107,27 +113,27 @@ class Shaper:
         """Shape one value by a plan that is already chosen, as a session keeps the one it was advertised by."""
         if isinstance(value, Shaped):
             return value
-        if isinstance(already := getattr(value, "shaped", None), Shaped):
-            return already
-        call = Call(plan.tool, **about)
+        if isinstance(value, (ShapedDict, ShapedList)):
+            return value.shaped
         mode = context.mode(self._environ)
-        if mode == "off":
-            return untouched(value, plan, call, self)
+        if mode == "off" or (mode == "observe" and reads_once(value)):
+            return untouched(value, plan, Call(plan.tool, **about), self)
+        draft = _draft(plan, value, about, self)
         try:
-            shaped = _run(_draft(plan, call, value, self))
+            shaped = _run(draft)
         except Exception as fault:
             logger.exception("shaping %r failed; its answer goes out unshaped", plan.tool)
-            return unshaped(value, plan, call, self, fault)
-        return shaped if mode == "on" else observed(value, shaped, call, self)
+            shaped = unshaped(draft, fault)
+        return shaped if mode == "on" else observed(value, shaped)
 
     def _plan(
-        self, tool: str, surface: Surface, profile: str | None, request: Overrides | None
+        self, tool: str, surface: Surface, profile: str | None, request: Overrides | None, default: str | None
     ) -> tuple[Plan, Sequence[Warned]]:
         block = context.current_block()
         if block is not None:
             profile = profile or block.profile
             request = block.overrides(request)
-        profile = profile or context.environment_profile(self._environ)
+        profile = profile or context.environment_profile(self._environ) or default
         generation, tier = self._live.current, self.facts.tier
         warnings = () if self._live.problem is None else (_problem(self._live.problem),)
         try:
@@ -212,7 +218,11 @@ def _problem(problem: ConfigError) -> Warned:
     return Warned("BAD_CONFIG", f"the config has problems and is not in use as written: {problem}")
 
 
-def _draft(plan: Plan, call: Call, value: Any, shaper: Shaper) -> Draft:
+def _draft(plan: Plan, value: Any, about: dict[str, Any], shaper: Shaper) -> Draft:
+    if isinstance(value, Envelope):
+        # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
+        value, about = value.data, {"error": value.error, "source": value, **about}
+    call = Call(plan.tool, **about)
     draft = Draft(plan, call, value, shaper, list(call.warnings))
     if call.cursor is not None:
         draft.truncated, draft.cursor = True, call.cursor

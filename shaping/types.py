@@ -136,6 +136,11 @@ class Shaped:
         return present(self._draft.envelope)
 
     @property
+    def failed(self) -> bool:
+        """Whether this response tells why a call failed."""
+        return self._draft.call.error is not None
+
+    @property
     def plan(self) -> Plan:
         """The compiled choices that shaped this response."""
         return self._draft.plan
@@ -202,6 +207,25 @@ class Shaped:
 
     def __repr__(self) -> str:
         return f"Shaped(tool={self._draft.call.tool!r}, profile={self.plan.profile!r}, value={self.value!r})"
+
+
+class ShapedDict(dict[str, Any]):
+    """A wire value that remembers how it was shaped; plain JSON data in every other way."""
+
+    shaped: Shaped
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is plain data: how it was shaped holds locks and files.
+        return dict, (dict(self),)
+
+
+class ShapedList(list[Any]):
+    """The same, where the dialect's wire form is a list."""
+
+    shaped: Shaped
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
 
 
 def present(value: T | None) -> T:

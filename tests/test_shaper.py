@@ -10,8 +10,11 @@ import orjson
 import pytest
 
 from shaping import Shaped, Shaper, using
+from shaping.envelope import local_envelope
+from shaping.errors import make_error
 from shaping.settings import ConfigError
 from shaping.shaper import STAGES
+from shaping.types import Warned
 
 RAW = {
     "items": [
@@ -241,3 +244,57 @@ def test_a_config_that_is_found_broken_is_warned_of_in_every_response(
     assert shaped.value == {"data": {"a": 1}}
     assert [w.code for w in shaped.warnings] == ["BAD_CONFIG"]
     assert "minimla" in shaped.warnings[0].message
+
+
+def test_observing_leaves_a_generator_to_its_reader() -> None:
+    shaper = Shaper({}, environ={"SHAPING": "observe"})
+    value = {"number": float("nan"), "items": iter([1, 2])}
+    assert shaper.shape(value).value is value
+    assert list(value["items"]) == [1, 2]
+
+
+def test_a_fault_after_a_generator_was_read_keeps_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.shaper.STAGES", (*STAGES[:3], _broken, *STAGES[4:]))
+    shaped = Shaper({}).shape(iter([1, 2]), request_id="r1", warnings=(Warned("TOOL", "mind"),))
+    assert shaped.data == [1, 2]
+    assert shaped.value["request_id"] == "r1"
+    assert [warned.code for warned in shaped.warnings] == ["TOOL", "SHAPING_FAULT"]
+
+
+def _broken(value: Any, draft: Any) -> Any:
+    raise RuntimeError
+
+
+def test_an_envelope_that_a_tool_answers_with_is_shaped_and_not_wrapped_again() -> None:
+    envelope = local_envelope({"a": 1, "b": None}, "search", warnings=["mind"], request_id="r1")
+    assert Shaper({}).shape(envelope, profile="standard").value == {
+        "request_id": "r1",
+        "warnings": ["mind"],
+        "data": {"a": 1},
+        "omissions": [{"path": "**", "count": 1, "reason": "null"}],
+    }
+
+
+def test_the_details_of_a_failure_stay_beside_the_error_of_an_envelope() -> None:
+    envelope = local_envelope({"tried": 3}, "search", error=make_error("NOT_FOUND", "gone"))
+    shaped = Shaper({}).shape(envelope)
+    assert shaped.failed
+    assert shaped.value == {"error": {"error": "gone", "error_code": "not_found"}, "data": {"tried": 3}}
+
+
+def test_a_value_that_cannot_even_be_asked_for_an_attribute_is_an_answer() -> None:
+    class Touchy:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(name)
+
+    assert Shaper({}).shape(Touchy()).value["data"].endswith("Touchy>")
+
+
+def test_a_default_profile_gives_way_to_block_and_environment() -> None:
+    def chosen(**environ: str) -> str:
+        return Shaper({}, environ=environ).shape(1, default_profile="standard").plan.profile
+
+    assert chosen() == "standard"
+    assert chosen(SHAPING_DEBUG="1") == "debug"
+    with using(profile="minimal"):
+        assert chosen() == "minimal"

@@ -105,7 +105,7 @@ def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
 def annotation_for(tool: Tool, declared: Any) -> Any:
     """Make the type that a framework derives an output schema from."""
     schema = _schema(tool, declared)
-    if schema.get("type") == "object" or tool.shaper.plan(tool.name, profile=tool.profile).dialect != "none":
+    if schema.get("type") == "object" or tool.shaper.plan(tool.name, default_profile=tool.profile).dialect != "none":
         return _open_dict(lambda: schema)
     return Annotated[Any, WithJsonSchema(schema)]
 
@@ -131,7 +131,7 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 
 
 def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
-    plan = tool.shaper.plan(tool.name, profile=tool.profile)
+    plan = tool.shaper.plan(tool.name, default_profile=tool.profile)
     schema = wire_schema(plan, declared_schema(declared), nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
     return whole

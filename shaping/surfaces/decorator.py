@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from shaping import context
 from shaping.errors import from_exception
 from shaping.surfaces.annotation import describe_return
-from shaping.surfaces.frameworks import hand_over_error
-from shaping.types import Shaped, Warned
+from shaping.surfaces.frameworks import hand_over
+from shaping.types import Shaped, ShapedDict, ShapedList, Warned
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class ShapedDict(dict[str, Any]):
-    """A wire value that remembers how it was shaped; plain JSON data in every other way."""
-
-    shaped: Shaped
-
-
-class ShapedList(list[Any]):
-    """The same, where the dialect's wire form is a list."""
-
-    shaped: Shaped
 
 
 @overload
@@ -45,9 +33,14 @@ def shape(
     config: Any = None,
     shaper: Shaper | None = None,
     if_none_match: str | None = None,
+    state_changing: bool = False,
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
-    """Shape what a function returns; `if_none_match` names the argument in which callers send the tag they hold."""
+    """Shape what a function returns.
+
+    `if_none_match` names the argument in which callers send the tag they hold. A failure of a function that is
+    `state_changing` is not told to be retryable where something may have been done.
+    """
     if function is None:
         return lambda given: _decorate(given, Tool(given, **options))
     return _decorate(function, Tool(function))
@@ -65,12 +58,16 @@ class Tool:
         config: Any = None,
         shaper: Shaper | None = None,
         if_none_match: str | None = None,
+        state_changing: bool = False,
     ) -> None:
         inner = getattr(function, "__func__", function)
+        if not callable(inner):
+            raise TypeError(f"@shape stands above a function, not {type(inner).__name__}; a name is tool=...")
         self.function = inner
-        self.name: str = tool or str(getattr(inner, "__name__", type(inner).__name__))
+        self.name: str = tool or _name_of(inner)
         self.profile = profile
         self.if_none_match = if_none_match
+        self.state_changing = state_changing
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         self.under_mcp_sdk = False  # set when the SDK reads the signature to register the tool
         self._config = config
@@ -94,6 +91,12 @@ class Tool:
         return tag if isinstance(tag, str) else None
 
 
+def _name_of(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 class Run:
     """One call of a decorated function: the clock, what the tool notes, and how it ends."""
 
@@ -108,24 +111,38 @@ class Run:
 
     def done(self, result: Any) -> Any:
         """Shape what the function returned."""
+        if hasattr(type(result), "__next__") and context.mode() == "on":
+            # Read here, so that what a generator raises on the way is this tool's error and not a fault of shaping.
+            try:
+                result = list(result)
+            except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+                return self.failed(error)
         self.close()
-        if isinstance(result, (ShapedDict, ShapedList)):
-            return result
-        return marked(self._shape(result), result)
+        shaped = self._shape(result)
+        return self._told(shaped, None) if shaped.failed else marked(shaped, result)
 
     def failed(self, error: Exception) -> Any:
         """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
         self.close()
-        shaper = self.tool.shaper
         if context.mode() != "on":
             raise error
-        plan = shaper.plan(self.tool.name, profile=self.tool.profile)
-        detail = from_exception(error, table=shaper.generation.config.errors, debug=plan.debug)
-        return hand_over_error(marked(self._shape(None, error=detail), None), error, self.tool)
+        shaper, tool = self.tool.shaper, self.tool
+        plan = shaper.plan(tool.name, default_profile=tool.profile)
+        table = shaper.generation.config.errors
+        detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
+        return self._told(self._shape(None, error=detail), error)
+
+    def _told(self, shaped: Shaped, error: Exception | None) -> Any:
+        handed = hand_over(shaped, error, self.tool)
+        return marked(shaped, None) if handed is None else handed
 
     def close(self) -> None:
         """Stop collecting notes."""
         context.stop_notes(self.token)
+
+    def reopen(self) -> None:
+        """Collect again, in the task that awaits the tool."""
+        self.token = context.start_notes(self.notes)
 
     def _shape(self, value: Any, **about: Any) -> Shaped:
         notes, tool = self.notes, self.tool
@@ -138,7 +155,7 @@ class Run:
         if self.tag is not None:
             about["if_none_match"] = self.tag
         elapsed = round((perf_counter() - self.started) * 1000, 3)
-        return tool.shaper.shape(value, tool=tool.name, profile=tool.profile, duration_ms=elapsed, **about)
+        return tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, duration_ms=elapsed, **about)
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:
@@ -183,7 +200,11 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
             result = function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
             return run.failed(error)
-        if hasattr(result, "__await__"):
+        except BaseException:
+            run.close()
+            raise
+        if hasattr(type(result), "__await__"):
+            run.close()
             return _awaited(result, run)
         return run.done(result)
 
@@ -197,55 +218,70 @@ def _coroutine(function: Callable[..., Awaitable[Any]], tool: Tool) -> Callable[
             result = await function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
             return run.failed(error)
+        except BaseException:
+            run.close()
+            raise
         return run.done(result)
 
     return call
 
 
 async def _awaited(result: Awaitable[Any], run: Run) -> Any:
+    run.reopen()
     try:
         value = await result
     except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
         return run.failed(error)
+    except BaseException:
+        run.close()
+        raise
     return run.done(value)
 
 
-def _generator(function: Callable[..., Generator[Any]], tool: Tool) -> Callable[..., Generator[Any]]:
-    def call(*args: Any, **kwargs: Any) -> Generator[Any]:
-        items = function(*args, **kwargs)
+def _generator(function: Callable[..., Any], tool: Tool) -> Callable[..., Generator[Any, Any, Any]]:
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        items: Any = function(*args, **kwargs)
+        sent = None
         try:
             while True:
                 run = Run(tool, args, kwargs)
                 try:
-                    item = next(items)
-                except StopIteration:
+                    item = next(items) if sent is None else items.send(sent)
+                except StopIteration as end:
                     run.close()
-                    return
+                    return end.value
                 except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
                     yield run.failed(error)
-                    return
-                yield run.done(item)
+                    return None
+                except BaseException:
+                    run.close()
+                    raise
+                sent = yield run.done(item)
         finally:
             items.close()
 
     return call
 
 
-def _async_generator(function: Callable[..., AsyncGenerator[Any]], tool: Tool) -> Callable[..., AsyncGenerator[Any]]:
-    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any]:
-        items = function(*args, **kwargs)
+def _async_generator(function: Callable[..., Any], tool: Tool) -> Callable[..., AsyncGenerator[Any, Any]]:
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        items: Any = function(*args, **kwargs)
+        sent = None
         try:
             while True:
                 run = Run(tool, args, kwargs)
                 try:
-                    item = await anext(items)
+                    item = await (anext(items) if sent is None else items.asend(sent))
                 except StopAsyncIteration:
                     run.close()
                     return
                 except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
                     yield run.failed(error)
                     return
-                yield run.done(item)
+                except BaseException:
+                    run.close()
+                    raise
+                sent = yield run.done(item)
         finally:
             await items.aclose()
 

@@ -8,23 +8,54 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
+from shaping.errors import ToolError
+from shaping.types import present
+
 if TYPE_CHECKING:
     from types import FrameType
 
     from shaping.surfaces.decorator import Tool
+    from shaping.types import Shaped
 
 _SDK = "mcp.server.mcpserver"
+_DECORATOR = "shaping.surfaces.decorator"
+_CALLS = frozenset({"call", "_awaited"})
 
 
-def hand_over_error(envelope: Any, error: Exception, tool: Tool) -> Any:
-    """Return the error envelope, or raise or return what the surrounding framework takes for an error."""
-    if _is_protocol_error(error):
+def hand_over(shaped: Shaped, error: Exception | None, tool: Tool) -> Any:
+    """Raise, or return, what the surrounding framework takes for an error; None where the envelope itself will do."""
+    if error is not None and _is_protocol_error(error):
         raise error
-    if _inside_fastmcp():
-        _raise_in_fastmcp(envelope, error)
-    if _inside_sdk(tool):
-        return _sdk_result(envelope)
-    return envelope
+    if not _nested(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
+        if _inside_fastmcp():
+            _raise_in_fastmcp(_told(shaped), error)
+        if _inside_sdk(tool) and not tool.yields:
+            return _sdk_result(_told(shaped))
+    if shaped.plan.dialect == "none":
+        # Bare data has no place for an error: Python's own way to tell of one is left.
+        raise _coded(shaped, error) from error
+    return None
+
+
+def _told(shaped: Shaped) -> Any:
+    """Give the coded envelope; where the dialect is the data alone, in the lean one."""
+    plan = shaped.plan
+    if plan.dialect != "none":
+        return shaped.value
+    return shaped.envelope.render("lean", include=plan.envelope, debug=plan.debug)
+
+
+def _coded(shaped: Shaped, error: Exception | None) -> ToolError:
+    return error if isinstance(error, ToolError) else ToolError.of(present(shaped.envelope.error))
+
+
+def _nested(frame: FrameType | None) -> bool:
+    """Whether another decorated tool is calling this one: then the outer one hands over."""
+    calls = 0
+    while frame is not None and calls < 2:
+        calls += frame.f_globals.get("__name__") == _DECORATOR and frame.f_code.co_name in _CALLS
+        frame = frame.f_back
+    return calls > 1
 
 
 def asks_for_signature(frame: FrameType | None) -> bool:
@@ -43,10 +74,10 @@ def _inside_fastmcp() -> bool:
     return module is not None and module._current_context.get() is not None  # noqa: SLF001 (the public getter raises)
 
 
-def _raise_in_fastmcp(envelope: Any, error: Exception) -> NoReturn:
-    from fastmcp.exceptions import ToolError  # noqa: PLC0415 (an extra; imported where it is known to be there)
+def _raise_in_fastmcp(envelope: Any, error: Exception | None) -> NoReturn:
+    from fastmcp.exceptions import ToolError as Told  # noqa: PLC0415 (an extra; imported where it is known to be there)
 
-    raise ToolError(_text(envelope)) from error
+    raise Told(_text(envelope)) from error
 
 
 def _inside_sdk(tool: Tool) -> bool:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import inspect
-from collections.abc import AsyncIterator, Iterator
+import pickle
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 import shaping
-from shaping import Shaper, ToolError, shape
+from shaping import Shaper, ToolError, context, shape
 
 
 class Owner(BaseModel):
@@ -281,3 +284,188 @@ def eventually(call: Any, expected: Any, seconds: float = 10) -> bool:
             return True
         time.sleep(0.02)
     return bool(call() == expected)
+
+
+def test_a_failure_under_the_bare_dialect_is_raised_with_its_code() -> None:
+    @shape(config={"global": {"dialect": "none"}})
+    def fail() -> None:
+        raise TimeoutError("too slow")
+
+    with pytest.raises(ToolError, match="TIMEOUT: too slow") as raised:
+        fail()
+    assert isinstance(raised.value.__cause__, TimeoutError)
+
+
+def test_a_tools_own_coded_error_is_raised_as_it_is_under_the_bare_dialect() -> None:
+    error = ToolError("NOT_FOUND", "gone")
+
+    @shape(config={"global": {"dialect": "none"}})
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(ToolError) as raised:
+        fail()
+    assert raised.value is error
+
+
+@pytest.mark.parametrize(("state_changing", "retryable"), [(False, True), (True, False)])
+def test_a_timeout_of_a_state_changing_tool_is_not_retryable(state_changing: bool, retryable: bool) -> None:
+    @shape(config={}, profile="standard", state_changing=state_changing)
+    def pay() -> None:
+        raise TimeoutError
+
+    assert pay()["error"]["retryable"] is retryable
+
+
+def test_the_environment_and_a_block_outrank_the_decorators_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    @shape(config={}, profile="standard")
+    def tool() -> dict[str, int]:
+        return {"a": 1}
+
+    assert tool().shaped.plan.profile == "standard"
+    with shaping.using(profile="minimal"):
+        assert tool().shaped.plan.profile == "minimal"
+    monkeypatch.setenv("SHAPING_DEBUG", "1")
+    assert tool().shaped.plan.profile == "debug"
+
+
+def test_what_a_returned_generator_raises_is_the_tools_error() -> None:
+    def stream() -> Iterator[int]:
+        yield 1
+        raise ToolError("NOT_FOUND", "no more")
+
+    @shape(config={})
+    def tool() -> Any:
+        return stream()
+
+    assert tool() == {"error": {"error": "no more", "error_code": "not_found"}}
+
+
+@pytest.mark.parametrize("thing", [property(lambda self: 1), "search", 5])
+def test_what_is_not_a_function_is_refused_when_it_is_decorated(thing: Any) -> None:
+    with pytest.raises(TypeError, match="stands above a function"):
+        shape(thing)
+
+
+def test_a_partial_function_has_the_name_of_its_function() -> None:
+    def search(q: str) -> dict[str, str]:
+        return {"q": q}
+
+    tool = shape(functools.partial(functools.partial(search), "x"))
+    assert tool.__shaping__.name == "search"  # type: ignore[attr-defined]
+    assert tool() == {"data": {"q": "x"}}
+
+
+def test_what_is_sent_into_a_generator_arrives_and_what_it_returns_comes_out() -> None:
+    @shape(config={})
+    def talk() -> Generator[Any, Any, str]:
+        got = yield 1
+        yield got
+        return "end"
+
+    items = talk()
+    assert next(items) == {"data": 1}
+    assert items.send("hello") == {"data": "hello"}
+    with pytest.raises(StopIteration) as end:
+        next(items)
+    assert end.value.value == "end"
+
+
+def test_what_is_sent_into_an_async_generator_arrives() -> None:
+    @shape(config={})
+    async def talk() -> AsyncGenerator[Any, Any]:
+        got = yield 1
+        yield got
+
+    async def run() -> Any:
+        items: Any = talk()
+        return await anext(items), await items.asend("hello")
+
+    assert asyncio.run(run()) == ({"data": 1}, {"data": "hello"})
+
+
+def test_an_answer_can_be_copied_and_pickled_as_plain_data() -> None:
+    @shape(config={"tool_overrides": {"rows": {"dialect": "none"}}}, tool="rows")
+    def rows() -> list[Any]:
+        return [{"a": None, "b": 1}]
+
+    @shape(config={})
+    def tool() -> dict[str, int]:
+        return {"a": 1}
+
+    for answer in (tool(), rows()):
+        assert copy.deepcopy(answer) == answer
+        assert type(pickle.loads(pickle.dumps(answer))) in {dict, list}  # noqa: S301 (our own bytes)
+
+
+def test_notes_of_a_cancelled_tool_do_not_swallow_those_of_its_caller() -> None:
+    @shape(config={})
+    async def slow() -> None:
+        await asyncio.sleep(10)
+
+    @shape(config={}, profile="standard")
+    async def outer() -> dict[str, int]:
+        try:
+            async with asyncio.timeout(0.001):
+                await slow()
+        except TimeoutError:
+            shaping.note(warning="slow was too slow")
+        return {"a": 1}
+
+    assert asyncio.run(outer())["warnings"] == [{"code": "TOOL", "message": "slow was too slow"}]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
+def test_what_stops_a_program_passes_every_kind_of_tool_and_leaves_no_notes_behind(stop: type[BaseException]) -> None:
+    @shape(config={})
+    def plain() -> None:
+        raise stop
+
+    @shape(config={})
+    def items() -> Iterator[int]:
+        yield 1
+        raise stop
+
+    async def later() -> None:
+        raise stop
+
+    @shape(config={})
+    def awaited() -> Any:
+        return later()
+
+    @shape(config={})
+    async def stream() -> AsyncIterator[int]:
+        yield 1
+        raise stop
+
+    def by_hand(awaitable: Any) -> None:
+        with pytest.raises(stop):
+            awaitable.send(None)
+
+    with pytest.raises(stop):
+        plain()
+    with pytest.raises(stop):
+        list(items())
+    by_hand(awaited())
+    by_hand(shape(config={})(later)())
+    several: Any = stream()
+    with pytest.raises(StopIteration):
+        anext(several).send(None)
+    by_hand(anext(several))
+    assert context._notes.get() is None
+
+
+def test_notes_of_a_tool_that_is_awaited_elsewhere_are_its_own() -> None:
+    async def later() -> dict[str, int]:
+        shaping.note(warning="mind")
+        return {"a": 1}
+
+    @shape(config={}, profile="standard")
+    def start() -> Any:
+        return later()
+
+    async def run() -> Any:
+        answer = await asyncio.create_task(start())
+        return answer["warnings"], context._notes.get()
+
+    assert asyncio.run(run()) == ([{"code": "TOOL", "message": "mind"}], None)

@@ -11,6 +11,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from shaping import Shaper, ToolError, shape, using
+from shaping.envelope import local_envelope
+from shaping.errors import make_error
 
 pytestmark = pytest.mark.anyio
 
@@ -156,3 +158,60 @@ async def test_called_outside_any_framework_the_same_function_returns_its_envelo
         server.tool()(tool)
     assert functions["fail"]() == {"error": {"error": "no such issue", "error_code": "not_found"}}
     assert await functions["fail_later"]() == {"error": {"error": "no such issue", "error_code": "not_found"}}
+
+
+def failing(dialect: str) -> list[Any]:
+    shaper = Shaper({"global": {"dialect": dialect}})
+
+    @shape(shaper=shaper)
+    def inner() -> Issue:
+        raise ToolError("NOT_FOUND", "no such issue")
+
+    @shape(shaper=shaper)
+    def outer() -> Issue:
+        found: Issue = inner()
+        return found
+
+    @shape(shaper=shaper)
+    async def outer_later() -> Issue:
+        found: Issue = inner()
+        return found
+
+    @shape(shaper=shaper)
+    def by_envelope() -> Any:
+        return local_envelope({"tried": 1}, "x", error=make_error("NOT_FOUND", "no such issue"))
+
+    return [inner, outer, outer_later, by_envelope]
+
+
+@pytest.mark.parametrize("name", ["inner", "outer", "outer_later", "by_envelope"])
+@pytest.mark.parametrize("dialect", ["lean", "none"])
+@pytest.mark.parametrize("kind", [FastMCP, MCPServer])
+async def test_a_failure_told_in_any_way_reaches_the_client_as_one_coded_error(
+    kind: Any, dialect: str, name: str
+) -> None:
+    server = kind("test")
+    for tool in failing(dialect):
+        server.tool()(tool)
+    client: Any = Client(server) if kind is FastMCP else SdkClient(server)
+    async with client:
+        options = {"raise_on_error": False} if kind is FastMCP else {}
+        result = await client.call_tool(name, {}, **options)
+    assert result.is_error
+    assert json.loads(result.content[0].text)["error"] == {"error": "no such issue", "error_code": "not_found"}
+
+
+@pytest.mark.parametrize("kind", [FastMCP, MCPServer])
+async def test_a_generator_that_fails_tells_its_code(kind: Any) -> None:
+    @shape(shaper=Shaper({}))
+    def stream() -> Any:
+        yield 1
+        raise ToolError("NOT_FOUND", "no more")
+
+    server = kind("test")
+    server.tool()(stream)
+    client: Any = Client(server) if kind is FastMCP else SdkClient(server)
+    async with client:
+        options = {"raise_on_error": False} if kind is FastMCP else {}
+        result = await client.call_tool("stream", {}, **options)
+    assert '"not_found"' in result.content[0].text
