@@ -51,13 +51,13 @@ class CallHandler:
         self._channel = channel
         self._identify = identify
         self._shape = shape
-        self._running: dict[str, anyio.CancelScope] = {}
+        self._running: dict[tuple[str, str], anyio.CancelScope] = {}
         self._tasks: TaskGroup | None = None
 
     @property
     def running(self) -> tuple[str, ...]:
         """The request ids that are being served."""
-        return tuple(self._running)
+        return tuple(request_id for _, request_id in self._running)
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -102,17 +102,17 @@ class CallHandler:
             except ValidationError:
                 log.warning("a message that is no event was dropped")
                 continue
-            if isinstance(event, Requested) and event.request_id not in self._running:
+            if isinstance(event, Requested) and _key(event) not in self._running:
                 # Entered at once, so that an abort right behind the request finds it.
-                self._running[event.request_id] = scope = anyio.CancelScope()
+                self._running[_key(event)] = scope = anyio.CancelScope()
                 tasks.start_soon(self._serve, event, scope)
-            elif isinstance(event, Aborted) and (running := self._running.get(event.request_id)) is not None:
+            elif isinstance(event, Aborted) and (running := self._running.get(_key(event))) is not None:
                 running.cancel()
 
     async def _serve(self, request: Requested, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                if await self._transport.claim(request.request_id):
+                if await self._transport.claim(":".join(_key(request))):
                     await self._answer(request)
             if scope.cancelled_caught:
                 await self._try_to_say(request, Aborted(request_id=request.request_id))
@@ -120,7 +120,7 @@ class CallHandler:
             await self._try_to_say(request, Aborted(request_id=request.request_id, reason="the server stopped"))
             raise
         finally:
-            del self._running[request.request_id]
+            del self._running[_key(request)]
 
     async def _answer(self, request: Requested) -> None:
         try:
@@ -150,3 +150,8 @@ class CallHandler:
                 await self._say(request, event)
             except OSError:
                 log.debug("could not answer %s", request.request_id)
+
+
+def _key(event: Requested | Aborted) -> tuple[str, str]:
+    """Tell calls apart by who asked as well: two callers may choose the same request id."""
+    return event.reply_to, event.request_id

@@ -65,6 +65,7 @@ class Aborted(_Said):
 
     type: Literal["call.aborted"] = "call.aborted"
     reason: str = ""
+    reply_to: str = ""  # whose call, where the caller says it: a request id is only its caller's own
 
 
 class Failed(_Said):

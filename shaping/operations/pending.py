@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from shaping.envelope import Envelope, local_envelope
 from shaping.errors import make_error
@@ -101,17 +102,23 @@ class PendingCalls:
         if not self._connected:
             return _ended(operation, number, "UNAVAILABLE", "the connection for calls is closed")
         seconds = self._deadline if deadline is None else deadline
+        request = self._request(operation, input, identity, number, seconds)
+        try:
+            message = write_event(request)
+        except PydanticSerializationError:
+            return _ended(operation, number, "BAD_ARGUMENT", "the input cannot be written as JSON")
         wait = self._waiting[number] = _Wait(operation)
         try:
-            return await self._answered(self._request(operation, input, identity, number, seconds), wait, seconds)
+            return await self._answered(request, message, wait)
         finally:
             del self._waiting[number]
 
-    async def _answered(self, request: Requested, wait: _Wait, seconds: float | None) -> Envelope[Any]:
+    async def _answered(self, request: Requested, message: bytes, wait: _Wait) -> Envelope[Any]:
+        seconds = request.seconds
         reached = True  # until known otherwise: a publish that is cut off may have arrived
         try:
             with anyio.move_on_after(seconds):
-                reached = bool(await self._transport.publish(self._channel, write_event(request)))
+                reached = bool(await self._transport.publish(self._channel, message))
                 if not reached:
                     return _ended(wait.operation, request.request_id, "UNAVAILABLE", "nobody serves this channel")
                 await wait.done.wait()
@@ -147,7 +154,8 @@ class PendingCalls:
         """Tell the other side that nobody waits; also while this side is being cancelled."""
         with anyio.move_on_after(FAREWELL_SECONDS, shield=True):
             try:
-                await self._transport.publish(self._channel, write_event(Aborted(request_id=request_id, reason=reason)))
+                over = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)
+                await self._transport.publish(self._channel, write_event(over))
             except OSError:
                 log.debug("could not tell the other side that %s is over", request_id)
 

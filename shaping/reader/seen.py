@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
@@ -17,6 +16,7 @@ from shaping.errors.detail import Phase, Redirect, RedirectReason
 
 Form: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none", "mcp"]
 
+LONGEST_WAIT = 10.0**9  # seconds; whatever claims more, NaN included, is not a duration
 FIVE = frozenset({"ok", "data", "error", "warnings", "meta"})
 
 
@@ -244,7 +244,7 @@ def _text(said: Mapping[str, Any], *names: str) -> str | None:
 
 
 def _is_duration(value: Any) -> bool:
-    return type(value) in {int, float} and math.isfinite(value) and value >= 0
+    return type(value) in {int, float} and 0 <= value <= LONGEST_WAIT
 
 
 def _at_least(value: Any, least: int) -> bool:

@@ -203,6 +203,35 @@ def test_a_request_id_is_used_by_one_call_at_a_time() -> None:
     anyio.run(main)
 
 
+def test_two_callers_may_use_the_same_request_id() -> None:
+    async def main() -> list[Any]:
+        transport, answers = InProcess(), list[Any]()
+        async with (
+            serving(Shop(), transport) as (calls, _),
+            PendingCalls(transport) as others,
+            anyio.create_task_group() as tasks,
+        ):
+
+            async def ask(who: PendingCalls, seconds: float) -> None:
+                answers.append(code(await who.call("wait", {"seconds": seconds}, request_id="1", deadline=5)))
+
+            tasks.start_soon(ask, calls, 5)
+            tasks.start_soon(ask, others, 0.1)
+            await anyio.sleep(0.02)
+            await calls.abort("1")
+        return answers
+
+    assert anyio.run(main) == ["ABORTED", None]
+
+
+def test_input_that_is_not_json_is_refused_before_it_is_sent() -> None:
+    async def main() -> None:
+        async with serving(Shop()) as (calls, _):
+            assert code(await calls.call("echo", {"x": object()})) == "BAD_ARGUMENT"
+
+    anyio.run(main)
+
+
 def test_a_call_that_nobody_serves_fails_at_once() -> None:
     async def main() -> None:
         calls = PendingCalls(InProcess())

@@ -202,6 +202,9 @@ def test_meta_of_an_mcp_result_says_what_the_envelope_would() -> None:
     [
         (failed("BUSY", retryable=True, retry_after=30), None, (30.0, 1)),
         (failed("BUSY", retryable=True), None, (1.0, 1)),
+        (failed("BUSY", retryable=True, retry_after=10**400), None, (1.0, 1)),
+        (failed("BUSY", retryable=True, retry_after=float("nan")), None, (1.0, 1)),
+        (failed("BUSY", retryable=True, retry_after=-1), None, (1.0, 1)),
         (failed("BUSY", retryable=True), 2, (0.0, 1)),
         (failed("ARG_ERROR", retryable=True), None, (0.0, 1)),
         (failed("ODD", retryable=True, phase="validation"), None, (0.0, 1)),

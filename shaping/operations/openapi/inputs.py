@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from shaping.operations.openapi.document import Document
     from shaping.operations.openapi.portable import Portable
 
+HOLE = re.compile(r"\{([^{}]+)\}")
 STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
 # HTTP itself sets these, and the document's security schemes say how to authenticate.
 NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
@@ -48,7 +50,7 @@ class Inputs:
 
 
 def read_inputs(
-    document: Document, portable: Portable, item: Mapping[str, Any], operation: Mapping[str, Any]
+    document: Document, portable: Portable, item: Mapping[str, Any], operation: Mapping[str, Any], path: str = ""
 ) -> Inputs:
     """Merge the parameters of a path and of its operation with the body.
 
@@ -56,7 +58,7 @@ def read_inputs(
     called by their place and name: `query_id`, `body_id`.
     """
     taken: set[str] = set()
-    parameters = tuple(_read(portable, node, taken) for node in _in_order(document, item, operation))
+    parameters = tuple(_read(portable, node, taken) for node in _in_order(document, item, operation, path))
     body = choose_body(document, portable, operation.get("requestBody"))
     members = _mergeable(document, operation, body)
     names = {name: _free("body", name, taken) for name in members}
@@ -72,9 +74,13 @@ def read_inputs(
     )
 
 
-def _in_order(document: Document, item: Mapping[str, Any], operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the parameters by place; the operation's own outrank those of its path."""
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+def _in_order(
+    document: Document, item: Mapping[str, Any], operation: Mapping[str, Any], path: str
+) -> list[Mapping[str, Any]]:
+    """Give the parameters by place; the operation's own outrank those of its path, and what a path names is one."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {
+        ("path", name): {"in": "path", "name": name, "schema": {"type": "string"}} for name in HOLE.findall(path)
+    }
     for node in (*_list(item.get("parameters")), *_list(operation.get("parameters"))):
         parameter = document.follow(node)
         if isinstance(parameter, Mapping) and parameter.get("in") in STYLES and isinstance(parameter.get("name"), str):

@@ -89,7 +89,7 @@ class _Place:
 def _operation(client: Client, portable: Portable, place: _Place, taken: set[str]) -> tuple[Spec, Any]:
     document, path, method, item = place.document, place.path, place.method, place.item
     operation = item[method]
-    inputs = read_inputs(document, portable, item, operation)
+    inputs = read_inputs(document, portable, item, operation, path)
     answer, kinds = _answer(document, operation)
     # Where an answer can be had whole as well, it is; a stream alone is a subscription.
     shape: Shape = "subscription" if kinds == (STREAM,) else "query" if method in READING else "mutation"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -72,11 +73,12 @@ class Api:
     async def _events(
         self, name: str, given: Any, identity: Identity | None, request_id: str | None
     ) -> AsyncIterator[bytes]:
-        envelopes = self._registry.subscribe(name, given, identity, request_id=request_id, shape=False)
-        async for envelope in envelopes:
-            number = envelope.meta.extensions.get("sequence", 0)
-            kind = b"error" if envelope.error else b"message"
-            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(envelope, name))
+        opened = self._registry.subscribe(name, given, identity, request_id=request_id, shape=False)
+        async with aclosing(opened) as envelopes:
+            async for envelope in envelopes:
+                number = envelope.meta.extensions.get("sequence", 0)
+                kind = b"error" if envelope.error else b"message"
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(envelope, name))
 
     def _answer(self, envelope: Envelope[Any], name: str = "") -> Response:
         return Response(

@@ -236,6 +236,14 @@ def test_a_missing_extra_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> N
         anyio.run(from_openapi_url, "https://example.com")
 
 
+def test_a_path_that_names_what_no_parameter_describes_takes_it_all_the_same() -> None:
+    (spec,) = specs(
+        {"/x/{id}/{n}": {"get": {"parameters": [{"in": "path", "name": "n", "schema": {"type": "integer"}}]}}}
+    )
+    properties = {"id": {"type": "string"}, "n": {"type": "integer"}}
+    assert (spec.input.json["properties"], spec.input.json["required"]) == (properties, ["id", "n"])
+
+
 def test_parameters_of_no_known_kind_are_left_out() -> None:
     (spec,) = specs(
         {
