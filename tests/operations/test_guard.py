@@ -6,11 +6,35 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from shaping.errors import ToolError
 from shaping.operations.guard import MAX_CODE_BYTES, admit, payload_hash, visible
 from shaping.operations.kinds import Manifest
 
+PIECES = [
+    "x",
+    "=",
+    "(",
+    ")",
+    "[",
+    "]",
+    "'a'",
+    "+",
+    ".",
+    "process",
+    "`",
+    "${",
+    "}",
+    "import",
+    "open",
+    "\\",
+    "\ud800",
+    "\0",
+    "f'{",
+    ":",
+    "\n",
+]
 READ = Manifest("read", "query")
 PYTHON = Manifest("run", "eval", language="python", code_members=("code",))
 SCRIPT = Manifest("script", "eval", language="javascript")
@@ -136,3 +160,21 @@ def test_other_payloads_are_checked_for_shape_and_size() -> None:
     assert refusal(READ, cycle) == ("BAD_ARGUMENT", None)
     assert refusal(READ, {"x": object()}) == ("BAD_ARGUMENT", None)
     assert refusal(READ, {"x": "a" * 5_000_000}) == ("TOO_LARGE", None)
+
+
+def outcome(tool: Manifest, payload: Any) -> str:
+    try:
+        admit(tool, payload, allow_eval=True)
+    except ToolError as refused:
+        return refused.code
+    return "passed"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    code=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join),
+    tool=st.sampled_from([PYTHON, SCRIPT]),
+)
+def test_any_text_passes_or_is_refused_and_nothing_else_happens(code: str, tool: Manifest) -> None:
+    known = {"passed", "EVAL_BLOCKED_KEYWORD", "EVAL_BLOCKED_CONSTRUCT", "BAD_ARGUMENT"}
+    assert outcome(tool, {"code": code}) in known
