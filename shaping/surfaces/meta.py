@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 MARK = "shaping"
 ERROR = "shaping/error"
-# Counting reads every character; beyond this size it would cost more time than the rest of shaping.
-_COUNTED = 4000
+# Counting takes longer than all the rest of shaping; a result of more characters is counted only under debug.
+_COUNTED = 1000
 
 
 def is_passed_on(result: Mapping[str, Any]) -> bool:
@@ -23,13 +23,20 @@ def is_passed_on(result: Mapping[str, Any]) -> bool:
     return result.get("resultType") not in (None, "complete") or "inputRequests" in result or "task" in result
 
 
-def marked(result: Mapping[str, Any], plan: Plan, shaped: Sequence[Shaped], **more: Any) -> dict[str, Any]:
-    """Add our mark to a result: by which profile and config, at what cost, with what left out."""
+def marked(
+    result: Mapping[str, Any],
+    plan: Plan,
+    shaped: Sequence[Shaped],
+    *,
+    raw: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Add our mark to a result: by which profile and config, at what cost (`raw` is it before), with what left out."""
     about: dict[str, Any] = {"profile": plan.profile, "config": plan.config_hash}
     warnings = [_warning(warned) for one in shaped for warned in one.warnings]
     if shaped:
         about |= _about(shaped[0])
-    if len(shaped) == 1 and (plan.debug or _small(result)):
+    if len(shaped) == 1 and raw is not None and (plan.debug or _small(raw)):
         tokens = shaped[0].tokens
         about["tokens"] = {"before": int(tokens.before), "after": int(tokens.after)}
     if warnings:
@@ -64,4 +71,5 @@ def _warning(warned: Any) -> dict[str, Any]:
 
 
 def _small(result: Mapping[str, Any]) -> bool:
-    return sum(len(block.get("text", "")) for block in result.get("content") or ()) <= _COUNTED
+    texts = sum(len(block.get("text", "")) for block in result.get("content") or ())
+    return 0 < texts <= _COUNTED

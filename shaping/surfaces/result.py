@@ -90,7 +90,7 @@ def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, 
     written = _written(result, source, shaped, call)
     if _misfit(written, call):
         return _unfiltered(shaper, result, source, call)
-    return marked(written, call.plan, shaped)
+    return marked(written, call.plan, shaped, raw=result)
 
 
 def _shape_pieces(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> list[Shaped]:
@@ -232,7 +232,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], source: Source, call:
     )
     whole = replace(call, plan=plan, if_none_match=None, warnings=(*call.warnings, warning))
     shaped = _shape_pieces(shaper, result, source, whole)
-    return marked(_written(result, source, shaped, whole), call.plan, shaped)
+    return marked(_written(result, source, shaped, whole), call.plan, shaped, raw=result)
 
 
 __all__ = ["MARK", "Call", "shape_call", "shape_result", "text_of"]

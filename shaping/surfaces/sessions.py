@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -33,7 +34,7 @@ class Session:
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
 
-    @property
+    @cached_property
     def reads(self) -> Reads | None:
         """The channel this client's model reads, as far as anybody knows."""
         return reads(self.client)
@@ -48,21 +49,13 @@ class Sessions:
 
     def of(self, session: Any, generation: Generation) -> Session:
         """Return the session that an SDK session object belongs to, begun now where it is new."""
-        connection = getattr(session, "_connection", None)
-        params = getattr(session, "client_params", None)
-        client = params.client_info.model_dump(include={"name", "version"}) if params else None
-        key = _channel(connection)
-        if key is not None:
-            found = self._connected.get(key)
-            if found is None:
-                found = self._connected[key] = Session(generation, client, owner=uuid4().hex)
-            found.client = found.client or client
-            return found
-        return self._known_by_name(client, generation)
-
-    def live(self) -> list[tuple[Any, Session]]:
-        """List the sessions that can still be told something, each with what it is known by."""
-        return list(self._connected.items())
+        key = _channel(getattr(session, "_connection", None))
+        if key is None:
+            return self._known_by_name(_client(session), generation)
+        found = self._connected.get(key)
+        if found is None:
+            found = self._connected[key] = Session(generation, _client(session), owner=uuid4().hex)
+        return found
 
     def _known_by_name(self, client: Mapping[str, Any] | None, generation: Generation) -> Session:
         key = tuple((client or {}).values())
@@ -74,6 +67,11 @@ class Sessions:
         while len(self._named) > _MOST_NAMED:
             del self._named[next(iter(self._named))]
         return found
+
+
+def _client(session: Any) -> Mapping[str, Any] | None:
+    params = getattr(session, "client_params", None)
+    return params.client_info.model_dump(include={"name", "version"}) if params else None
 
 
 def _channel(connection: Any) -> Any:

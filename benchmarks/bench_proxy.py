@@ -1,0 +1,151 @@
+"""What the proxy costs: a 20 KB result direct, through FastMCP's own pass-through proxy, and through ours.
+
+    python benchmarks/bench_proxy.py [--calls 150] [--json]
+
+All three are measured in one run, in turns, so that the load of the machine falls on each alike; what counts are the
+ratios of the medians. The second part makes 200 calls at once over HTTP and looks at every answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastmcp import Client, FastMCP
+from fastmcp.client.transports import StdioTransport
+from fastmcp.server import create_proxy
+
+from shaping.surfaces.demo import issues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = str(Path(__file__).resolve())
+SERVER = [sys.executable, HERE, "--serve"]
+PASS_THROUGH = [sys.executable, HERE, "--pass-through"]
+OURS = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy"]
+CONCURRENT = 200
+BAR = 1.15
+PAUSE = 0.01
+
+
+def serve() -> None:
+    """Serve a tool whose result is about 20 KB of JSON."""
+    server: FastMCP[Any] = FastMCP("bench")
+    page = issues(8)
+
+    @server.tool
+    def list_issues(n: int) -> dict[str, Any]:
+        return {"n": n, "items": page}
+
+    server.run(show_banner=False, log_level="CRITICAL")
+
+
+def pass_through() -> None:
+    """Serve the same through FastMCP's own proxy."""
+    backend = StdioTransport(SERVER[0], SERVER[1:], env=dict(os.environ))
+    create_proxy(backend).run(show_banner=False, log_level="CRITICAL")
+
+
+def client(command: list[str]) -> Client[Any]:
+    transport = StdioTransport(command[0], command[1:], env=dict(os.environ), keep_alive=False)
+    return Client(transport)
+
+
+async def latencies(calls: int) -> dict[str, list[float]]:
+    """Call each way in turn and collect the seconds of each call."""
+    ways = {"direct": SERVER, "pass-through": PASS_THROUGH, "shaping": [*OURS, "--", *SERVER]}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    async with AsyncExitStack() as stack:
+        clients = {name: await stack.enter_async_context(client(command)) for name, command in ways.items()}
+        for name, one in clients.items():
+            for n in range(5):
+                await one.call_tool_mcp("list_issues", {"n": n})
+            print(f"{name}: {one.protocol_version}", file=sys.stderr)
+        turns = list(clients.items())
+        for n in range(calls):
+            # A server still tidies up after its answer, which falls on whoever is called next: the order goes round,
+            # and each call waits until the machine is quiet.
+            turns = [*turns[1:], turns[0]]
+            for name, one in turns:
+                await asyncio.sleep(PAUSE)
+                started = time.perf_counter()
+                await one.call_tool_mcp("list_issues", {"n": n})
+                times[name].append(time.perf_counter() - started)
+    return times
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve our proxy over HTTP for as long as the block runs."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*OURS, "--http", str(port), "--", *SERVER], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(400):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def concurrent(url: str) -> int:
+    """Make many calls at once and count the answers that are right."""
+    async with Client(url, timeout=120) as one:
+        results = await asyncio.gather(*(one.call_tool_mcp("list_issues", {"n": n}) for n in range(CONCURRENT)))
+    return sum((result.structured_content or {}).get("n") == n for n, result in enumerate(results))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure what the proxy costs.")
+    parser.add_argument("--calls", type=int, default=150)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--pass-through", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.serve or asked.pass_through:
+        (serve if asked.serve else pass_through)()
+        return 0
+    medians = {name: statistics.median(times) * 1000 for name, times in asyncio.run(latencies(asked.calls)).items()}
+    with served() as url:
+        right = asyncio.run(concurrent(url))
+    ratio = medians["shaping"] / medians["pass-through"]
+    report = {
+        "payload_bytes": len(json.dumps({"n": 0, "items": issues(8)}, separators=(",", ":"))),
+        "median_ms": {name: round(value, 2) for name, value in medians.items()},
+        "shaping_to_pass_through": round(ratio, 3),
+        "shaping_to_direct": round(medians["shaping"] / medians["direct"], 3),
+        "concurrent": {"calls": CONCURRENT, "right": right},
+    }
+    print(json.dumps(report, indent=2) if asked.json else _told(report))
+    return 0 if ratio <= BAR and right == CONCURRENT else 1
+
+
+def _told(report: dict[str, Any]) -> str:
+    medians = report["median_ms"]
+    lines = [f"a result of {report['payload_bytes']:,} bytes, median of a call:"]
+    lines += [f"  {name:<14}{value:>8.2f} ms" for name, value in medians.items()]
+    lines.append(f"shaping / pass-through: {report['shaping_to_pass_through']:.3f} (bar {BAR})")
+    lines.append(f"shaping / direct:       {report['shaping_to_direct']:.3f}")
+    calls = report["concurrent"]
+    lines.append(f"{calls['calls']} calls at once over HTTP: {calls['right']} right answers")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
