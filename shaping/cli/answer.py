@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import typer
+
+# Commands are imported when they are about to run: that is when they began.
+_BEGAN = perf_counter()
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,11 +18,12 @@ if TYPE_CHECKING:
     from shaping.settings import ConfigError
 
 
-def answer(data: Any, warnings: Iterable[str] = ()) -> None:
-    """Print what a command found, for a program to read."""
+def answer(data: Any, warnings: Iterable[str] = (), **meta: Any) -> None:
+    """Print what a command found, for a program to read; `meta` is what the envelope says besides."""
     from shaping.envelope import command_envelope  # noqa: PLC0415 (help must not wait for it)
 
-    _print(command_envelope(data, argv=_argv(), warnings=warnings).render("invariant"))
+    said = {"duration_ms": _duration(), **meta}
+    _print(command_envelope(data, argv=_argv(), warnings=warnings, **said).render("invariant", include=meta))
 
 
 def refuse(error: ConfigError, *, as_json: bool) -> typer.Exit:
@@ -42,8 +47,13 @@ def refuse(error: ConfigError, *, as_json: bool) -> typer.Exit:
     ]
     hint = "Correct the config and run `shaping check`."
     detail = make_error("GENERAL_ERROR", str(error), hint=hint, details={"problems": problems})
-    _print(command_envelope(None, exit_code=1, argv=_argv(), error=detail).render("invariant"))
+    failed = command_envelope(None, exit_code=1, argv=_argv(), error=detail, duration_ms=_duration())
+    _print(failed.render("invariant"))
     return typer.Exit(1)
+
+
+def _duration() -> float:
+    return (perf_counter() - _BEGAN) * 1000
 
 
 def _argv() -> tuple[str, ...]:

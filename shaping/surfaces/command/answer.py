@@ -39,7 +39,8 @@ def ending(shaper: Shaper, plan: Plan, ran: Ran, data: Any) -> Envelope[Any]:
 
 def wire_of(envelope: Envelope[Any], plan: Plan) -> Any:
     """Write an envelope as the plan says."""
-    return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+    # Where there is an etag, somebody asked for it.
+    return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
 
 
 class _Answer:

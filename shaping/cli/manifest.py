@@ -1,0 +1,76 @@
+"""`shaping manifest`: what this program can do, for a program to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from shaping.cli.answer import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ETAG = typer.Option(help="The etag of an earlier manifest: the same again is told as not_modified.")
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+EXIT_CODES: Mapping[int, str] = {
+    0: "done",
+    1: "the job failed or found problems",
+    2: "the command was called wrongly",
+    5: "expand: nothing is kept behind the ref",
+    124: "run: the command was ended by --timeout",
+    125: "run: shaping itself failed",
+    126: "run: the command may not be run",
+    127: "run: there is no such program",
+}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string"}
+_ENVELOPE = {"$ref": "envelope.invariant.schema.json"}
+# What stands in `data` under --json; of the others nothing more is promised than that it is an envelope.
+OUTPUTS: Mapping[str, Any] = {
+    "check": _object(files=_list(_TEXT), hash=_TEXT),
+    "explain": _object(tool=_TEXT, config_hash=_TEXT, files=_list(_TEXT), choices=_list({"type": "object"})),
+    "init": _list(_object(file=_TEXT, written={"type": "boolean"})),
+    "profiles": _list(_object(name=_TEXT, source=_TEXT, extends=_list(_TEXT))),
+    "run": _ENVELOPE,
+    "expand": _ENVELOPE,
+    "manifest": _object(name=_TEXT, commands=_list({"type": "object"}), etag=_TEXT),
+}
+
+
+def manifest(*, etag: Annotated[str | None, ETAG] = None, as_json: Annotated[bool, JSON] = False) -> None:
+    """List every command with its flags, exit codes and the schema of what it prints; the etag tells of changes."""
+    found = our_manifest()
+    same = etag == found["etag"]
+    if as_json:
+        answer(None if same else found, not_modified=same, etag=found["etag"])
+        return
+    if not same:
+        typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(manifest)
+
+
+def our_manifest() -> dict[str, Any]:
+    """Describe our own command line."""
+    from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
+
+    from shaping.cli.app import build  # noqa: PLC0415 (it finds this module in turn)
+    from shaping.surfaces.apps import manifest_of  # noqa: PLC0415 (help must not wait for it)
+
+    command = typer.main.get_command(build())
+    return manifest_of(command, name="shaping", version=version("shaping"), outputs=OUTPUTS, exit_codes=EXIT_CODES)

@@ -1,0 +1,161 @@
+"""What a command of a shaped application prints, and the number it exits with."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import io
+import sys
+from contextlib import redirect_stdout
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.envelope import command_envelope, exit_code_for
+from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
+from shaping.settings import Overrides
+from shaping.surfaces.command.clean import clean
+from shaping.surfaces.command.recognise import recognise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.envelope import Envelope
+    from shaping.shaper import Shaper
+    from shaping.surfaces.apps.added import Wish
+
+
+class Answering:
+    """One call of one command."""
+
+    def __init__(self, shaper: Shaper, tool: str, wish: Wish) -> None:
+        self._shaper, self._tool, self._wish = shaper, tool, wish
+        self._began = perf_counter()
+
+    def call(self, run: Callable[[], Any]) -> int:
+        """Run the command, print its answer and give its exit code."""
+        printed = io.StringIO()
+        try:
+            if self._wish.as_json or self._wish.quiet:
+                with redirect_stdout(printed):
+                    value = _settled(run())
+            else:
+                value = _settled(run())
+        except Exception as problem:
+            if _is_usage(problem):
+                raise
+            code = _exit_code(problem)
+            if code == 0:
+                return self._answer(_said(printed))
+            return exit_for(problem, self._tool, self._wish)
+        if value is None and self._wish.as_json:
+            return self._answer(_said(printed))
+        # What it printed besides its data is talk.
+        sys.stderr.write("" if self._wish.quiet else printed.getvalue())
+        return 0 if value is None else self._answer(value)
+
+    def next_page(self) -> int:
+        """Print what comes after a cut answer; the command is not run again."""
+        ref, _, cursor = str(self._wish.cursor).partition(":")
+        try:
+            shaped = self._shaper.expand(ref, cursor=cursor, surface="command")
+        except ToolError as problem:
+            return exit_for(problem, self._tool, self._wish)
+        self._print(shaped.envelope, ref)
+        return 0
+
+    def _answer(self, value: Any) -> int:
+        wish = self._wish
+        fields = None if wish.fields is None else tuple(path.strip() for path in wish.fields.split(","))
+        request = Overrides(fields=fields, max_items=wish.limit, dialect="invariant")
+        duration = (perf_counter() - self._began) * 1000
+        shaped = self._shaper.shape(
+            value,
+            tool=self._tool,
+            surface="command",
+            profile=wish.profile,
+            request=request,
+            source=command_envelope(None, argv=(self._tool,), duration_ms=duration),
+            if_none_match=wish.etag,
+        )
+        envelope = shaped.envelope
+        self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
+        return 0
+
+    def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
+        meta = envelope.meta
+        if meta.cursor and ref:
+            # A cursor on a command line carries its ref: the next call is another process.
+            meta = meta.model_copy(update={"cursor": f"{ref}:{meta.cursor}"})
+            envelope = envelope.model_copy(update={"meta": meta})
+        if self._wish.as_json:
+            _write(envelope, debug=self._wish.debug)
+            return
+        sys.stdout.write(_text(envelope.data))
+        if meta.cursor and not self._wish.quiet:
+            sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
+
+
+def exit_for(problem: Exception, tool: str, wish: Wish) -> int:
+    """Tell of a failure and give the number that the registry has for it."""
+    detail = _detail(problem, tool, debug=wish.debug)
+    code = _exit_code(problem) or exit_code_for(detail)
+    if wish.as_json:
+        _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=wish.debug)
+        return code
+    sys.stderr.write(f"{detail.message}\n")
+    if detail.hint:
+        sys.stderr.write(f"{detail.hint}\n")
+    return code
+
+
+def _detail(problem: Exception, tool: str, *, debug: bool) -> ErrorDetail:
+    if isinstance(problem, ToolError):
+        return problem.detail
+    if _is_usage(problem):
+        hint = f"See {tool} --help."
+        return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
+    if type(problem).__name__ == "Abort":
+        return make_error("ABORTED", f"{tool} was stopped")
+    code = _exit_code(problem)
+    return from_exception(problem, debug=debug) if code is None else from_exit_code(code)
+
+
+def _is_usage(problem: Exception) -> bool:
+    # Typer has a Click of its own inside: both are known by what they can do.
+    return hasattr(problem, "format_message") and hasattr(problem, "exit_code")
+
+
+def _exit_code(problem: Exception) -> int | None:
+    code = getattr(problem, "exit_code", None)
+    return code if isinstance(code, int) else None
+
+
+def _settled(value: Any) -> Any:
+    if not inspect.iscoroutine(value):
+        return value
+
+    async def awaited() -> Any:
+        return await value
+
+    return asyncio.run(awaited())
+
+
+def _said(printed: io.StringIO) -> Any:
+    """Take what a command printed in place of returning it: data where it is data, else text."""
+    text = printed.getvalue()
+    found = recognise(text, ("json", "lines"))
+    return {"text": "\n".join(clean(text))} if found is None else found.value
+
+
+def _text(data: Any) -> str:
+    if isinstance(data, str):
+        return data if data.endswith("\n") else f"{data}\n"
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _write(envelope: Envelope[Any], *, debug: bool) -> None:
+    wire = envelope.render("invariant", include=("etag",), debug=debug)
+    sys.stdout.write(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())
+    sys.stdout.flush()

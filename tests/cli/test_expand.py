@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from shaping.cli.expand import register
+from shaping.cli.run import register as register_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SHAPING_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def shaping(*words: str) -> Result:
+    app = typer.Typer()
+    register(app)
+    register_run(app)
+    return RUNNER.invoke(app, list(words))
+
+
+def told(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(shaping(*words).stdout)
+    return found
+
+
+def test_a_commands_output_comes_back_byte_for_byte() -> None:
+    script = "printf 'a\\rb\\n\\377\\n'; printf 'e\\n\\n\\n\\n' >&2"
+    ref = told("run", "--", "sh", "-c", script)["meta"]["ref"]
+    assert shaping("expand", ref, "--stdout").stdout_bytes == b"a\rb\n\xff\n"
+    assert shaping("expand", ref, "--stderr").stdout_bytes == b"e\n\n\n\n"
+
+
+def test_values_come_back_by_path_and_in_pages() -> None:
+    data = json.dumps({"items": [{"id": n, "gone": None} for n in range(300)]})
+    ref = told("run", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
+    assert shaping("expand", ref, "items[7]").stdout == '{"id":7,"gone":null}\n'
+    first = shaping("expand", ref, "items", "--max-tokens", "200")
+    cursor = first.stderr.rsplit(" ", 1)[-1].strip()
+    assert first.stderr.startswith(f"there is more: shaping expand {ref} --cursor ")
+    second = told("expand", ref, "--cursor", cursor, "--max-tokens", "200", "--json")
+    assert second["data"][0]["id"] == len(json.loads(first.stdout))
+    assert second["meta"]["truncated"] is True
+
+
+def test_text_comes_back_as_text() -> None:
+    told_once = told("run", "--max-tokens", "150", "--", "seq", "500")
+    assert shaping("expand", told_once["meta"]["ref"], "stdout").stdout == "".join(f"{n}\n" for n in range(1, 501))
+
+
+def test_a_ref_that_is_unknown_exits_5() -> None:
+    done = shaping("expand", "r_nope")
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert done.stderr.startswith("nothing is kept behind this ref here\n")
+    done = shaping("expand", "r_nope", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["error"]["code"]) == (5, "REF_NOT_FOUND")
+    assert shaping("expand", "r_nope", "--stdout").exit_code == 5
+
+
+def test_a_config_with_problems_is_told(project: Path) -> None:
+    (project / "bad.json").write_text('{"globl": {}}')
+    done = shaping("expand", "r_x", "--config", "bad.json", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (1, False)
+
+
+def test_what_was_not_kept_is_told(project: Path) -> None:
+    (project / "response_config.json").write_text('{"store": {"max_bytes": 20000}}')
+    ref = told("run", "--max-tokens", "200", "--", "seq", "9000")["meta"]["ref"]
+    done = shaping("expand", ref, "--stdout")
+    assert len(done.stdout_bytes) == 10000
+    assert done.stderr == "33,893 bytes after these were not kept\n"

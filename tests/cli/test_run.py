@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHAPING = str(Path(sys.executable).with_name("shaping"))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SHAPING_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def shaping(*words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([SHAPING, *words], input=given, capture_output=True, check=False, timeout=60)
+
+
+def ran(*words: str, given: bytes = b"") -> tuple[int, dict[str, Any]]:
+    done = shaping("run", *words, given=given)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_command_is_run_and_its_envelope_printed() -> None:
+    code, told = ran("--", "sh", "-c", "echo hi; exit 3")
+    assert (code, told["ok"], told["meta"]["exit_code"]) == (3, False, 3)
+    assert told["error"]["details"] == {"stdout": "hi\n"}
+    assert ran("echo", "-n", "no dashes needed")[1]["data"] == {"stdout": "no dashes needed"}
+
+
+def test_input_passes_through() -> None:
+    assert ran("--", "tr", "a-z", "A-Z", given=b"quiet\n")[1]["data"] == {"stdout": "QUIET\n"}
+
+
+def test_options_choose_tool_fields_profile_and_budget(home: Path) -> None:
+    rules = {"mine": {"exclude_fields": ["b"]}}
+    (home / "c.json").write_text(json.dumps({"tool_overrides": rules}))
+    given = b'{"a": 1, "b": 2, "c": null}'
+    assert ran("--config", "c.json", "--tool", "mine", "--", "cat", given=given)[1]["data"] == {"a": 1}
+    assert ran("--fields", "b, c", "--", "cat", given=given)[1]["data"] == {"b": 2}
+    assert ran("--profile", "debug", "--", "cat", given=given)[1]["data"] == {"a": 1, "b": 2, "c": None}
+    code, told = ran("--max-tokens", "150", "--", "seq", "1000")
+    assert (code, told["meta"]["truncated"]) == (0, True)
+
+
+def test_a_cursor_goes_on_without_running_the_command_again(home: Path) -> None:
+    told = ran("--max-tokens", "150", "--", "sh", "-c", "echo x >> count; seq 1000")[1]
+    shown = told["data"]["stdout"].split("…")[0]
+    code, page = ran("--max-tokens", "150", "--cursor", told["meta"]["cursor"], "--", "sh")
+    assert code == 0
+    whole = "".join(f"{n}\n" for n in range(1, 1001))
+    assert whole[len(shown) :].startswith(page["data"]["value"])
+    again = ran("--max-tokens", "150", "--cursor", page["meta"]["cursor"], "--", "sh")[1]
+    assert whole[len(shown) + len(page["data"]["value"]) :].startswith(again["data"]["value"])
+    assert (home / "count").read_text() == "x\n"
+
+
+def test_an_etag_spares_what_is_known() -> None:
+    tag = ran("--etag", "", "--", "echo", "same")[1]["meta"]["etag"]
+    code, told = ran("--etag", tag, "--", "echo", "same")
+    assert (code, told["data"], told["error"], told["meta"]["not_modified"]) == (0, None, None, True)
+
+
+def test_a_timeout_exits_124_and_a_missing_program_127() -> None:
+    code, told = ran("--timeout", "0.3", "--", "sleep", "60")
+    assert (code, told["error"]["code"]) == (124, "TIMEOUT")
+    code, told = ran("--", "ehco", "x")
+    assert (code, told["error"]["code"], told["error"]["similar"][0]) == (127, "NOT_FOUND", "echo")
+
+
+@pytest.mark.parametrize(
+    "words", [["--nonsense", "--", "true"], [], ["--timeout", "x", "--", "true"], ["--profile", "nope", "--", "true"],
+              ["--dialect", "nope", "--", "true"], ["--config", "nowhere.json", "--", "true"],
+              ["--cursor", "r_forged:x", "--", "true"], ["--fields", "a[", "--", "true"]],
+)  # fmt: skip
+def test_our_own_failure_exits_125_and_says_so(words: list[str]) -> None:
+    done = shaping("run", *words)
+    assert done.returncode == 125
+    assert done.stderr
+    if done.stdout:
+        assert json.loads(done.stdout)["ok"] is False
+        assert b"shaping itself failed" in done.stderr
+
+
+def test_the_dialect_none_is_the_output_alone() -> None:
+    done = shaping("run", "--dialect", "none", "--", "sh", "-c", "printf '\\033[1mbold\\033[0m\\n'; echo talk >&2")
+    assert (done.returncode, done.stdout) == (0, b"bold\n")
+    assert b"talk\n" in done.stderr
+    assert shaping("run", "--dialect", "none", "--", "echo", '{"a": null, "b": 1}').stdout == b'{"b":1}\n'
+    failed = shaping("run", "--dialect", "none", "--", "sh", "-c", "echo out; exit 4")
+    assert (failed.returncode, failed.stdout) == (4, b"out\n")
+    assert b"exited with 4" in failed.stderr
+    assert b'"data":{"stdout":"x\\n"}' in shaping("run", "--dialect", "none", "--json", "--", "echo", "x").stdout
+
+
+def test_a_stream_is_shaped_as_it_comes() -> None:
+    code = 'import sys, time\nprint(\'{"a": 1, "b": null}\', flush=True)\ntime.sleep(30)'
+    process = subprocess.Popen(
+        [SHAPING, "run", "--stream", "--", sys.executable, "-c", code],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b'{"a":1}\n'
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    rest = process.stdout.read()
+    assert process.wait(20) == 128 + signal.SIGTERM
+    assert json.loads(rest)["error"]["code"] == "ABORTED"
+    process.stdout.close()
+
+
+def test_signals_reach_the_command_and_its_own_end_is_told(home: Path) -> None:
+    script = "trap 'echo caught; exit 9' INT; echo $$ > ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen(
+        [SHAPING, "run", "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not (home / "ready").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert (process.returncode, json.loads(out)["error"]["details"]) == (9, {"stdout": "caught\n"})
+
+
+def test_no_colour_and_no_progress_where_there_is_no_terminal() -> None:
+    done = shaping("run", "--", "sleep", "1.2")
+    assert b"\x1b" not in done.stdout + done.stderr
+
+
+def test_on_a_terminal_long_work_shows_progress_unless_it_says_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = _on_terminal("sleep", "2.5", env={**os.environ, "TERM": "xterm", "NO_COLOR": ""})
+    assert b"sleep" in shown
+    plain = _on_terminal("sleep", "2.5", env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"})
+    assert b"\x1b[" not in plain
+
+
+def _on_terminal(*command: str, env: dict[str, str]) -> bytes:
+    ours, theirs = os.openpty()
+    process = subprocess.Popen([SHAPING, "run", "--", *command], stdout=subprocess.DEVNULL, stderr=theirs, env=env)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # how a terminal says that the other side is gone
+        pass
+    process.wait(30)
+    os.close(ours)
+    return shown

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import pytest
+import typer
+
+from shaping import Shaper, ToolError
+from shaping.surfaces.apps import shape_click, shape_typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+RENAMED = {"user create": "users add"}
+
+
+@pytest.fixture
+def shaper(tmp_path: Path) -> Iterator[Shaper]:
+    made = Shaper({"store": {"kind": "sqlite", "path": str(tmp_path / "store")}}, expandable=True)
+    yield made
+    made.close()
+
+
+def listed(count: int) -> list[dict[str, Any]]:
+    return [{"id": n, "name": f"user {n}", "note": None} for n in range(count)]
+
+
+def added(name: str) -> dict[str, str]:
+    if name == "taken":
+        raise ToolError("CONFLICT", "there is one of that name")
+    if name == "broken":
+        raise ValueError("no such letters")
+    print("adding", name)  # noqa: T201 (the command under test talks)
+    return {"name": name}
+
+
+def typer_app() -> typer.Typer:
+    app, users = typer.Typer(), typer.Typer()
+    app.add_typer(users, name="users")
+
+    @users.command("list")
+    def list_users(count: int = 3) -> list[dict[str, Any]]:
+        """List the users there are."""
+        return listed(count)
+
+    @users.command()
+    def add(name: str, etag: Annotated[str, typer.Option()] = "own") -> dict[str, str]:
+        return {**added(name), "etag": etag}
+
+    @app.command()
+    def hello(code: int = 0) -> None:
+        typer.echo("hello")
+        if code != 99:
+            raise typer.Exit(code)
+
+    @app.command()
+    def stop() -> None:
+        raise typer.Abort
+
+    @app.command()
+    async def later() -> str:
+        return "done"
+
+    return app
+
+
+def click_app() -> click.Group:
+    @click.group("app")
+    def app() -> None: ...
+
+    @app.group()
+    def users() -> None: ...
+
+    @users.command("list")
+    @click.option("--count", default=3, help="How many.")
+    def list_users(count: int) -> list[dict[str, Any]]:
+        """List the users there are."""
+        return listed(count)
+
+    @users.command()
+    @click.argument("name")
+    @click.option("--etag", default="own")
+    def add(name: str, etag: str) -> dict[str, str]:
+        return {**added(name), "etag": etag}
+
+    @app.command()
+    @click.option("--code", default=0)
+    @click.pass_context
+    def hello(ctx: click.Context, code: int) -> None:
+        click.echo("hello")
+        if code != 99:
+            ctx.exit(code)
+
+    @app.command()
+    def stop() -> None:
+        raise click.Abort
+
+    @app.command()
+    async def later() -> str:
+        return "done"
+
+    return app
+
+
+def _typer(shaper: Shaper) -> Any:
+    return shape_typer(typer_app(), name="app", shaper=shaper, renamed=RENAMED, version="1.2")
+
+
+def _click(shaper: Shaper) -> Any:
+    return shape_click(click_app(), shaper=shaper, renamed=RENAMED, version="1.2")
+
+
+@pytest.fixture(params=[_typer, _click], ids=["typer", "click"])
+def call(
+    request: pytest.FixtureRequest, shaper: Shaper, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Call the application as a process would be: exit code, standard output, standard error."""
+    main = request.param(shaper)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(list(words))
+        told = capsys.readouterr()
+        return int(stopped.value.code or 0), told.out, told.err
+
+    return call
+
+
+def wire(call: Any, *words: str) -> tuple[int, dict[str, Any]]:
+    code, out, _ = call(*words, "--output", "json")
+    return code, json.loads(out)
+
+
+def test_what_a_command_returns_is_its_data(call: Any) -> None:
+    code, told = wire(call, "users", "list")
+    assert (code, told["ok"], told["error"], told["warnings"]) == (0, True, None, [])
+    assert told["data"] == [{"id": n, "name": f"user {n}"} for n in range(3)]
+    code, out, err = call("users", "list", "--fields", "id")
+    assert (code, json.loads(out), err) == (0, [{"id": 0}, {"id": 1}, {"id": 2}], "")
+
+
+def test_what_a_command_prints_stands_for_what_it_returns_or_is_talk(call: Any) -> None:
+    assert wire(call, "hello", "--code", "99")[1]["data"] == {"text": "hello\n"}
+    assert wire(call, "hello")[1]["data"] == {"text": "hello\n"}
+    assert call("hello", "--code", "99") == (0, "hello\n", "")
+    code, out, err = call("users", "add", "ada", "--output", "json")
+    assert (code, json.loads(out)["data"], err) == (0, {"name": "ada", "etag": "own"}, "adding ada\n")
+    assert call("users", "add", "ada", "--quiet")[2] == ""
+    assert call("later") == (0, "done\n", "")
+
+
+def test_failures_have_the_codes_of_the_registry(call: Any) -> None:
+    code, told = wire(call, "users", "add", "taken")
+    assert (code, told["ok"], told["data"], told["error"]["code"]) == (6, False, None, "CONFLICT")
+    assert call("users", "add", "taken")[::2] == (
+        6,
+        "there is one of that name\nRead the current state and resolve the conflict first.\n",
+    )
+    assert wire(call, "users", "add", "broken")[0] in {1, 2}
+    assert wire(call, "hello", "--code", "5")[1]["error"]["code"] == "NOT_FOUND"
+    assert call("hello", "--code", "5")[0] == 5
+    code, told = wire(call, "stop")
+    assert (code, told["error"]["code"]) == (1, "ABORTED")
+
+
+def test_a_wrong_call_is_an_argument_error_before_anything_is_done(call: Any) -> None:
+    for words in (("users", "nope"), ("users", "list", "--count", "x"), ("users", "list", "--nope")):
+        code, told = wire(call, *words)
+        assert (code, told["error"]["code"], told["error"]["phase"]) == (2, "ARG_ERROR", "validation")
+    code, out, err = call("users", "list", "--nope")
+    assert (code, out) == (2, "")
+    assert "--nope" in err
+
+
+def test_a_renamed_command_redirects(call: Any) -> None:
+    code, told = wire(call, "user", "create", "ada lovelace")
+    assert (code, told["error"]["code"]) == (13, "REDIRECTED")
+    assert told["error"]["redirect"] == {
+        "command": "app users add 'ada lovelace' --output json",
+        "permanent": True,
+        "reason": "renamed",
+    }
+    assert call("user", "create", "x")[0] == 13
+
+
+def test_a_limit_pages_by_cursor_without_calling_again(call: Any) -> None:
+    told = wire(call, "users", "list", "--count", "50", "--limit", "2")[1]
+    assert ([user["id"] for user in told["data"]], told["meta"]["truncated"]) == ([0, 1], True)
+    code, page = wire(call, "users", "list", "--cursor", told["meta"]["cursor"])
+    assert (code, page["data"][0]["id"]) == (0, 2)
+    assert call("users", "list", "--count", "50", "--limit", "2")[2].startswith("there is more: --cursor r_")
+    code, told = wire(call, "users", "list", "--cursor", "r_nope:x")
+    assert (code, told["error"]["code"]) == (5, "REF_NOT_FOUND")
+
+
+def test_an_etag_spares_what_is_known(call: Any) -> None:
+    tag = wire(call, "users", "list", "--etag", "")[1]["meta"]["etag"]
+    told = wire(call, "users", "list", "--etag", tag)[1]
+    assert (told["data"], told["meta"]["not_modified"], told["ok"]) == (None, True, True)
+
+
+def test_an_option_of_the_commands_own_stays_its_own(call: Any) -> None:
+    assert wire(call, "users", "add", "ada", "--etag", "mine")[1]["data"] == {"name": "ada", "etag": "mine"}
+
+
+def test_verbose_and_debug_choose_profiles(call: Any) -> None:
+    assert "note" not in wire(call, "users", "list", "--verbose")[1]["data"][0]
+    told = wire(call, "users", "list", "--debug")[1]
+    assert (told["data"][0]["note"], "config_hash" in told["meta"]) == (None, True)
+
+
+def test_the_manifest_lists_commands_flags_exit_codes_and_schemas(call: Any) -> None:
+    manifest = wire(call, "manifest", "--verbose")[1]["data"]
+    commands = {command["name"]: command for command in manifest["commands"]}
+    assert list(commands) == ["users list", "users add", "hello", "stop", "later", "manifest"] or set(commands) == {
+        "users list", "users add", "hello", "stop", "later", "manifest",
+    }  # fmt: skip
+    flags = {flag["name"]: flag for flag in commands["users list"]["flags"]}
+    assert {"--count", "--output", "--fields", "--limit", "--cursor", "--etag", "--quiet"} <= flags.keys()
+    assert flags["--output"]["choices"] == ["text", "json"]
+    assert (flags["--count"]["default"], flags["--quiet"]["type"]) == (3, "boolean")
+    assert commands["users list"]["help"] == "List the users there are."
+    assert commands["users list"]["output"]["type"] == "array"
+    assert commands["users add"]["arguments"][0]["name"] == "name"
+    assert (manifest["version"], manifest["exit_codes"]["13"]) == ("1.2", "REDIRECTED")
+    assert manifest["renamed"] == [{"command": "user create", "replacement": "users add"}]
+    assert manifest["etag"] == wire(call, "manifest", "--verbose")[1]["data"]["etag"]
+
+
+def test_help_exits_0(call: Any) -> None:
+    code, out, _ = call("users", "list", "--help")
+    assert code == 0
+    assert "--output" in out
+
+
+def test_a_caller_that_handles_errors_itself_gets_them(shaper: Shaper) -> None:
+    main = _click(shaper)
+    with pytest.raises(click.UsageError):
+        main(["nope"], standalone_mode=False)
+
+
+def test_a_single_command_is_shaped_and_reads_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def only() -> dict[str, int]:
+        return {"a": 1}
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["only", "--output=json"])
+    with pytest.raises(SystemExit):
+        shape_typer(app)()
+    assert json.loads(capsys.readouterr().out)["data"] == {"a": 1}
+
+
+def test_a_return_type_without_a_schema_is_no_fault() -> None:
+    from shaping.surfaces.apps import manifest_of
+
+    class Odd:
+        pass
+
+    @click.command()
+    def odd() -> Odd:
+        return Odd()
+
+    (described,) = manifest_of(odd, name="x")["commands"]
+    assert described == {"name": "", "help": "", "arguments": [], "flags": [], "output": {}}
