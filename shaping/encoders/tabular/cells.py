@@ -28,9 +28,8 @@ _ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[]|^-$| $|^$|^(?:{_LITERAL})$")
 _ODD_MARK = re.compile(r"[,{}\"\[\x00-\x09\x0b-\x1f\x7f]")
 _SUSPECT = frozenset(" =-0123456789tfn") | {""}
 _LITERAL_ENDS = frozenset("0123456789el-") | {""}
-_ODD_LINE = re.compile(rf"[\x00-\x1f\x7f]|^[ \"\[{{]| $|^$|^(?:{_LITERAL})$")
-_LINE_SUSPECT = frozenset(' "[{-0123456789tfn') | {""}
-_WORD_STARTS, _LITERAL_WORD = frozenset("tfn"), 5
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_LINE_STARTS = frozenset(' "[{') | {""}
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
 
 
@@ -48,12 +47,9 @@ def cell(value: Any) -> str:
 
 def line(text: str) -> str:
     """Return a string as the rest of a line: bare unless it could be misread."""
-    # Most lines are printable, begin like a word and end like one: no need to search them.
-    if text.isprintable() and text[-1:] != " ":
-        first = text[:1]
-        if first not in _LINE_SUSPECT or (first in _WORD_STARTS and len(text) > _LITERAL_WORD):
-            return text
-    return quoted(text) if _ODD_LINE.search(text) else text
+    # Each test by itself: one pattern for all of them would be tried at every character of a long line.
+    odd = text[:1] in _LINE_STARTS or text[-1] == " " or (not text.isprintable() and _CONTROL.search(text))
+    return quoted(text) if odd or _LITERALS.fullmatch(text) else text
 
 
 def name(key: str) -> str:
@@ -63,6 +59,9 @@ def name(key: str) -> str:
 
 def texts(column: Sequence[str]) -> list[str]:
     """Return a column of strings as cells."""
+    first = column[0]
+    if first == column[-1] and column.count(first) == len(column):
+        return [cell(first)] * len(column)
     joined = "\n".join(column)
     if _ODD_MARK.search(joined) or joined.count("\n") >= len(column) or " \n" in joined or joined.endswith(" "):
         return [quoted(text) if _ODD.search(text) else text for text in column]
@@ -74,6 +73,11 @@ def texts(column: Sequence[str]) -> list[str]:
         else text
         for text in column
     ]
+
+
+def numbers(column: Sequence[int] | Sequence[float]) -> list[str]:
+    """Return a column of numbers as cells."""
+    return orjson.dumps(column)[1:-1].decode().split(",")
 
 
 def cells(column: Sequence[Any]) -> list[str]:

@@ -44,8 +44,10 @@ def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
 
 def _told(keys: list[str], cells: list[str]) -> tuple[dict[str, str], int]:
     """Return what each key says in every row it is in, where that is often and long, and the characters saved."""
-    pairs = dict.fromkeys(zip(keys, cells, strict=True))
     counts = Counter(keys)
+    if len(counts) * _OFTEN > len(keys):
+        return {}, 0
+    pairs = dict.fromkeys(zip(keys, cells, strict=True))
     if len(pairs) >= 2 * len(counts):
         return {}, 0
     told = dict(list(pairs))

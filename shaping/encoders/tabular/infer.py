@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.tabular.cells import KEY, MISSING, cell, cells, name, quoted, texts
+from shaping.encoders.tabular.cells import KEY, MISSING, cell, cells, name, numbers, quoted, texts
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
 from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
@@ -59,7 +59,7 @@ def _column(column: Sequence[Any], finder: Finder, spot: Spot) -> Sequence[Node]
     if kinds == {str} and max(map(len, column)) <= _LONG:
         return (said_once(texts(column), finder, spot),)
     if kinds in _NUMBERS:
-        return (said_once(list(map(repr, column)), finder, spot),)
+        return (said_once(numbers(column), finder, spot),)
     if str in kinds and len(column) > 1 and (text := _text(column, spot.label)):
         rest = [MISSING if said is not None else value for said, value in zip(text.values, column, strict=True)]
         return (text,) if all(value is MISSING for value in rest) else (Leaf(spot.label, cells(rest)), text)

@@ -55,10 +55,12 @@ def _rows(table: Table, indent: int) -> list[str]:
     """Return one text a row, with what stands under it."""
     pad = " " * indent
     cells = list(_cells(table.nodes))
-    if cells:
+    if not cells:
+        lines = [pad + EMPTY] * table.count
+    elif "" in cells[-1]:
         lines = [pad + (row.rstrip(",") or EMPTY) for row in map(",".join, zip(*cells, strict=True))]
     else:
-        lines = [pad + EMPTY] * table.count
+        lines = [pad + row for row in map(",".join, zip(*cells, strict=True))]
     under = list(_under(table.nodes))
     lists = [(steps, node) for steps, node in under if type(node) is Items]
     for (_, items), label in zip(lists, shortest([steps for steps, _ in lists]), strict=True):
