@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from shaping.cli import demo as module
+from shaping.surfaces.demo import issues
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+    module.register(app)
+    app(standalone_mode=False, args=[])
+    shown = capfd.readouterr().out
+    found = re.findall(r"the (\S+, \S+) +([\d,]+) tokens", shown)
+    costs = {name: int(cost.replace(",", "")) for name, cost in found}
+    assert [*costs] == ["server, direct", "proxy, minimal", "proxy, standard", "proxy, debug"]
+    assert costs["proxy, minimal"] < costs["proxy, standard"] < costs["server, direct"]
+    assert "shaping_expand gives items[0].user.url back as https://forge.example/api/v3/users/grace" in shown
+
+
+def test_a_person_at_a_terminal_sees_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = [module.Seen("the server, direct", "x" * 500, 100), module.Seen("the proxy, minimal", "short\ntext", 40)]
+    module._show(seen, "back")
+    shown = capsys.readouterr().out
+    assert "60% less" in shown
+    assert "what the model reads: minimal" in shown
+
+
+def test_a_terminal_gets_the_terminals_form(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def calls() -> tuple[list[module.Seen], str]:
+        return [module.Seen("the server, direct", "a", 2), module.Seen("the proxy, minimal", "b", 1)], "c"
+
+    monkeypatch.setattr(module, "_calls", calls)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    module.demo()
+    assert "50% less" in capsys.readouterr().out
+
+
+def test_the_demos_issues_are_the_same_every_time() -> None:
+    assert issues(3) == issues(3)
+    assert [issue["number"] for issue in issues(3)] == [4201, 4202, 4203]

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import typer
+from fastmcp import Client
+from fastmcp.client.transports import SSETransport
+from typer.testing import CliRunner
+
+from shaping.cli.proxy import register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typer.testing import Result
+
+TINY = [sys.executable, str(Path(__file__).parents[1] / "surfaces" / "tiny_server.py")]
+SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    register(app)
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give one of: a command after --, --url, or --servers"),
+        (["--url", "http://x", "--", "y"], "give one of: a command after --, --url, or --servers"),
+        (["--url", "http://x", "--header", "no colon"], "'no colon' is not a header; expected 'Name: value'"),
+        (["--http", "localhost", "--", "y"], "'localhost' is not an address; expected HOST:PORT"),
+        (["--profile", "dbug", "--", "y"], "there is no profile 'dbug'"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_what_is_wrong(arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "there is no server in it"),
+        ("{", "line 1: expected"),
+        ('{"mcpServers": {"a": {"note": 1}}}', "the server 'a' has neither a command nor a url"),
+    ],
+)
+def test_a_list_of_servers_that_cannot_be_used_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text)
+    result = run("--servers", str(file))
+    assert (result.exit_code, said in result.stderr) == (2, True)
+
+
+def test_a_bad_config_is_refused_with_its_problems(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text('{"globl": {}}')
+    result = run("--config", str(file), "--", "y")
+    assert result.exit_code == 1
+    assert "globl" in result.stderr
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastmcp", None)
+    result = run("--", "y")
+    assert result.exit_code == 2
+    assert 'pip install "shaping[mcp]"' in result.stderr
+
+
+class Pipes:
+    """A client by hand, so that it can be made to vanish."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [*SHAPING, "proxy", *arguments]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hand", "version": "1"}}
+        self.ask("initialize", params)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        self._send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())["result"]
+
+    def call(self, name: str) -> Any:
+        return json.loads(self.ask("tools/call", {"name": name, "arguments": {}})["content"][0]["text"])
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def end(self) -> tuple[int, str]:
+        _, stderr = self.process.communicate(timeout=30)
+        return self.process.returncode, stderr
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_closing_the_pipe_ends_the_proxy_and_its_child() -> None:
+    client = Pipes("--profile", "debug", "--", *TINY, "--stubborn")
+    pid = client.call("noise")["pid"]
+    code, stderr = client.end()
+    assert (code, is_alive(pid)) == (0, False)
+    assert "[python" in stderr
+    assert "a log line on the wrong stream" in stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_proxy_and_its_child(number: signal.Signals) -> None:
+    client = Pipes("--no-expand", "--", *TINY, "--stubborn")
+    pid = client.call("pid")["pid"]
+    client.process.send_signal(number)
+    assert (client.end()[0], is_alive(pid)) == (128 + number, False)
+
+
+@contextmanager
+def served(flag: str, *arguments: str) -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*SHAPING, "proxy", flag, f"127.0.0.1:{port}", *arguments])
+    try:
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.anyio
+async def test_http_is_served_to_whom_it_is_meant_for_and_chained(anyio_backend_name: str) -> None:
+    with served(
+        "--http", "--allow-host", "friend.example", "--allow-origin", "https://app.example", "--", *TINY
+    ) as port:
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with httpx.AsyncClient() as browser:
+            seen = {
+                headers: (await browser.get(url, headers=[headers])).status_code
+                for headers in [
+                    ("host", "evil.example"),
+                    ("host", "friend.example"),
+                    ("origin", "https://evil.example"),
+                    ("origin", "https://app.example"),
+                ]
+            }
+        async with Client(url) as client:
+            pid = json.loads((await client.call_tool("pid", {})).content[0].text)["pid"]
+        with served("--sse", "--url", url) as second:
+            async with Client(SSETransport(f"http://127.0.0.1:{second}/sse")) as client:
+                names = [tool.name for tool in await client.list_tools()]
+    assert [status in {421, 403} for status in seen.values()] == [True, False, True, False]
+    assert pid
+    assert names == ["pid", "die", "noise", "where", "slow", "refuse", "shaping_expand"]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from typer.testing import CliRunner
+
+from shaping.cli.tools import register
+
+if TYPE_CHECKING:
+    from typer.testing import Result
+
+TINY = [sys.executable, str(Path(__file__).parents[1] / "surfaces" / "tiny_server.py")]
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    register(app)
+    return CliRunner().invoke(app, arguments)
+
+
+def test_every_definition_is_priced_and_the_dearest_stands_first() -> None:
+    result = run("--", *TINY)
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0] == ["tokens", "tool"]
+    assert lines[-1][1:] == ["6", "tools"]
+    costs = [int(line[0]) for line in lines[1:-1]]
+    assert costs == sorted(costs, reverse=True)
+    assert sum(costs) == int(lines[-1][0])
+
+
+def test_what_a_config_saves_stands_beside_it(tmp_path: Path) -> None:
+    config = tmp_path / "c.json"
+    config.write_text('{"tools": {"die": {"drop": true}}}')
+    told = run("--config", str(config), "--", *TINY)
+    counted = json.loads(run("--json", "--config", str(config), "--", *TINY).stdout)
+    assert told.stdout.splitlines()[0].split() == ["tokens", "shown", "tool"]
+    assert [row["tool"] for row in counted if row["shown"] == 0] == ["die"]
+
+
+def test_a_server_that_does_not_start_is_told_in_a_line() -> None:
+    result = run("--", "/no/such/program")
+    assert result.exit_code == 1
+    assert "the server 'program' could not be started" in result.stderr
