@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _API = re.compile(
     r"^\w+://(?:[^/]*\.)?api\b|/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE
 )
+_API_STARTS = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 
@@ -61,12 +62,12 @@ def _is_plumbing(key: str, batch: Batch, company: int) -> bool:
     said = meaning(key)
     if said.picture:
         return True
-    first = next(str(row[key]) for row in batch.sample if type(row.get(key)) is str)
-    if "{" in first:
+    first = batch.sample[0].get(key) or next(row[key] for row in batch.sample if row.get(key))
+    if type(first) is not str:
+        return False
+    if "{" in first or (said.itself and company > 1):
         return True
-    if said.itself and company > 1:
-        return True
-    if company < 2 or not said.hypermedia or not _API.search(first):
+    if company < 2 or not said.hypermedia or not (first.startswith(_API_STARTS) or _API.search(first)):
         return False
     return len(batch.links) > 1 or _derived(key, batch)
 

@@ -32,9 +32,9 @@ def reduce_text(
         reduced = _BLOB.sub(_noted, reduced)
     omissions = []
     if opened != text:
-        omissions.append(Omission("", 1, "boilerplate", _price(text, opened)))
+        omissions.append(Omission("", 1, "boilerplate"))
     if reduced != opened:
-        omissions.append(Omission("", len(_BLOB.findall(opened)), "opaque", _price(opened, reduced)))
+        omissions.append(Omission("", len(_BLOB.findall(opened)), "opaque"))
     return (reduced, omissions) if omissions else (text, [])
 
 
@@ -44,7 +44,3 @@ def _noted(found: re.Match[str]) -> str:
     if said.isdigit() or said.isalpha() or len(set(said)) < 20:
         return said
     return f"[base64, {len(said)} characters]"
-
-
-def _price(before: str, after: str) -> int:
-    return max(1, (len(before) - len(after)) // 4)

@@ -48,7 +48,7 @@ class _Walk:
     rules: list[Callable[[Batch], None]]
     arguments: frozenset[str]
     strings: bool
-    left_out: dict[tuple[str, Reason], list[int]] = field(default_factory=dict)
+    left_out: dict[tuple[str, Reason], int] = field(default_factory=dict)
 
     def values(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         """Return values at one place without noise; the same object where nothing changed."""
@@ -119,26 +119,20 @@ class _Walk:
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
         if not count:
             return values
-        self.add(path, "boilerplate", count, sum(map(len, values)) - sum(map(len, out)))
+        self._add(path, "boilerplate", count)
         return out
 
     def _note(self, batch: Batch) -> None:
-        """Count what was left out; its size is that of a sample, times the count."""
-        rows, first = batch.rows, batch.sample[0]
+        """Count what was left out; the shaper prices it where somebody asks."""
+        rows, uniform = batch.rows, batch.uniform
         for key, reason in batch.drop.items():
-            count = len(rows) if batch.uniform else sum(1 for row in rows if key in row)
-            example = first[key] if key in first else next(row[key] for row in rows if key in row)
-            self.add(_joined(batch.path, key), reason, count, count * _size(example))
+            count = len(rows) if uniform else sum(1 for row in rows if key in row)
+            self._add(_joined(batch.path, key), reason, count)
         for key, (count, reason) in batch.cut.items():
-            pairs = zip(rows, batch.replace[key], strict=True)
-            saved = sum(_size(row.get(key)) - _size(new) for row, new in pairs if row.get(key) is not new)
-            self.add(_joined(batch.path, key), reason, count, saved)
+            self._add(_joined(batch.path, key), reason, count)
 
-    def add(self, path: str, reason: Reason, count: int, size: int) -> None:
-        """Note that something was left out."""
-        noted = self.left_out.setdefault((path, reason), [0, 0])
-        noted[0] += count
-        noted[1] += size
+    def _add(self, path: str, reason: Reason, count: int) -> None:
+        self.left_out[path, reason] = self.left_out.get((path, reason), 0) + count
 
 
 def reduce(
@@ -152,11 +146,7 @@ def reduce(
         return value, []
     walk = _Walk(chosen, arguments, "boilerplate" in rules)
     (reduced,) = walk.values([value], "", 0, Place())
-    # Four characters a token is low for what these rules take, so a price is never overstated.
-    omissions = [
-        Omission(path, count, reason, max(1, size // 4)) for (path, reason), (count, size) in walk.left_out.items()
-    ]
-    return reduced, omissions
+    return reduced, [Omission(path, count, reason) for (path, reason), count in walk.left_out.items()]
 
 
 def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
@@ -180,13 +170,3 @@ def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
 def _joined(path: str, key: str) -> str:
     """Write a member's path; most names need no quotes, and there are many."""
     return f"{path}.{key}" if path and key.isidentifier() else join(path, key)
-
-
-def _size(value: Any) -> int:
-    if type(value) is str:
-        return len(value) + 3
-    if type(value) is dict:
-        return sum(len(key) + 3 + _size(item) for key, item in value.items())
-    if type(value) is list:
-        return sum(map(_size, value))
-    return 4
