@@ -27,7 +27,7 @@ def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
     secret = keeper.secret
     if secret is not None:
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
-        content = orjson.dumps(plain_or_careful(draft.raw, closed=draft.plan.closed))
+        content = orjson.dumps(plain_raw(draft))
         ref = make_ref(secret, draft.call.tool, content, draft.call.owner)
         meta = {"tool": draft.call.tool, "owner": draft.call.owner or "", "surface": draft.plan.surface}
         if keeper.keep(
@@ -36,6 +36,20 @@ def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
             return ref
     draft.warnings.append(Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded"))
     return None
+
+
+def plain_raw(draft: Draft) -> Any:
+    """Give the raw value of a response as plain data."""
+    return plain_or_careful(draft.raw, closed=draft.plan.closed)
+
+
+def original_path(draft: Draft, path: str) -> str:
+    """Write a path of the shaped data in the names of the raw value, which is what is kept."""
+    if draft.filter is None or not draft.filter.rename:
+        return path
+    from shaping.naming import original  # noqa: PLC0415 (few configs rename)
+
+    return original(path, plain_raw(draft), draft.filter)
 
 
 def payload(content: bytes, plan: Plan) -> bytes:
@@ -63,16 +77,18 @@ def expanded(
     owner: str | None,
 ) -> Shaped:
     """Find what a ref stands for and shape one page of it: whole values, no noise rules, the tool's own budget."""
-    from shaping.store.expand import expand, recall  # noqa: PLC0415 (asked for after few answers)
+    from shaping.naming import original  # noqa: PLC0415 (asked for after few answers)
+    from shaping.store.expand import expand, recall  # noqa: PLC0415 (the same)
     from shaping.tokens import counter  # noqa: PLC0415 (the same)
 
     kept = recall(keeper, ref, owner=owner)
-    plan = _whole(shaper.plan(kept.meta.get("tool", ""), surface=surface))
+    shown_by = shaper.plan(kept.meta.get("tool", ""), surface=surface)
+    plan = _whole(shown_by)
     found = expand(
         kept,
         ref,
         present(keeper.secret),
-        path=path,
+        path=None if path is None else original(path, kept.value, shown_by.fields),
         cursor=cursor,
         private=plan.private,
         max_tokens=max_tokens or plan.max_tokens,

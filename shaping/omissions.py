@@ -11,7 +11,7 @@ from shaping.types import Omission
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping.types import Draft
+    from shaping.types import Draft, Reason
 
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
 _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
@@ -19,6 +19,8 @@ _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string
 _EMPTY = frozenset({"null", "empty", "default"})
 # An object keyed by ids has a path for each: a longer list would cost more than it tells.
 _LISTED = 40
+# Told, because every absence is; neither priced nor to be asked for.
+_HELD = frozenset({"private", "tier"})
 # How the reader of each surface asks for what was left out.
 _ASK = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
 # Bytes of a notice with its ref, generously: what it tells of must have saved more.
@@ -27,13 +29,29 @@ _NOTICE = 160
 
 def all_omissions(draft: Draft) -> tuple[Omission, ...]:
     """List everything that was left out, exactly."""
-    plan = draft.plan.fields if draft.call.error is None else draft.plan.error_fields
+    plan = draft.filter
     found: list[Omission] = []
     if plan is not None:
-        found += plan.left_out(draft.raw)
+        found += _with_reasons(plan.left_out(draft.raw), draft)
     if draft.before_prune is not None:
         found += empties_left_out(draft.before_prune, draft.plan.prune)
     return (*found, *draft.omissions)
+
+
+def _with_reasons(omissions: list[Omission], draft: Draft) -> list[Omission]:
+    """Tell what is held back, and cannot be asked for, from what a list of fields leaves out."""
+    held = draft.plan.private
+    if held is None:
+        return omissions
+    from shaping.paths import compile_fields  # noqa: PLC0415 (few configs hold anything back)
+
+    private = frozenset(draft.plan.private_paths)
+    reasons: dict[str, Reason] = {}
+    for rule in held.exclude:
+        reason: Reason = "private" if rule in private else "tier"
+        for omission in compile_fields(None, [rule], opener=held.opener).left_out(draft.raw):
+            reasons.setdefault(omission.path, reason)
+    return [replace(omission, reason=reasons.get(omission.path, omission.reason)) for omission in omissions]
 
 
 def told_omissions(draft: Draft) -> tuple[Omission, ...]:
@@ -41,10 +59,17 @@ def told_omissions(draft: Draft) -> tuple[Omission, ...]:
     listed = grouped(all_omissions(draft))
     if not listed:
         return ()
-    from shaping.store.pricing import price  # noqa: PLC0415 (asked for by few profiles)
+    from shaping.keeping import plain_raw  # noqa: PLC0415 (asked for by few profiles)
+    from shaping.naming import original  # noqa: PLC0415 (the same)
+    from shaping.store.pricing import price  # noqa: PLC0415 (the same)
 
-    ref = draft.shaper.keep(draft)
-    return tuple(replace(omission, ref=ref) for omission in price(listed, draft.raw, draft.plan.tokenizer))
+    ref, raw = draft.shaper.keep(draft), plain_raw(draft)
+    named = [replace(omission, path=original(omission.path, raw, draft.filter)) for omission in listed]
+    priced = price(named, raw, draft.plan.tokenizer)
+    return tuple(
+        omission if omission.reason in _HELD else replace(omission, tokens=cost.tokens, ref=ref)
+        for omission, cost in zip(listed, priced, strict=True)
+    )
 
 
 def said_omissions(draft: Draft) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shaping import context
 from shaping.envelope import Envelope
 from shaping.fallback import observed, reads_once, unshaped, untouched
-from shaping.keeping import keep
+from shaping.keeping import keep, original_path
 from shaping.settings.problems import ConfigError
 from shaping.settings.reload import LiveConfig, shared
 from shaping.stages.budget import fit
@@ -173,7 +173,7 @@ class Shaper:
         from shaping.store.pages import Position  # noqa: PLC0415 (the same)
 
         path, shown = position
-        return cursor_at(secret, ref, path, Position(offset=shown))
+        return cursor_at(secret, ref, original_path(draft, path), Position(offset=shown))
 
     def expand(
         self,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
+    from shaping.paths import FieldPlan
     from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
     from shaping.tokens import Tokens
@@ -116,6 +117,11 @@ class Draft:
     encoding: str | None = None
     make_text: Callable[[], str] | None = None
     make_tokens: Callable[[], Tokens] | None = None
+
+    @property
+    def filter(self) -> FieldPlan | None:
+        """The compiled paths that apply: those for an answer, or those for a failed call."""
+        return self.plan.fields if self.call.error is None else self.plan.error_fields
 
 
 class Shaped:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -90,3 +91,28 @@ def test_a_cut_list_says_how_many_of_how_many_are_shown(dialect: str) -> None:
     assert shaped.cursor in shaped.text
     page = shaper.expand(shaped.ref or "", cursor=shaped.cursor)
     assert page.data[0] == {"n": listed.shown, "word": f"word{listed.shown}"}
+
+
+def test_what_is_held_back_is_told_by_its_reason_and_cannot_be_asked_for() -> None:
+    override = {"private": ["secret"], "exclude_when_tier": {"free": ["paid"]}, "exclude_fields": ["noise"]}
+    shaper = Shaper({"tool_overrides": {"t": override}}, tier="free", expandable=True)
+    raw = {"a": 1, "secret": 2, "paid": 3, "noise": 4}
+    shaped = shaper.shape(raw, tool="t", profile="standard")
+    assert shaped.value["omissions"] == [
+        {"path": "secret", "count": 1, "reason": "private"},
+        {"path": "paid", "count": 1, "reason": "tier"},
+        {"path": "noise", "count": 1, "reason": "fields", "tokens": 1, "ref": shaped.ref},
+    ]
+    assert shaped.ref is not None
+    assert shaper.expand(shaped.ref).data == {"a": 1, "noise": 4}
+
+
+def test_what_is_left_out_of_an_object_is_priced_as_in_plain_data() -> None:
+    @dataclass
+    class Answer:
+        a: int = 1
+        b: str = "word"
+
+    shaper = Shaper({"tool_overrides": {"t": {"exclude_fields": ["b"]}}})
+    shaped = shaper.shape(Answer(), tool="t", profile="standard")
+    assert shaped.value["omissions"][0]["tokens"] > 0

@@ -16,14 +16,14 @@ def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     include, exclude, back = said["include_only"], said["exclude_fields"], said["include_on_error"]
     rename, private = said["rename"], said["private"]
     held = (*said["exclude_when_tier"].get(tier, ()), *private)
-    closed = bool(private)
+    closed = bool(held)
     fields = failing = _compiled(include, (*exclude, *held), rename, closed=closed)
     if back and fields is not None:
         from shaping.settings.restore import restoring_plan  # noqa: PLC0415 (few configs say what errors show)
 
         # What comes back on error outranks exclude_fields, never a tier or a private path.
         failing = restoring_plan(include, exclude, back, held, rename=rename, opener=_opener(closed=closed))
-    return {"fields": fields, "error_fields": failing, "private": _compiled(None, private, {}, closed=closed)}
+    return {"fields": fields, "error_fields": failing, "private": _compiled(None, held, {}, closed=closed)}
 
 
 def _compiled(

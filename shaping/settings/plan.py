@@ -67,7 +67,7 @@ class Plan:
     surface: Surface
     fields: FieldPlan | None  # include, exclude, rename, private and tier; None where there is nothing to filter
     error_fields: FieldPlan | None  # the same, with include_on_error added back
-    private: FieldPlan | None  # only the private paths: for debug and for everything that is stored
+    private: FieldPlan | None  # only what a reader may never have, private or by tier: for debug and all that is stored
     private_paths: tuple[str, ...]
     prune: Prune
     noise: tuple[str, ...]

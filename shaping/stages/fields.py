@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def fields(value: Any, draft: Draft) -> Any:
     """Apply the plan's compiled paths; what they never select is never opened."""
-    plan = draft.plan.fields if draft.call.error is None else draft.plan.error_fields
+    plan = draft.filter
     if plan is None:
         return value
     taken_in = not plan.selective or draft.plan.prune.defaults

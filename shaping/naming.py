@@ -1,0 +1,63 @@
+"""The names that a tool gave, for a path written in the names that a reader was shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaping.paths import PathError, parse
+from shaping.paths.grammar import Deep, Glob, Index, Name, Path, Slice
+from shaping.paths.rules import settle
+
+if TYPE_CHECKING:
+    from shaping.paths import FieldPlan
+    from shaping.paths.grammar import Step
+    from shaping.paths.rules import State
+
+
+def original(path: str, raw: Any, plan: FieldPlan | None) -> str:
+    """Write a path in the names of the raw value; one that is in those names already stays as it is."""
+    if plan is None or not plan.rename or not path:
+        return path
+    try:
+        steps = parse(path).steps
+    except PathError:
+        return path
+    return str(Path(tuple(_renamed_back(steps, [raw], plan.state))))
+
+
+def _renamed_back(steps: tuple[Step, ...], nodes: list[Any], state: State) -> list[Step]:
+    found: list[Step] = []
+    for at, step in enumerate(steps):
+        if isinstance(step, Deep | Glob):
+            return [*found, *steps[at:]]
+        if not isinstance(step, Name):
+            nodes = [item for node in nodes if isinstance(node, list) for item in _elements(node, step)]
+            found.append(step)
+            continue
+        objects = [node for node in _passed_through(nodes) if isinstance(node, dict)]
+        key = next((key for node in objects if (key := _key_of(step.key, node, state)) is not None), step.key)
+        verdict = state.member(key)
+        if verdict is None:
+            return [*found, *steps[at:]]
+        found.append(Name(key))
+        nodes, state = [node[key] for node in objects if key in node], verdict.state
+    return found
+
+
+def _key_of(name: str, node: dict[str, Any], state: State) -> str | None:
+    """Find the key whose value is written under a name."""
+    kept = [(key, verdict.name) for key in node if (verdict := state.member(key)) is not None]
+    return next((key for key, written in settle(kept).items() if written == name), None)
+
+
+def _passed_through(nodes: list[Any]) -> list[Any]:
+    """Go through lists to what is in them, as paths do."""
+    while any(isinstance(node, list) for node in nodes):
+        nodes = [item for node in nodes for item in (node if isinstance(node, list) else [node])]
+    return nodes
+
+
+def _elements(node: list[Any], step: Step) -> list[Any]:
+    if isinstance(step, Index):
+        return node[step.at : step.at + 1]
+    return node[step.start : step.stop] if isinstance(step, Slice) else node
