@@ -113,3 +113,61 @@ def test_a_nest_deeper_than_any_header_is_json() -> None:
 def test_a_text_that_was_cut_or_changed_is_refused(text: str) -> None:
     with pytest.raises(TableError):
         decode(text)
+
+
+ROWS: Any = [{"id": n, "v": f"w{n}"} for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param([{"runs": ROWS}], id="a list of one record at the root"),
+        pytest.param({"a": {"b": {"c": ROWS, "d": "x: y"}, "e": 1}}, id="objects in objects"),
+        pytest.param({"page": "\n".join("line" for _ in range(9)), "n": 1}, id="a page in an object"),
+        pytest.param([{"m": {f"k{n}{i}": i for i in range(3)}} for n in range(12)], id="maps of scalars"),
+        pytest.param([{"n": n, "l": [{"a": 1}, {"a": 2}]} for n in range(3)], id="the same list in every row"),
+        pytest.param(
+            [{"t": [{"k": "a", "v": n}, {"k": "b", "v": {"x": n}}]} for n in range(4)], id="entries with records"
+        ),
+        pytest.param(
+            [{"t": [{"k": "ab"[n % 2], "v": 1}, {"k": "ba"[n % 2], "v": 2}]} for n in range(4)],
+            id="entries in no order",
+        ),
+        pytest.param(
+            [{"t": [{"k": f"{n}{i}", "v": i} for i in range(3)]} for n in range(12)], id="entries with too many keys"
+        ),
+        pytest.param([{"t": [{"k": 1, "v": n}, {"k": 2, "v": n}]} for n in range(4)], id="entries keyed by numbers"),
+        pytest.param(
+            [{"a": {"l": ROWS, "x": n}, "b": {"l": ROWS[:2], "x": n}} for n in range(3)],
+            id="two lists of the same name",
+        ),
+        pytest.param(
+            [
+                {"n": n, "o": {"title": "long enough to be worth it " * 4, "rank": n % 2, "x": {"y": 1}}}
+                for n in range(9)
+            ],
+            id="records that come back without a name",
+        ),
+        pytest.param(
+            [{"n": n, "o": {} if n % 2 else {"a": n}, "p": {} if n % 2 else {"a": n}} for n in range(4)], id="empty"
+        ),
+        pytest.param(
+            [{"n": n, "l": [{"text": "many words " * 12}] if n else None} for n in range(3)], id="a list or null"
+        ),
+        pytest.param([{"n": n, "l": [{"a": n}, {"b": n}] if n else "none"} for n in range(9)], id="a list or a word"),
+    ],
+)
+def test_every_kind_of_nest_reads_back(value: Any) -> None:
+    assert decode(encode(value)) == value
+
+
+def test_records_deeper_than_a_header_goes_are_json() -> None:
+    value: Any = {"id": 1}
+    for _ in range(40):
+        value = {"in": value, "n": 1}
+    rows: Any = [value, value | {"n": 2}]
+    assert decode(encode(rows)) == rows
+    deep: Any = ROWS
+    for _ in range(40):
+        deep = {"in": deep}
+    assert decode(encode(deep)) == deep

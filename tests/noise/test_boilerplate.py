@@ -63,3 +63,8 @@ def test_a_licence_header_becomes_one_line_and_other_comments_stay() -> None:
 def test_markup_that_was_asked_for_stays_in_a_text() -> None:
     page = "<html><body><p>Hello</p></body></html>"
     assert reduce_text(page, ("boilerplate",)) == (page, [])
+
+
+def test_a_diff_keeps_its_blanks() -> None:
+    diff = "@@ -1,2 +1,2 @@\n \n-a  \n+b\n"
+    assert unwrap(diff) is diff

@@ -143,3 +143,13 @@ def test_rows_that_all_passed_or_hold_more_than_times_stay() -> None:
 def test_a_state_that_is_no_verdict_hides_nothing() -> None:
     pods: Any = [{"name": f"p{n}", "phase": "Pending" if n == 0 else "Running", "spec": {"cpu": n}} for n in range(20)]
     assert cut(pods) is pods
+
+
+def test_a_verdict_without_nested_members_changes_nothing() -> None:
+    rows: Any = [{"name": f"t{n}", "outcome": "failed" if n == 0 else "passed", "took": n} for n in range(20)]
+    assert cut(rows) is rows
+    odd: Any = [{"name": f"t{n}", "status": n, "call": {"took": n}} for n in range(20)]
+    assert cut(odd) is odd
+    sparse = suite("failed", 20)
+    del sparse[5]["call"]
+    assert "call" not in cut(sparse)[5]

@@ -148,3 +148,17 @@ def test_absent_links_do_not_keep_the_others(missing: Any) -> None:
 def test_an_omission_says_where_how_many_and_why() -> None:
     value: Any = [{"key": f"A-{n}", "summary": "s", "self": "https://j.dev/rest/" + "x" * 20} for n in range(10)]
     assert reduce(value, ("links",))[1] == [Omission("[].self", 10, "links")]
+
+
+def test_a_collection_with_lists_of_links_goes_too() -> None:
+    value: Any = [
+        {
+            "id": n,
+            "name": "x",
+            "_links": {"items": [{"href": f"/i/{n}"}], "next": None, "curies": [{"name": "a", "href": "/x"}]},
+        }
+        for n in range(3)
+    ]
+    assert without_links(value) == [{"id": n, "name": "x"} for n in range(3)]
+    mixed: Any = [{"id": n, "name": "x", "links": {"count": 3, "items": [1]}} for n in range(3)]
+    assert without_links(mixed) is mixed

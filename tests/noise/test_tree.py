@@ -82,3 +82,8 @@ def test_links_around_other_elements_are_blocks() -> None:
     folded = reduce_text(tree, ("boilerplate",))[0]
     assert "- link [ref=e11]:\n" in folded
     assert '- button "Buy" [ref=e12]' in folded
+
+
+def test_names_that_are_not_json_stay_as_they_are() -> None:
+    tree = TREE.replace("- code [ref=e13]: json.dump()", '- code [ref=e13]: "broken \\q"')
+    assert '`"broken \\q"`' in reduce_text(tree, ("boilerplate",))[0]

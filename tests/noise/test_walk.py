@@ -142,3 +142,10 @@ def test_a_nest_deeper_than_any_answer_passes() -> None:
 def test_odd_names_are_quoted_in_paths() -> None:
     value: Any = [{"id": n, "kind": "x", "odd.etag": f"abcdef012345{n}"} for n in range(3)]
     assert [omission.path for omission in reduce(value, ALL)[1]] == ['[]."odd.etag"']
+
+
+def test_a_large_map_of_words_is_passed_at_once() -> None:
+    value: Any = {"time": {f"1.{n}.0": f"2026-10-01T10:00:{n:02d}Z" for n in range(60)}, "name": "x"}
+    assert reduce(value, ALL)[0] is value
+    links: Any = {"pages": {f"p{n}": f"https://x.dev/{n}" for n in range(60)}, "name": "x"}
+    assert reduce(links, ALL)[0] is links
