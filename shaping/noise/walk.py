@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shaping.noise.batch import MISSING, Batch
 from shaping.noise.boilerplate import boilerplate, needs_unwrapping, unwrap
 from shaping.noise.bulk import bulk
+from shaping.noise.embedded import find_data
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
 from shaping.noise.opaque import opaque
@@ -140,13 +141,33 @@ def reduce(
 ) -> tuple[Json, list[Omission]]:
     """Return a payload without its noise, and what was left out; the same object where there was none."""
     if type(value) is str:
-        return reduce_text(value, rules, arguments=arguments)
+        return _reduce_string(value, rules, arguments)
     chosen = [step for name, steps in _RULES.items() if name in rules for step in steps]
     if not chosen:
         return value, []
     walk = _Walk(chosen, arguments, "boilerplate" in rules)
     (reduced,) = walk.values([value], "", 0, Place())
     return reduced, [Omission(path, count, reason) for (path, reason), count in walk.left_out.items()]
+
+
+def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
+    """Return a text without noise; data with a sentence around it is written as data is."""
+    found = find_data(text) if rules else None
+    if found is None:
+        return reduce_text(text, rules, arguments=arguments)
+    from shaping.encoders import encode  # noqa: PLC0415 (few texts are mostly data)
+
+    value, omissions = reduce(found.value, rules, arguments=arguments)  # type: ignore[arg-type]
+    written = encode(value, repeats="repeats" in rules, constants="constants" in rules).text
+    if len(written) >= found.end - found.start:
+        return text, []
+    # Only the whole can be asked back: a text has no members to name.
+    counts = {omission.reason: 0 for omission in omissions} or {"boilerplate": 1}
+    for omission in omissions:
+        counts[omission.reason] += omission.count
+    return text[: found.start] + written + text[found.end :], [
+        Omission("", count, reason) for reason, count in counts.items()
+    ]
 
 
 def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
