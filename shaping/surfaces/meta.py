@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.omissions import grouped
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -55,8 +57,11 @@ def _about(shaped: Shaped) -> dict[str, Any]:
         "not_modified": meta.not_modified or None,
     }
     about = {name: value for name, value in said.items() if value is not None}
-    if meta.omissions and not isinstance(meta.omissions, str):
-        about["omissions"] = [_omission(omission) for omission in meta.omissions]
+    if shaped.plan.omissions in {"list", "full"} and (listed := grouped(shaped.omissions)):
+        about["omissions"] = [_omission(omission) for omission in listed]
+        # Data alone has no place for a ref, so here is where a program finds it.
+        if shaped._draft.shaper.facts.expandable and "ref" not in about:  # noqa: SLF001 - Shaped does not say it itself
+            about["ref"] = shaped.ref
     return about
 
 

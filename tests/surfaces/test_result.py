@@ -295,3 +295,16 @@ def test_any_result_keeps_its_form_its_order_and_its_input(
     ]
     assert ("structuredContent" in shaped) == (structured is not None)
     assert shape_result(shaper, shaped, tool="t") == shaped
+
+
+def test_what_was_left_out_is_listed_for_programs_under_standard() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"profile": "standard", "exclude_fields": ["title"]}}})
+    data = {"title": "gone", "number": 1, "none": None}
+    mark = shape_result(shaper, {"content": [text(data)]}, tool="t")["_meta"]["shaping"]
+    assert {(entry["path"], entry["reason"]) for entry in mark["omissions"]} == {("title", "fields"), ("**", "null")}
+
+
+def test_an_error_whose_data_adds_to_it_keeps_the_data(shaper: Shaper) -> None:
+    result = {"content": [text("the build failed")], "structuredContent": {"line": 3}, "isError": True}
+    told = json.loads(shape_result(shaper, result, tool="t")["content"][0]["text"])
+    assert told == {"error": {"code": "INTERNAL_ERROR", "message": "the build failed"}, "data": {"line": 3}}
