@@ -33,6 +33,7 @@ _ITEM = re.compile(r"<li\b[^>]*>", re.IGNORECASE)
 _LICENCE_HEADER = re.compile(
     r"\A(?:#!.*\n)?(\s*(?:/\*(?:.|\n)*?\*/|(?:(?:#|//|--|;|%)[^\n]*\n)+|<!--(?:.|\n)*?-->)\s*)"
 )
+_HEADER, _LARGEST_PAGE = 20_000, 200_000  # characters that are looked at for a licence, and for tags
 _LICENCE_WORDS = re.compile(r"licen[cs]e|copyright|SPDX-|all rights reserved", re.IGNORECASE)
 
 
@@ -71,7 +72,7 @@ def unwrap_text(text: str) -> str:
 
 def without_licence(text: str) -> str:
     """Replace a licence comment at the top of a file by a note."""
-    found = _LICENCE_HEADER.match(text)
+    found = _LICENCE_HEADER.match(text[:_HEADER])
     if found is None or not _LICENCE_WORDS.search(found[1]) or len(found[1]) < 200:
         return text
     note = f"[licence header, {len(found[1])} characters]\n"
@@ -111,7 +112,7 @@ def _without_tracking(text: str) -> str:
 
 def _without_tags(text: str) -> str:
     """Return a string that is HTML throughout as its text; code and sentences about tags stay."""
-    if not _WRAPPED.match(text) or "```" in text:
+    if len(text) > _LARGEST_PAGE or not _WRAPPED.match(text) or "```" in text:
         return text
     text = _HIDDEN.sub("", text)
     text = _ANCHOR.sub(lambda found: found[2] if found[2] in found[1] else f"{found[2]} ({found[1]})", text)

@@ -23,6 +23,7 @@ _ACTED_ON = _set(
     " menuitemcheckbox menuitemradio treeitem gridcell iframe"
 )
 _CLOSING = (",", ".", ";", ":", ")", "]", "?", "!", "\u2019", "»")
+_DEEPEST = 300  # spaces; no page a person reads is nested deeper
 _ENOUGH = 8  # nodes with an id from which a text is a tree and not a list that mentions one
 
 
@@ -63,7 +64,7 @@ def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
     open_nodes = [root]
     for line in block:
         node = _parse(line)
-        if node is None:
+        if node is None or node.indent > _DEEPEST:
             return block
         while open_nodes[-1].indent >= node.indent:
             open_nodes.pop()

@@ -87,3 +87,8 @@ def test_links_around_other_elements_are_blocks() -> None:
 def test_names_that_are_not_json_stay_as_they_are() -> None:
     tree = TREE.replace("- code [ref=e13]: json.dump()", '- code [ref=e13]: "broken \\q"')
     assert '`"broken \\q"`' in reduce_text(tree, ("boilerplate",))[0]
+
+
+def test_a_tree_deeper_than_any_page_stays() -> None:
+    tree = "\n".join(f"{'  ' * depth}- generic [ref=e{depth}]:" for depth in range(400))
+    assert reduce_text(tree, ("boilerplate",)) == (tree, [])
