@@ -252,7 +252,7 @@ def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mappi
     """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
     if isinstance(config, Mapping):
         return LiveConfig(config, environ=environ, strict=True)
-    live = shared(config, environ=environ)
+    live = shared(config, environ=environ, strict=config is not None)
     if config is not None and live.problem is not None:
         raise live.problem
     return live

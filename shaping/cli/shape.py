@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +12,10 @@ import orjson
 import typer
 
 if TYPE_CHECKING:
+    from shaping import Shaper
     from shaping.tokens import Tokens
+
+_LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
 
 FILE = typer.Argument(help="A JSON file, or - for standard input. Text that is not JSON is shaped as text.")
 TOOL = typer.Option(help="The tool whose rules apply.")
@@ -46,9 +51,10 @@ def shape(
     except ConfigError as problem:
         typer.echo(str(problem), err=True)
         raise typer.Exit(1) from None
-    _known_profile(profile, shaper)
-    raw = _read(file)
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
+    _known_profile(profile, shaper)
+    _readable_paths(kept, shaper)
+    raw = _read(file)
     with using(profile, fields=kept, max_tokens=max_tokens):
         if mcp:
             result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
@@ -64,6 +70,8 @@ def shape(
 
 def price(tokens: Tokens) -> str:
     """Say what a response cost before and after, and how well that is known."""
+    if not tokens.before:
+        return f"0 tokens before, {tokens.after:,} after"
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
     change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
     return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
@@ -86,8 +94,16 @@ def _read(file: str) -> bytes:
 
 def _data(raw: bytes) -> Any:
     try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        # orjson makes a float of an integer beyond 64 bits, and knows no NaN.
+        return json.loads(raw) if _LONG_NUMBER.search(raw) else orjson.loads(raw)
+    except ValueError:
+        return _odd_data(raw)
+
+
+def _odd_data(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
         return raw.decode(errors="replace")
 
 
@@ -99,8 +115,19 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
     return result
 
 
-def _known_profile(profile: str | None, shaper: Any) -> None:
+def _known_profile(profile: str | None, shaper: Shaper) -> None:
     known = shaper.generation.profiles
     if profile is not None and profile not in known:
         typer.echo(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", err=True)
         raise typer.Exit(2)
+
+
+def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:
+    """Refuse paths that cannot be read, instead of shaping without them."""
+    from shaping.settings import ConfigError, Overrides  # noqa: PLC0415 (help must not wait for it)
+
+    try:
+        shaper.generation.plan("", request=Overrides(fields=kept))
+    except ConfigError as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(2) from None

@@ -162,6 +162,7 @@ def shared(
     *,
     cwd: str | os.PathLike[str] | None = None,
     environ: Mapping[str, str] | None = None,
+    strict: bool = False,
 ) -> LiveConfig:
     """Give the one live config for a place, so that fifty tools read it once and share one watcher."""
     seen = os.environ if environ is None else environ
@@ -170,7 +171,7 @@ def shared(
     with _sharing:
         live = _shared.get(key)
         if live is None:
-            live = _shared[key] = LiveConfig(config, cwd=where, environ=seen)
+            live = _shared[key] = LiveConfig(config, cwd=where, environ=seen, strict=strict)
         return live
 
 

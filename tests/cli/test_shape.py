@@ -64,9 +64,9 @@ def test_an_mcp_result_stays_one() -> None:
 
 
 def test_a_warning_is_told_on_standard_error() -> None:
-    done = shaping("raw.json", "--fields", "a..b")
+    done = shaping(stdin='{"n": NaN}')
     assert done.exit_code == 0
-    assert "BAD_REQUEST" in done.stderr
+    assert "NOT_A_NUMBER at n" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,35 @@ def test_a_config_with_problems_exits_with_1_and_lists_them(tmp_path: Path) -> N
     assert done.exit_code == 1
     assert "2 problems" in done.stderr
     assert "Did you mean 'minimal'?" in done.stderr
+
+
+def test_paths_that_cannot_be_read_are_a_wrong_call() -> None:
+    done = shaping("raw.json", "--fields", "items[")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "$.fields[0] is 'items['" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (f'{{"n": {2**80}}}', {"n": str(2**80)}),
+        (f'{{"n": {2**63}}}', {"n": 2**63}),
+        ('{"n": NaN, "m": -Infinity}', {"n": "NaN", "m": "-Infinity"}),
+        ("[" * 3000, "[" * 3000),
+    ],
+)
+def test_no_number_is_changed_on_the_way_in(raw: str, expected: Any) -> None:
+    assert json.loads(shaping("--value", stdin=raw).stdout)["data"] == expected
+
+
+def test_an_empty_answer_has_no_percentage() -> None:
+    assert shaping(stdin="").stderr == "0 tokens before, 5 after\n"
+
+
+def test_a_broken_config_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "bad.json").write_text('{"globl": {}}')
+    done = shaping("raw.json", "--config", "bad.json")
+    assert done.exit_code == 1
+    assert done.stderr.count("globl") == 1
+    assert caplog.text == ""
