@@ -20,7 +20,7 @@ _PROBES = (
     ),
 )
 
-_CACHED = 10_000
+_LONG, _CACHED = 10_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def splintr_engine(name: str) -> Engine | None:
 
     def encode(text: str) -> Sequence[int]:
         found = tokenizer.encode_ordinary(text)
-        if tokenizer.cache_len > _CACHED:  # it remembers pieces: worth it within a text, not for ever
+        # It remembers pieces, which is worth it within a text and not for ever; asking how many takes as long as 2 KB.
+        if len(text) > _LONG and tokenizer.cache_len > _CACHED:
             tokenizer.clear_cache()
         return found
 
