@@ -80,22 +80,18 @@ def listed(tool: Mapping[str, Any], plan: Plan, reads: Reads | None, config: Con
 def advertised_schema(plan: Plan, declared: Mapping[str, Any]) -> dict[str, Any] | None:
     """Give the schema of what will be sent, or None where that cannot be said: a wrong schema is worse than none."""
     inner = _inside_wrapper(declared)
-    schema = _opened(plan, dict(declared) if inner is None else inner)
-    if schema is not None and inner is not None:
-        schema = _wrapped(schema, declared)
-    if schema is None or not _is_object(schema) or not _usable(schema):
-        logger.warning("the output schema of %r cannot be projected and is not advertised", plan.tool)
-        return None
-    # Older clients accept a schema only with this word at its root, even beside a reference.
-    return {"type": "object", **schema}
-
-
-def _opened(plan: Plan, declared: dict[str, Any]) -> dict[str, Any] | None:
-    projected = wire_schema(plan, declared)
+    projected = wire_schema(plan, dict(declared) if inner is None else inner)
     if not projected:
         return None
     # A call may choose its own fields, so no member can be promised to be there.
-    return open_schema(projected, prune=True, lossy=True)
+    schema = open_schema(projected, prune=True, lossy=True)
+    if inner is not None:
+        schema = _wrapped(schema, declared)
+    if not _is_object(schema) or not _usable(schema):
+        logger.warning("the output schema of %r is not one that clients accept and is not advertised", plan.tool)
+        return None
+    # Older clients accept a schema only with this word at its root, even beside a reference.
+    return {"type": "object", **schema}
 
 
 def _inside_wrapper(declared: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from shaping.shaper import Shaper
 from shaping.surfaces import faults
 from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter, unavailable
+from shaping.surfaces.announce import Announcer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ class ShapingMiddleware(Middleware):
         expand: bool = True,
     ) -> None:
         self.adapter = Adapter(shaper or Shaper(config, expandable=expand), expand=expand)
+        self._announcer = Announcer(self.adapter)
 
     async def on_list_tools(
         self,
@@ -83,6 +85,7 @@ class ShapingMiddleware(Middleware):
         session = self.adapter.session(context.session)
         if self.adapter.refresh(session):
             await context.session.send_tool_list_changed()
+        self._announcer.look_after()
         return session
 
     async def _know(self, session: Session, name: str, context: Context | None) -> None:

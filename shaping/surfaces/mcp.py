@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from shaping.errors import from_exception
 from shaping.shaper import Shaper
 from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter
+from shaping.surfaces.announce import Announcer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +52,7 @@ class ShapedServer:
     def __init__(self, adapter: Adapter, server: Any) -> None:
         self.adapter = adapter
         self.server = server
+        self._announcer = Announcer(adapter)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Shape what passes where it is a list of tools or a tool's result."""
@@ -59,6 +61,7 @@ class ShapedServer:
         session = self.adapter.session(ctx.session)
         if self.adapter.refresh(session):
             await ctx.session.send_tool_list_changed()
+        self._announcer.look_after()
         if ctx.method == "tools/list":
             return self._list(session, await call_next(ctx))
         return await self._call(session, ctx, call_next)

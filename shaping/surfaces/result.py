@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping import context
 from shaping.surfaces.channels import Channels, Setting, decide
 from shaping.surfaces.clients import reads
 from shaping.surfaces.errors import error_result
@@ -71,9 +72,13 @@ def shape_result(
 
 def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
-    if is_passed_on(result):
+    mode = context.mode(shaper._environ)  # noqa: SLF001 - as Shaper.shape reads it
+    if is_passed_on(result) or mode == "off":
         return dict(result)
     try:
+        if mode == "observe":
+            _shape_pieces(shaper, result, read_source(result, call.declared), call)
+            return dict(result)
         if result.get("isError") is True:
             return error_result(shaper, result, call.plan, call.tools)
         return _shaped(shaper, result, call)

@@ -57,6 +57,10 @@ class Sessions:
             found = self._connected[key] = Session(generation, _client(session), owner=uuid4().hex)
         return found
 
+    def live(self) -> list[tuple[Any, Session]]:
+        """List the sessions that can still be told something, each with the connection to tell it by."""
+        return list(self._connected.items())
+
     def _known_by_name(self, client: Mapping[str, Any] | None, generation: Generation) -> Session:
         key = tuple((client or {}).values())
         now = time.monotonic()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types
 import pytest
 from fastmcp import Client, Context, FastMCP
@@ -280,3 +281,34 @@ async def test_no_ref_is_shown_to_a_client_that_has_no_way_to_expand_it() -> Non
         answer = await client.call_tool("noisy", {})
     assert "ref" not in answer.meta["shaping"]
     assert "shaping_expand" not in answer.content[0].text
+
+
+async def test_a_change_is_announced_even_while_nobody_calls(tmp_path: Path) -> None:
+    file = tmp_path / "response_config.json"
+    file.write_text('{"tools_changed": "announce"}')
+    shaper = Shaper(file)
+    made: FastMCP[Any] = FastMCP("s", tools=[issues])
+    made.add_middleware(ShapingMiddleware(shaper=shaper))
+    heard = anyio.Event()
+
+    async def hear(message: Any) -> None:
+        heard.set()
+
+    async with Client(made, message_handler=hear, mode="legacy") as client:
+        await client.list_tools()
+        file.write_text('{"tools_changed": "announce", "tool_overrides": {"issues": {"include_only": ["title"]}}}')
+        shaper._live.reload()
+        with anyio.fail_after(10):
+            await heard.wait()
+
+
+@pytest.mark.parametrize("mode", ["off", "observe"])
+async def test_shaping_that_is_switched_off_leaves_tools_and_results_untouched(mode: str) -> None:
+    shaper = Shaper(CONFIG, environ={"SHAPING": mode})
+    plain: FastMCP[Any] = FastMCP("s", tools=[issues])
+    made: FastMCP[Any] = FastMCP("s", tools=[issues])
+    made.add_middleware(ShapingMiddleware(shaper=shaper, expand=False))
+    async with Client(made) as client, Client(plain) as direct:
+        assert await client.list_tools() == await direct.list_tools()
+        shaped, raw = await client.call_tool_mcp("issues", {}), await direct.call_tool_mcp("issues", {})
+    assert (shaped.content, shaped.structured_content) == (raw.content, raw.structured_content)
