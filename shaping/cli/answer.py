@@ -22,7 +22,7 @@ def answer(data: Any, warnings: Iterable[str] = (), **meta: Any) -> None:
     """Print what a command found, for a program to read; `meta` is what the envelope says besides."""
     from shaping.envelope import command_envelope  # noqa: PLC0415 (help must not wait for it)
 
-    said = {"duration_ms": _duration(), **meta}
+    said = {"duration_ms": elapsed(), **meta}
     _print(command_envelope(data, argv=_argv(), warnings=warnings, **said).render("invariant", include=meta))
 
 
@@ -47,12 +47,13 @@ def refuse(error: ConfigError, *, as_json: bool) -> typer.Exit:
     ]
     hint = "Correct the config and run `shaping check`."
     detail = make_error("GENERAL_ERROR", str(error), hint=hint, details={"problems": problems})
-    failed = command_envelope(None, exit_code=1, argv=_argv(), error=detail, duration_ms=_duration())
+    failed = command_envelope(None, exit_code=1, argv=_argv(), error=detail, duration_ms=elapsed())
     _print(failed.render("invariant"))
     return typer.Exit(1)
 
 
-def _duration() -> float:
+def elapsed() -> float:
+    """Give the milliseconds since the program began."""
     return (perf_counter() - _BEGAN) * 1000
 
 

@@ -9,6 +9,7 @@ import sys
 import typer
 
 import shaping.cli
+from shaping.cli.program import call, for_programs, wants_json
 
 # The exit codes every command keeps to; `shaping run` passes on those of the program it runs.
 OK, FAILED, USAGE = 0, 1, 2
@@ -28,12 +29,15 @@ def build() -> typer.Typer:
         register = getattr(importlib.import_module(f"shaping.cli.{module.name}"), "register", None)
         if register is not None:
             register(app)
+    for_programs(app.registered_commands)
     return app
 
 
 def main() -> None:
     """Run the command line."""
     try:
+        if wants_json(sys.argv[1:]):
+            sys.exit(call(build(), sys.argv[1:]))
         build()()
     except KeyboardInterrupt:
         sys.exit(130)

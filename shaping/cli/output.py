@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import typer
 
+from shaping.cli.answer import elapsed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,7 +33,7 @@ def fail(detail: ErrorDetail, *, as_json: bool, exit_code: int | None = None) ->
 
     code = exit_code_for(detail) if exit_code is None else exit_code
     if as_json:
-        print_json(command_envelope(None, exit_code=code, error=detail).render("invariant"))
+        print_json(command_envelope(None, exit_code=code, error=detail, duration_ms=elapsed()).render("invariant"))
         return typer.Exit(code)
     typer.echo(detail.message, err=True)
     if detail.hint:

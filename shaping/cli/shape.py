@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from shaping.cli.answer import answer, refuse
+
 if TYPE_CHECKING:
     from shaping import Shaper
     from shaping.tokens import Tokens
@@ -26,6 +28,7 @@ FIELDS = typer.Option(help="Comma-separated paths: keep only these.")
 AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
 AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
 CLIENT = typer.Option(help="With --mcp: the client the result is for, by its clientInfo.name.")
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts to standard error.")
 
 
@@ -41,6 +44,7 @@ def shape(
     mcp: Annotated[bool, AS_MCP] = False,
     client: Annotated[str | None, CLIENT] = None,
     quiet: Annotated[bool, QUIET] = False,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
     from shaping import Shaper, using  # noqa: PLC0415 (help must not wait for it)
@@ -49,8 +53,7 @@ def shape(
     try:
         shaper = Shaper(config)
     except ConfigError as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+        raise refuse(problem, as_json=as_json) from None
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
     _known_profile(profile, shaper)
     _readable_paths(kept, shaper)
@@ -58,9 +61,16 @@ def shape(
     with using(profile, fields=kept, max_tokens=max_tokens):
         if mcp:
             result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
+            if as_json:
+                answer(result)
+                return
             typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
             return
         shaped = shaper.shape(_data(raw), tool=tool)
+    if as_json:
+        said = {"before": shaped.tokens.before, "after": shaped.tokens.after}
+        answer(shaped.data, [str(warning) for warning in shaped.warnings], tokens=said)
+        return
     typer.echo(orjson.dumps(shaped.value).decode() if value else shaped.text)
     for warning in shaped.warnings:
         typer.echo(f"warning: {warning}", err=True)

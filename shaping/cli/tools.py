@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from shaping.cli.answer import answer
 from shaping.cli.proxy import COMMAND, CONFIG, HEADER, SERVERS, TRANSPORT, URL, backends_of, need_extra
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from shaping.surfaces.backend import Backend
 
-AS_JSON = typer.Option("--json", help="Print the counts as JSON.")
+AS_JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
 def tools(
@@ -38,7 +39,7 @@ def tools(
     counted = [_counted(tool, Shaper(config)) for tool in anyio.run(_listed, backends)]
     counted.sort(key=lambda row: -row["tokens"])
     if as_json:
-        typer.echo(orjson.dumps(counted, option=orjson.OPT_INDENT_2).decode())
+        answer(counted)
         return
     _print(counted)
 

@@ -36,7 +36,7 @@ def test_what_a_config_saves_stands_beside_it(tmp_path: Path) -> None:
     config = tmp_path / "c.json"
     config.write_text('{"tools": {"die": {"drop": true}}}')
     told = run("--config", str(config), "--", *TINY)
-    counted = json.loads(run("--json", "--config", str(config), "--", *TINY).stdout)
+    counted = json.loads(run("--json", "--config", str(config), "--", *TINY).stdout)["data"]
     assert told.stdout.splitlines()[0].split() == ["tokens", "shown", "tool"]
     assert [row["tool"] for row in counted if row["shown"] == 0] == ["die"]
 

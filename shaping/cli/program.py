@@ -1,0 +1,101 @@
+"""Every command of ours for programs, too: `--json` where a command has none of its own, and for wrong calls."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from shaping.cli.answer import answer
+from shaping.cli.output import fail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typer.models import CommandInfo
+
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+# What they print is a protocol: of these a program is only told why they did not start.
+SERVERS = frozenset({"proxy", "serve"})
+
+
+def for_programs(commands: Sequence[CommandInfo]) -> None:
+    """Give every command that has no --json one that puts what it prints into an envelope."""
+    for info in commands:
+        if info.callback is not None and not _has_json(info.callback):
+            info.callback = _with_json(info.callback, info.name or info.callback.__name__)
+
+
+def call(app: typer.Typer, words: Sequence[str]) -> int:
+    """Run a command for a program: a call that cannot be read is told in an envelope, too."""
+    from shaping.errors import make_error  # noqa: PLC0415 (help must not wait for it)
+
+    try:
+        done = typer.main.get_command(app).main(list(words), standalone_mode=False)
+    except Exception as problem:
+        if not hasattr(problem, "format_message"):
+            raise
+        detail = make_error("BAD_ARGUMENT", problem.format_message(), hint="See --help.", phase="validation")
+        return fail(detail, as_json=True, exit_code=getattr(problem, "exit_code", 2)).exit_code
+    return done if isinstance(done, int) else 0
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON; what comes after -- is another program's."""
+    return "--json" in words[: words.index("--") if "--" in words else None]
+
+
+def _has_json(callback: Callable[..., Any]) -> bool:
+    return "as_json" in signature(callback).parameters
+
+
+def _with_json(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(callback)
+    def command(*args: Any, as_json: bool = False, **kwargs: Any) -> Any:
+        if not as_json:
+            return callback(*args, **kwargs)
+        serves = name in SERVERS
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(sys.stdout if serves else out), redirect_stderr(sys.stderr if serves else err):
+            code = _exit_code(lambda: callback(*args, **kwargs))
+        if code:
+            raise _failed(name, code, err.getvalue().strip())
+        if not serves:
+            talk = err.getvalue()
+            answer(_data(out.getvalue()), **({"stderr": talk} if talk else {}))
+        return None
+
+    hints = {**get_type_hints(callback, include_extras=True), "as_json": Annotated[bool, JSON]}
+    asked = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False)
+    params = [*signature(callback).parameters.values(), asked]
+    # Typer reads both, and must not look through to the function inside, whose annotations are text.
+    command.__signature__ = Signature([param.replace(annotation=hints[param.name]) for param in params])  # type: ignore[attr-defined]  # what inspect looks for
+    command.__annotations__ = hints
+    del command.__wrapped__
+    return command
+
+
+def _exit_code(run: Callable[[], Any]) -> int:
+    try:
+        run()
+    except typer.Exit as ended:
+        return ended.exit_code
+    return 0
+
+
+def _failed(name: str, code: int, said: str) -> typer.Exit:
+    from shaping.errors import from_exit_code  # noqa: PLC0415 (help must not wait for it)
+
+    return fail(from_exit_code(code, said or f"{name} failed; standard error says why"), as_json=True, exit_code=code)
+
+
+def _data(printed: str) -> Any:
+    from shaping.surfaces.command.recognise import recognise  # noqa: PLC0415 (help must not wait for it)
+
+    found = recognise(printed, ("json", "lines"))
+    return {"text": printed} if found is None else found.value

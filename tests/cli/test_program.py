@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shaping.cli.app import build, main
+from shaping.cli.program import for_programs, wants_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+def called(*words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any]:
+    monkeypatch.setattr(sys, "argv", ["shaping", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0), json.loads(capsys.readouterr().out)
+
+
+def test_a_call_that_cannot_be_read_is_told_in_an_envelope(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, code in ((("chekc", "--json"), 2), (("check", "--nope", "--json"), 2), (("run", "--json", "--no"), 125)):
+        exit_code, told = called(*words, monkeypatch=monkeypatch, capsys=capsys)
+        assert (exit_code, told["ok"], told["error"]["code"]) == (code, False, "ARG_ERROR")
+        assert told["error"]["phase"] == "validation"
+
+
+def test_a_good_call_answers_as_ever(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = called("check", "--json", monkeypatch=monkeypatch, capsys=capsys)
+    assert (code, told["ok"], told["data"]["files"]) == (0, True, [])
+
+
+def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope(tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    done = CliRunner().invoke(build(), ["wrap", str(file), "--dry-run", "--json"])
+    assert list(json.loads(done.stdout)["data"]["mcpServers"]) == ["a"]
+    told = json.loads(CliRunner().invoke(build(), ["wrap", str(file), "--json"]).stdout)
+    assert (told["data"], told["meta"]["stderr"].splitlines()[0]) == ({"text": ""}, "wrapped: a")
+    missing = CliRunner().invoke(build(), ["wrap", "nowhere.json", "--json"])
+    error = json.loads(missing.stdout)["error"]
+    assert (missing.exit_code, error["code"], error["message"]) == (2, "ARG_ERROR", "nowhere.json is not there")
+
+
+def test_a_server_keeps_its_pipes_and_tells_of_its_failure() -> None:
+    done = CliRunner().invoke(build(), ["proxy", "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (2, False)
+    assert done.stderr
+
+
+def test_a_shaped_document_comes_with_its_price(tmp_path: Path) -> None:
+    (tmp_path / "raw.json").write_text('{"a": null, "b": 1}')
+    told = json.loads(CliRunner().invoke(build(), ["shape", "raw.json", "--json"]).stdout)
+    assert (told["data"], set(told["meta"]["tokens"])) == ({"b": 1}, {"before", "after"})
+    result = {"content": [{"type": "text", "text": "hi"}]}
+    done = CliRunner().invoke(build(), ["shape", "--mcp", "--json"], input=json.dumps(result))
+    assert json.loads(done.stdout)["data"]["content"][0]["text"] == "hi"
+
+
+def test_without_the_flag_nothing_changes_and_a_fault_is_not_hidden() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def broken(word: str = "x") -> None:
+        typer.echo(word)
+        raise ValueError("ours")
+
+    for_programs(app.registered_commands)
+    done = CliRunner().invoke(app, ["--word", "y"])
+    assert (done.stdout, type(done.exception)) == ("y\n", ValueError)
+    assert type(CliRunner().invoke(app, ["--json"]).exception) is ValueError
+
+
+@pytest.mark.parametrize(
+    ("words", "asks"), [(["check", "--json"], True), (["check"], False), (["run", "--", "x", "--json"], False)]
+)
+def test_what_comes_after_two_dashes_is_another_programs(words: list[str], asks: bool) -> None:
+    assert wants_json(words) is asks
