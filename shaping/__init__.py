@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from shaping.context import note, using
     from shaping.envelope import Envelope
     from shaping.errors import ToolError
-    from shaping.reader import interpret
+    from shaping.reader.interpret import interpret
     from shaping.shaper import Shaper
     from shaping.surfaces.decorator import shape
     from shaping.surfaces.fastmcp import ShapingMiddleware
