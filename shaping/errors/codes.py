@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from shaping.errors.exits import check_exit_code
 
@@ -26,6 +26,7 @@ class CodeDefinition:
     interrupts: bool = False  # can strike after the work began: on a state-changing operation something may be done
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         if self.retryable and self.side_effects != "none":
             raise ValueError(
                 f"retryable needs side_effects 'none', not {self.side_effects!r}: a repeat would do it twice"
@@ -38,6 +39,16 @@ class CodeDefinition:
     def may_leave_traces(self) -> bool:
         """Whether a state-changing operation that failed so may have changed something."""
         return self.interrupts or self.side_effects != "none"
+
+
+def _check_kinds(given: CodeDefinition) -> None:
+    """Refuse values of another kind: plugins hand in what they read from anywhere."""
+    for name, kind in (("http", int), ("retryable", bool), ("hint", str), ("exit_code", int), ("interrupts", bool)):
+        value = getattr(given, name)
+        if type(value) is not kind:
+            raise ValueError(f"{name} is {value!r}; expected {kind.__name__}")
+    if given.side_effects not in get_args(SideEffects):
+        raise ValueError(f"side_effects is {given.side_effects!r}; expected {', '.join(get_args(SideEffects))}")
 
 
 def _code(

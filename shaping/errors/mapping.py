@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceback import format_exception
 from typing import TYPE_CHECKING
 
-from shaping.errors.accounts import account
+from shaping.errors.accounts import Account, account
 from shaping.errors.catalogue import registry
 from shaping.errors.exceptions import TABLE, look_up
 from shaping.errors.raising import ToolError, make_error
@@ -29,10 +29,18 @@ def from_exception(
         return _adjusted(exc, debug=debug, state_changing=state_changing)
     if isinstance(exc, BaseExceptionGroup):
         return from_exception(exc.exceptions[0], table=table, debug=debug, state_changing=state_changing)
-    told = account(exc)
+    told = _account(exc)
     code = look_up(type(exc), table or {}) or told.code or look_up(type(exc), TABLE) or "INTERNAL_ERROR"
     trace = _trace(exc) if debug else None
     return make_error(code, told.message, detail=trace, state_changing=state_changing, **told.said)
+
+
+def _account(exc: BaseException) -> Account:
+    """Tell what happened; an exception that cannot be looked at is told by its kind."""
+    try:
+        return account(exc)
+    except Exception:  # noqa: BLE001 (properties of any library's exception are read, and may raise anything)
+        return Account(f"The tool failed with {type(exc).__name__}.")
 
 
 def _adjusted(exc: ToolError, *, debug: bool, state_changing: bool) -> ErrorDetail:

@@ -32,10 +32,17 @@ def _status(exc: BaseException) -> int | None:
 
 
 def _sentence(exc: BaseException, response: Any, status: int) -> str:
-    place = _place(getattr(response, "url", None) or getattr(exc, "url", None))
+    place = _place(_url(response) or _url(exc))
     upstream = _upstream(response) or getattr(exc, "detail", None)
     said = f": {upstream[:300]}" if isinstance(upstream, str) and upstream else ""
     return f"HTTP {status} {phrase(status)}".strip() + (f" from {place}" if place else "") + said
+
+
+def _url(owner: Any) -> Any:
+    try:
+        return getattr(owner, "url", None)
+    except Exception:  # noqa: BLE001  httpx raises where a response was made without its request
+        return None
 
 
 def _place(url: Any) -> str:

@@ -117,3 +117,20 @@ def test_a_broken_package_does_not_stand_in_the_way(
     monkeypatch.setattr(catalogue, "entry_points", lambda group: [broken])
     assert Registry().find("production.FULL") is None
     assert "the error codes of 'no.such.module:codes' cannot be loaded" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"http": "500"},
+        {"http": True},
+        {"retryable": "yes"},
+        {"hint": None},
+        {"side_effects": "maybe"},
+        {"exit_code": "1"},
+    ],
+)
+def test_a_definition_of_the_wrong_kind_is_refused_by_name(wrong: dict[str, Any]) -> None:
+    given = {"http": 500, "retryable": False, "hint": "x", **wrong}
+    with pytest.raises(CodeError, match=f"prod.X: {next(iter(wrong))} is"):
+        Registry(discover=False).register_plugin("prod", {"X": given})

@@ -301,3 +301,23 @@ def test_msgspecs_refusal_is_told_without_the_value() -> None:
 
 def test_a_long_message_is_cut() -> None:
     assert len(raising(RuntimeError("x" * 9000)).message) == 2000
+
+
+def test_an_http_refusal_whose_response_does_not_know_its_request_is_told_by_its_status() -> None:
+    request = httpx.Request("GET", "https://example.com/x")
+    response = httpx.Response(429, headers={"retry-after": "7"}, json={"message": "slow down"})
+    detail = from_exception(httpx.HTTPStatusError("x", request=request, response=response))
+    assert (detail.code, detail.retry_after, detail.message) == (
+        "RATE_LIMITED",
+        7,
+        "HTTP 429 Too Many Requests: slow down",
+    )
+
+
+def test_an_exception_that_raises_when_it_is_looked_at_is_told_by_its_kind() -> None:
+    class TouchyError(Exception):
+        @property
+        def response(self) -> object:
+            raise RuntimeError
+
+    assert from_exception(TouchyError("secret")).message == "The tool failed with TouchyError."
