@@ -101,9 +101,8 @@ def _fail(seen: Seen, number: int | None, attempts: Mapping[str, int] | int, sta
 
 
 def _retries(attempts: Mapping[str, int] | int, *spellings: str) -> int:
-    if isinstance(attempts, Mapping):
-        return max((attempts.get(spelling, 0) for spelling in spellings), default=0)
-    return attempts
+    counts = [attempts.get(spelling) for spelling in spellings] if isinstance(attempts, Mapping) else [attempts]
+    return max((count for count in counts if type(count) is int), default=0)
 
 
 def _retryable(error: ErrorDetail, code: str, number: int | None, state_changing: bool) -> bool:

@@ -339,3 +339,9 @@ def test_a_result_of_the_mcp_sdk_is_read_as_its_json() -> None:
     from mcp.types import CallToolResult, TextContent
 
     assert interpret(CallToolResult(content=[TextContent(type="text", text="[1]")])) == UseData([1])
+
+
+@pytest.mark.parametrize("attempts", ["x", None, {"TIMEOUT": "x"}, 1.5])
+@pytest.mark.parametrize("wire", ["not json", {"error": {"error": "x", "error_code": "timeout"}}])
+def test_a_count_of_attempts_that_is_none_counts_as_none(attempts: Any, wire: Any) -> None:
+    assert interpret(wire, 10, attempts).action == "retry"
