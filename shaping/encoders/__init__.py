@@ -53,12 +53,14 @@ class Encoded:
 def encode(
     value: Json, encoding: str = "auto", *, repeats: bool = True, constants: bool = True, lossless: bool = True
 ) -> Encoded:
-    """Write a value; `auto` takes the cheapest form by tokens and never one larger than compact JSON."""
-    del lossless  # every format here reads back exactly; the flag is for those that will not
+    """Write a value; `auto` takes the cheapest form by tokens and never one larger than compact JSON.
+
+    Every format reads back exactly; one that need not be `lossless` may also put what comes back further from its row.
+    """
     if encoding == "auto":
-        return _cheapest(value, repeats=repeats, constants=constants)
+        return _cheapest(value, repeats=repeats, constants=constants, near=lossless)
     if encoding == "table":
-        return Encoded(table.encode(value, repeats=repeats, constants=constants), "table")
+        return Encoded(table.encode(value, repeats=repeats, constants=constants, near=lossless), "table")
     if (text := _format(encoding).encode(value)) is not None:
         return Encoded(text, encoding)
     return Encoded(compact.encode(value), "json", (f"{encoding} is for lists of records; this is compact JSON",))
@@ -69,11 +71,11 @@ def decode(text: str, encoding: str) -> Json:
     return _format(encoding).decode(text)
 
 
-def _cheapest(value: Json, *, repeats: bool, constants: bool) -> Encoded:
+def _cheapest(value: Json, *, repeats: bool, constants: bool, near: bool) -> Encoded:
     plain = compact.encode(value)
     if len(plain) < _SMALL:
         return Encoded(plain, "json")
-    text = table.encode(value, repeats=repeats, constants=constants)
+    text = table.encode(value, repeats=repeats, constants=constants, near=near)
     enough = _SHORTER if len(plain) < _SCREEN else _SHORTER_AT_LENGTH
     if len(text) < enough * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
         return Encoded(text, "table")

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 _DEEP = 24  # deeper nests are written as JSON
 
 
-def encode(value: Json, *, repeats: bool = True, constants: bool = True) -> str:
-    """Return a value as an outline with tables; a value without records is compact JSON."""
-    lines = _outline("", value, Finder(repeats, constants), 0)
+def encode(value: Json, *, repeats: bool = True, constants: bool = True, near: bool = True) -> str:
+    """Return a value as an outline with tables; a value without records is compact JSON.
+
+    `near` keeps what comes back in every row it comes back in, unless it is long.
+    """
+    lines = _outline("", value, Finder(repeats, constants, near), 0)
     return "\n".join(lines) if lines else quoted(value)
 
 

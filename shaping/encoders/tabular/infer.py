@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LONG = 100  # a string longer than this stands under its row
+_NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that comes back stays in the row
 _NUMBERS = ({int}, {float})
 _NAMES = ("name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code")
 
@@ -29,7 +30,8 @@ _NAMES = ("name", "login", "key", "id", "number", "slug", "username", "email", "
 def table(rows: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Table:
     """Return the columns of records."""
     nodes = _members(rows, finder.within(len(rows)), Spot("", "", depth - 1))
-    return Table(len(rows), given(nodes) if finder.repeats and len(rows) >= MANY else nodes)
+    tell = finder.repeats and not finder.near and len(rows) >= MANY
+    return Table(len(rows), given(nodes) if tell else nodes)
 
 
 def keyed(keys: list[str], records: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Table:
@@ -87,7 +89,7 @@ def _records(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot
         return [said_once(cells(column), finder, spot)]
     nodes = [] if kinds == {dict} and all(rows) else _odd(column, rows, spot.label)
     if not are_maps(rows):
-        return [*nodes, _group(rows, finder, spot, whole=not nodes)]
+        return [*nodes, *_group(rows, finder, spot, whole=not nodes)]
     items = [item for row in rows for item in row.values()]
     if not all(type(item) is dict and item for item in items):
         return [said_once(cells(column), finder, spot)]
@@ -95,30 +97,50 @@ def _records(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot
     return [*nodes, Items(spot.label, inner, [len(row) or -1 for row in rows], keyed=True)]
 
 
-def _group(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot, *, whole: bool) -> Node:
+def _group(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot, *, whole: bool) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
     if finder.repeats and finder.count > 1 and len(max(rows, key=len)) > 2:
         dumps = [orjson.dumps(row) for row in rows]
         # Where an empty record stands beside absent ones, repeating the column would make them the same.
         if whole and (known := finder.known(b"\n".join(dumps), spot.path)):
-            return Same(spot.label, known)
+            return [Same(spot.label, known)]
         if found := _lookup(rows, dumps, finder, spot):
             return found
-    return Group(spot.label, _members(rows, finder, spot))
+    return [Group(spot.label, _members(rows, finder, spot))]
 
 
-def _lookup(rows: Sequence[dict[str, Json]], dumps: list[bytes], finder: Finder, spot: Spot) -> Lookup | None:
-    """Return records that come back as a lookup, where one of their members names them and enough is saved."""
+def _lookup(rows: Sequence[dict[str, Json]], dumps: list[bytes], finder: Finder, spot: Spot) -> list[Node]:
+    """Return records that come back with their long members told once, where one member names them."""
     distinct = dict(zip(dumps, rows, strict=True))
     distinct.pop(b"{}", None)
-    saved = sum(map(len, dumps)) - sum(map(len, distinct))
-    if len(distinct) < 2 or saved < 400 or saved < 60 * len(rows):
-        return None
-    key = _identifier(list(distinct.values()))
-    if key is None:
-        return None
-    named = [cell(row.get(key, MISSING)) for row in rows]
-    return Lookup(spot.label, name(key), named, table(list(distinct.values()), finder, spot.depth + 1))
+    records = list(distinct.values())
+    if len(records) < 2 or not _saves(dumps, list(distinct), len(rows)) or (key := _identifier(records)) is None:
+        return []
+    # Short members stay in the row, beside what they belong to: nobody should have to look those up.
+    members = dict.fromkeys(chain.from_iterable(records))
+    far = {member for member in members if member != key and _is_long(member, records, finder)}
+    told = [{member: record[member] for member in record if member in far or member == key} for record in records]
+    by_name = {record[key]: orjson.dumps(record) for record in told}
+    if not far or not _saves([by_name[row[key]] for row in rows if row], list(by_name.values()), len(rows)):
+        return []
+    near = [{member: row[member] for member in row if member not in far and member != key} for row in rows]
+    named = Leaf(name(key), [cell(row.get(key, MISSING)) for row in rows])
+    beside = _members(near, finder, spot) if any(near) else []
+    found = table(told, finder, spot.depth + 1)
+    return [Group(spot.label, [named, *beside]), Lookup(spot.label, name(key), found)]
+
+
+def _saves(dumps: Sequence[bytes], distinct: Sequence[bytes], count: int) -> bool:
+    return sum(map(len, dumps)) - sum(map(len, distinct)) > max(400, 60 * count)
+
+
+def _is_long(key: str, records: Sequence[dict[str, Json]], finder: Finder) -> bool:
+    values = [record[key] for record in records if key in record]
+    if any(type(value) in (dict, list) for value in values):
+        return True
+    return sum(len(value) for value in values if type(value) is str) > (_NEAR if finder.near else _LESS_NEAR) * len(
+        values
+    )
 
 
 def _identifier(records: Sequence[dict[str, Json]]) -> str | None:
@@ -144,7 +166,7 @@ def _lists(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot) 
     present = [each for each in lists if each]
     if max(map(len, present)) == 1:
         rows = [each[0] if each else {} for each in lists]
-        return [*nodes, _group(rows, finder, spot._replace(label=f"{spot.label}[0]"), whole=not nodes)]
+        return [*nodes, *_group(rows, finder, spot._replace(label=f"{spot.label}[0]"), whole=not nodes)]
     if pairs := pairs_of(present, items):
         return [*nodes, _pivoted(lists, pairs, finder, spot)]
     if len(quoted(items)) < 60 + 16 * len(present):

@@ -67,11 +67,10 @@ class Items:
 
 @dataclass(slots=True)
 class Lookup:
-    """A nested record that comes back again and again: told once, named in the row by the member that identifies it."""
+    """The long members of a nested record that comes back again and again, told once by the member that names it."""
 
     name: str
     key: str
-    cells: list[str]
     table: Table
 
 

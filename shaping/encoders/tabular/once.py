@@ -22,12 +22,13 @@ class Finder:
 
     repeats: bool
     constants: bool
+    near: bool = True  # whether what comes back stays in its row unless it is long
     count: int = 0
     seen: dict[Any, str] = field(default_factory=dict)
 
     def within(self, count: int) -> Finder:
         """Return a finder for another table of so many rows."""
-        return Finder(self.repeats, self.constants, count)
+        return Finder(self.repeats, self.constants, self.near, count)
 
     def known(self, content: Any, path: str) -> str | None:
         """Return the path of a column with this content seen before; remember this one where there is none."""

@@ -51,7 +51,7 @@ class Schema:
     constants: list[tuple[Path, Json]] = field(default_factory=list)
     same: list[tuple[Path, Path]] = field(default_factory=list)
     items: dict[Path, Schema] = field(default_factory=dict)
-    lookups: dict[Path, tuple[str, dict[Any, Json]]] = field(default_factory=dict)
+    lookups: dict[Path, tuple[str, dict[Any, dict[str, Json]]]] = field(default_factory=dict)
     # By the value's repr, which tells 1 from 1.0 from True and does for lists too.
     given: list[tuple[Path, Path, dict[str, Any]]] = field(default_factory=list)
 
@@ -128,8 +128,8 @@ def _row(schema: Schema, lines: Lines, indent: int) -> dict[str, Json]:
     while (line := lines.peek()) is not None and line.startswith(" " * (indent + 1)):
         _under(record, schema, lines, indent + 1)
     for path, (key, known) in schema.lookups.items():
-        if (owner := _get(record, path)) is not MISSING and type(owner) is dict and key in owner:
-            _put(record, path, known[owner[key]])
+        if type(owner := _get(record, path)) is dict and key in owner:
+            owner.update(known[owner[key]])
     for path, target, told in schema.given:
         if (key := repr(_get(record, path))) in told:
             _put(record, target, told[key])

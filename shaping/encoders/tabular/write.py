@@ -108,8 +108,6 @@ def _header(nodes: Sequence[Node]) -> Iterator[str]:
     for node in nodes:
         if type(node) is Leaf:
             yield node.name
-        elif type(node) is Lookup:
-            yield f"{node.name}.{node.key}"
         elif type(node) is Group and (inner := list(_header(node.nodes))):
             yield _nested(node.name, inner)
 
@@ -130,7 +128,7 @@ def _nested(name: str, inner: list[str]) -> str:
 
 def _cells(nodes: Sequence[Node]) -> Iterator[list[str]]:
     for node in nodes:
-        if type(node) is Leaf or type(node) is Lookup:
+        if type(node) is Leaf:
             yield node.cells
         elif type(node) is Group:
             yield from _cells(node.nodes)
