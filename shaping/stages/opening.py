@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import enum
 import operator
+import re
 import types
 import uuid
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Set as AbstractSet
@@ -18,9 +19,12 @@ import orjson
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from shaping.stages.frames import is_table, open_table
+
 # A list of (name, value, has a declared default, that default) for every class with declared fields.
 Fields: TypeAlias = list[tuple[str, Any, bool, Any]]
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _UNOPENABLE = (
     types.FunctionType,
     types.BuiltinFunctionType,
@@ -122,10 +126,13 @@ def key_text(key: Any) -> str:
 
 def in_order(values: AbstractSet[Any]) -> list[Any]:
     """Sort a set so that the same set gives the same bytes."""
-    try:
+    # Only these have an order of their own that is whole: sets compare by what they contain.
+    if any({type(item) for item in values} <= kinds for kinds in _ORDERED):
         return sorted(values)
-    except TypeError:
-        return sorted(values, key=lambda item: (type(item).__name__, key_text(item)))
+    return sorted(values, key=lambda item: (type(item).__name__, key_text(item)))
+
+
+_ORDERED = (frozenset({str}), frozenset({int, float, bool}))
 
 
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
@@ -245,12 +252,10 @@ def _open_other(value: Any) -> Any:
         return _binary(value)
     if isinstance(value, (dt.date, dt.time, dt.timedelta)):
         return value.isoformat() if not isinstance(value, dt.timedelta) else to_jsonable_python(value)
-    if hasattr(value, "to_dicts") and hasattr(value, "columns"):  # a DataFrame of polars
-        return value.to_dicts()
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame of pandas
-        return value.to_dict(orient="records")
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # a numpy scalar or array, a Series
-        return value.tolist()
+    if isinstance(value, types.SimpleNamespace):
+        return dict(vars(value))
+    if is_table(value):
+        return open_table(value)
     if isinstance(value, Iterator):
         raise OneShotError
     if isinstance(value, _UNOPENABLE):
@@ -273,7 +278,8 @@ def _open_by_pydantic_core(value: Any) -> Any:
 
 def _words_of(value: Any) -> str:
     try:
-        return str(value) if _says_itself(value) else ""
+        # Where an object lies in memory is different each time.
+        return _ADDRESS.sub("", str(value)) if _says_itself(value) else ""
     except Exception:  # noqa: BLE001 (a user's __str__ may raise anything)
         return ""
 

@@ -8,7 +8,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import PurePosixPath
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple, TypedDict
 
 import attrs
@@ -399,6 +399,19 @@ def test_a_frame_that_gives_its_rows_by_to_dicts_is_its_rows() -> None:
             return {"a": [1]}
 
     assert plain_or_careful(Frame()) == [{"a": 1}]
+
+
+def test_sets_of_sets_come_in_one_order_in_every_process() -> None:
+    value = {frozenset({"b"}), frozenset({"a"}), frozenset({"c", "a"})}
+    assert plain_or_careful(value) == [["a", "c"], ["a"], ["b"]]
+
+
+def test_where_an_object_lies_in_memory_is_not_told() -> None:
+    assert " at 0x" not in plain_or_careful({"f": lambda: 1, "g": object()})["f"]
+
+
+def test_a_namespace_is_its_members() -> None:
+    assert plain_or_careful(SimpleNamespace(a=1, b=[Point(1, 2)])) == {"a": 1, "b": [{"x": 1, "y": 2}]}
 
 
 json_values = st.recursive(
