@@ -19,6 +19,7 @@ from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.encoders import decode
+from shaping.errors import ToolError
 from shaping.noise import read_text
 
 if TYPE_CHECKING:
@@ -112,14 +113,17 @@ def _comes_back(lib: Any, question: dict[str, Any], payload: Payload, profile: s
     shaper = Shaper({"global": {"profile": profile}}, expandable=True)
     try:
         ref = (shape(shaper, payload).get("_meta") or {}).get("shaping", {}).get("ref")
-        if ref is None:
-            return False
-        return any(
-            all(lib.present(shaper.expand(ref, path).text, value) for value in _evidence(question))
-            for path in _paths(question)
-        )
+        return ref is not None and any(_holds(lib, question, shaper, ref, path) for path in _paths(question))
     finally:
         shaper.close()
+
+
+def _holds(lib: Any, question: dict[str, Any], shaper: Shaper, ref: str, path: str) -> bool:
+    try:
+        text = shaper.expand(ref, path, surface="mcp").text
+    except (LookupError, ToolError):
+        return False
+    return all(lib.present(text, value) for value in _evidence(question))
 
 
 def _paths(question: dict[str, Any]) -> Iterator[str]:
