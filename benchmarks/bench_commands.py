@@ -53,7 +53,7 @@ tac few; rev letters; shuf -n 0 few; split --bogus; tee; du -b few; find . -name
 find deep -type d; find . -newer nowhere; grep a letters; grep z letters; grep -c 1 numbers; grep -n 99 numbers; grep -r file deep
 grep x nowhere; grep -v a letters; grep -E [ few; diff few letters; diff few few; cmp few letters; cmp few few; sed s/a/b/ letters
 sed -n 2,4p numbers; sed bogus few; awk {print} few; awk {print$1*2} few; awk BEGIN{exit(3)}; awk bogus(; env -i A=b env; env false
-xargs echo; sleep 0.1; mktemp -u nowhere/XXXX; id -u nobody; id nosuchuser; which sh; which nosuchprogram; uname -s; arch
+xargs echo; sleep 0.1; printenv nosuchvariable; id -u nobody; id nosuchuser; which sh; which nosuchprogram; uname -s; arch
 touch -c nowhere; mkdir deep; rmdir deep; rm nowhere; cp nowhere x; mv nowhere x; ln -s few link; chmod 999 few; dd if=few status=none
 timeout 0.1 sleep 5; timeout 5 true; nice true; sum few; factor 1234567890; numfmt --to=iec 123456; tsort few; pr -l 20 few
 sh -c exit\\ 42; sh -c kill\\ -9\\ $$; sh -c kill\\ -15\\ $$; sh -c echo\\ out;echo\\ err>&2;exit\\ 3; sh -c yes|head\\ -n\\ 200000

@@ -66,8 +66,8 @@ class _Answer:
     def ended(self, data: Any) -> Envelope[Any]:
         meta = {"ref": self._kept.text_ref()} if self._ran.stdout.capture.size else {}
         if self._error is not None:
-            return self._failed(self._error, data, self._stderr(2) or "", meta, [])
-        return self._envelope(data, None, meta, [], stderr=self._stderr(4))
+            return self._failed(self._error, data, self._stderr(2).text, meta, [])
+        return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
 
     def _recognised(self) -> Found | None:
         capture = self._ran.stdout.capture
@@ -90,7 +90,7 @@ class _Answer:
 
     def _cut_to(self, room: int | None) -> Envelope[Any]:
         out, err = self._cuts(room)
-        exact = self._out.exact and self._err.exact and not out.missing and not err.missing
+        exact = self._out.exact and self._err.exact and out.whole and err.whole
         return self._told(out, err, None if exact else self._kept.text_ref())
 
     def _cuts(self, room: int | None) -> tuple[Cut, Cut]:
@@ -99,7 +99,7 @@ class _Answer:
             return self._cut(self._out, None), self._cut(self._err, None)
         err = self._cut(self._err, room // (4 if self._error is None else 2))
         out = self._cut(self._out, room - err.tokens)
-        return out, self._cut(self._err, room - out.tokens) if err.missing else err
+        return out, self._cut(self._err, room - out.tokens) if not err.whole else err
 
     def _cut(self, one: Read, room: int | None) -> Cut:
         return cut(one.lines, room, self._rules, self._counter)
@@ -108,7 +108,7 @@ class _Answer:
         """Put text into an envelope: as data, or into the error where there is one."""
         dropped = self._out.dropped + self._err.dropped
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
-        if out.missing + err.missing:
+        if not (out.whole and err.whole):
             meta["truncated"] = True
             meta["cursor"] = self._kept.cursor(ref, out.text) if ref not in (None, _REF) else None
         if dropped and ref is not None:
@@ -129,11 +129,11 @@ class _Answer:
 
     def _of_data(self, found: Found) -> Envelope[Any]:
         said = self._stderr(4)
-        source = self._envelope(found.value, None, {}, [], stderr=said)
+        source = self._envelope(found.value, None, {}, [], stderr=said.text)
         plan = replace(self._plan, max_tokens=self._less(40))
         shaped = self._shaper.shape_by(plan, found.value, source=source, if_none_match=self._ran.asked.etag)
         envelope = shaped.envelope
-        whole = found.exact and shaped.data == found.value and (self._err.exact or not said)
+        whole = found.exact and shaped.data == found.value and self._err.exact and said.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._kept.streams(ref)
         return envelope.model_copy(update={"meta": envelope.meta.model_copy(update=self._kept.members(envelope, ref))})
@@ -141,16 +141,16 @@ class _Answer:
     def _of_failed_data(self, found: Found, error: ErrorDetail) -> Envelope[Any]:
         """Put the data of a command that failed into its error, shaped by the same rules."""
         said = self._stderr(2)
-        bare = self._failed(error, {"stdout": None}, said or "", {"ref": _REF}, [])
+        bare = self._failed(error, {"stdout": None}, said.text, {"ref": _REF}, [])
         plan = replace(self._plan, fields=self._plan.error_fields, dialect="none", max_tokens=self._left(bare))
         shaped = self._shaper.shape_by(plan, found.value)
         told = shaped.envelope.meta
-        whole = found.exact and shaped.data == found.value and (self._err.exact or not said)
+        whole = found.exact and shaped.data == found.value and self._err.exact and said.whole
         ref = told.ref or (None if whole else shaped.ref)
         meta = self._kept.members(shaped.envelope, ref)
         self._kept.streams(ref)
         meta |= {"truncated": told.truncated, "omissions": told.omissions}
-        return self._failed(error, {"stdout": shaped.data}, said or "", meta, list(shaped.warnings))
+        return self._failed(error, {"stdout": shaped.data}, said.text, meta, list(shaped.warnings))
 
     def _failed(
         self, error: ErrorDetail, details: dict[str, Any], said: str, meta: dict[str, Any], warnings: list[Warned]
@@ -165,9 +165,11 @@ class _Answer:
         data = {"stdout": data} if isinstance(data, str) else data
         return self._envelope(data, error.model_copy(update=update), meta, warnings)
 
-    def _stderr(self, share: int) -> str | None:
+    def _stderr(self, share: int) -> Cut:
         room = None if self._plan.max_tokens is None else self._plan.max_tokens // share
-        return self._cut(self._err, room).text if self._err else None
+        # What is small by its bytes alone is never counted.
+        small = room is None or sum(len(line) for line in self._err.lines) * 4 <= room
+        return self._cut(self._err, None if small else room)
 
     def _envelope(
         self,
@@ -208,7 +210,11 @@ class _Answer:
 
     def _left(self, bare: Envelope[Any]) -> int | None:
         limit = self._plan.max_tokens
-        return None if limit is None else max(1, limit - self._price(bare) - 24)
+        if limit is None:
+            return None
+        # Where the envelope is next to nothing, its bytes will do for its tokens, and no vocabulary is loaded.
+        size = len(self._written(bare))
+        return max(1, limit - (size if size * 8 <= limit else self._price(bare)) - 24)
 
     def _less(self, tokens: int) -> int | None:
         limit = self._plan.max_tokens

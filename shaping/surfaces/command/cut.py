@@ -51,10 +51,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Text within a budget: how many lines it lacks, and how many of those told of an error."""
+    """Text within a budget: whether it is all there was, how many lines are missing, and how many of those matter."""
 
     text: str
     tokens: int
+    whole: bool = True
     missing: int = 0
     missing_errors: int = 0
 
@@ -136,7 +137,8 @@ class _Choice:
             before = at
         text = "\n".join(shown)
         missing = len(self._lines) - len(chosen)
-        return Cut(text, price(text, self._counter), missing, len(set(self._matter) - chosen))
+        lost = len(set(self._matter) - chosen)
+        return Cut(text, price(text, self._counter), whole=False, missing=missing, missing_errors=lost)
 
 
 def _gap(count: int) -> str:

@@ -53,6 +53,13 @@ def test_text_over_budget_is_cut_and_pages_on_from_its_cursor(shaper: Shaper, re
     assert printed(shaper, ref).decode() == raw
 
 
+def test_one_long_line_is_cut_and_expands(shaper: Shaper, replay: Any) -> None:
+    raw = "é" * 40_000
+    envelope = replay(shaper, ["x"], raw)
+    assert (len(envelope.data["stdout"]) < 1000, envelope.meta.truncated) == (True, True)
+    assert printed(shaper, envelope.meta.ref).decode() == raw
+
+
 def test_a_cut_standard_error_pages_on_where_there_is_no_other_output(shaper: Shaper, replay: Any) -> None:
     envelope = replay(shaper, ["x"], "", "".join(f"note {n}\n" for n in range(900)), max_tokens=200)
     assert "//stderr~" in envelope.meta.cursor
@@ -72,6 +79,17 @@ def test_json_that_is_told_whole_needs_no_ref_and_a_table_has_one(shaper: Shaper
     assert replay(shaper, ["x"], '{"a": [1, 2]}').meta.ref is None
     table = replay(shaper, ["x"], "a,b\n1,2\n")
     assert (table.data, printed(shaper, table.meta.ref)) == ([{"a": 1, "b": 2}], b"a,b\n1,2\n")
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_data_beside_a_standard_error_that_is_not_shown_whole_has_a_ref(
+    code: int, make_shaper: Callable[..., Shaper], replay: Any
+) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"drop_lines": ["^noise"]}}})
+    for said in ("noise\n", "".join(f"note {n}\n" for n in range(3000))):
+        envelope = replay(mine, ["x"], '{"a": 1}', said, code, max_tokens=2000)
+        assert printed(mine, envelope.meta.ref, "stderr").decode() == said
+        assert tokens.exact(orjson.dumps(envelope.render("invariant")).decode()) <= 2000
 
 
 def test_json_over_budget_is_cut_in_the_tree(shaper: Shaper, replay: Any) -> None:
