@@ -73,6 +73,11 @@ class Shaper:
         self._keeper: Keeper | None = None
 
     @property
+    def mode(self) -> context.Mode:
+        """Whether the environment has shaping on, off or observing."""
+        return context.mode(self._environ)
+
+    @property
     def generation(self) -> Generation:
         """The config as it is now; hold on to it to see one config throughout."""
         return self._live.current
@@ -115,7 +120,7 @@ class Shaper:
             return value
         if isinstance(value, (ShapedDict, ShapedList)):
             return value.shaped
-        mode = context.mode(self._environ)
+        mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
             return untouched(value, plan, Call(plan.tool, **about), self)
         draft = _draft(plan, value, about, self)
@@ -139,9 +144,16 @@ class Shaper:
         try:
             return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
         except ConfigError as problem:
-            # What a caller asks for wrongly is the caller's to know; the tool's answer goes out by the config alone.
+            # What a caller asks for wrongly is the caller's to know; the answer goes out by all that was asked rightly.
+            from shaping.settings.request import rightly_asked  # noqa: PLC0415 (the model is loaded with the first config)
+
             warned = Warned("BAD_REQUEST", str(problem))
-            return generation.plan(tool, tier=tier, surface=surface), (*warnings, warned)
+            profile = profile if profile in generation.profiles else None
+            right = rightly_asked(request)
+            return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=right), (
+                *warnings,
+                warned,
+            )
 
     def shape_result(
         self,

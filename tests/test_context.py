@@ -143,3 +143,13 @@ def test_a_block_holds_in_its_own_thread_only_unless_the_context_is_carried_alon
             thread.start()
             thread.join()
     assert seen == ["minimal", "debug"]
+
+
+def test_of_a_request_that_is_partly_wrong_the_rest_holds() -> None:
+    with using(profile="audit", fields=["a["], max_items=1):
+        shaped = Shaper(CONFIG).shape([1, 2], tool="any")
+    assert (shaped.plan.profile, shaped.data) == ("audit", [1])
+    assert [warned.code for warned in shaped.warnings] == ["BAD_REQUEST"]
+    with using(profile="nope", fields=["a"]):
+        shaped = Shaper(CONFIG).shape({"a": 1, "b": 2}, tool="any")
+    assert (shaped.plan.profile, shaped.data) == ("minimal", {"a": 1})

@@ -86,7 +86,10 @@ class Tool:
         """Find the tag the caller holds among the arguments."""
         if self.if_none_match is None:
             return None
-        bound = inspect.signature(self.function).bind_partial(*args, **kwargs)
+        try:
+            bound = inspect.signature(self.function).bind_partial(*args, **kwargs)
+        except TypeError:  # a wrong call, which the function itself refuses
+            return None
         tag = bound.arguments.get(self.if_none_match)
         return tag if isinstance(tag, str) else None
 
@@ -111,7 +114,7 @@ class Run:
 
     def done(self, result: Any) -> Any:
         """Shape what the function returned."""
-        if hasattr(type(result), "__next__") and context.mode() == "on":
+        if hasattr(type(result), "__next__") and self.tool.shaper.mode == "on":
             # Read here, so that what a generator raises on the way is this tool's error and not a fault of shaping.
             try:
                 result = list(result)
@@ -124,9 +127,9 @@ class Run:
     def failed(self, error: Exception) -> Any:
         """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
         self.close()
-        if context.mode() != "on":
-            raise error
         shaper, tool = self.tool.shaper, self.tool
+        if shaper.mode != "on":
+            raise error
         plan = shaper.plan(tool.name, default_profile=tool.profile)
         table = shaper.generation.config.errors
         detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)

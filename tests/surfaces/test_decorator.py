@@ -469,3 +469,20 @@ def test_notes_of_a_tool_that_is_awaited_elsewhere_are_its_own() -> None:
         return answer["warnings"], context._notes.get()
 
     assert asyncio.run(run()) == ([{"code": "TOOL", "message": "mind"}], None)
+
+
+def test_a_wrong_call_of_a_tagged_tool_is_told_like_any_other() -> None:
+    @shape(config={}, if_none_match="tag")
+    def tool(tag: str = "") -> str:
+        return tag
+
+    assert tool("1", 2, 3)["error"]["error_code"] == "internal_error"  # type: ignore[call-arg]
+
+
+def test_the_shapers_own_environment_switches_a_failing_tool_off_too() -> None:
+    @shape(shaper=Shaper({}, environ={"SHAPING": "off"}))
+    def fail() -> None:
+        raise ValueError("as it is")
+
+    with pytest.raises(ValueError, match="as it is"):
+        fail()
