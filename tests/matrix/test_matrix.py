@@ -91,10 +91,9 @@ class Cell:
             return ["node", str(self._package("server-filesystem", "dist/index.js")), str(self.data)]
         return [sys.executable, str(SERVERS), self.server]
 
-    def proxy(self, profile: str | None = None) -> list[str]:
-        chosen = ["--profile", profile] if profile else []
+    def proxy(self) -> list[str]:
         start = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
-        return [*start, "proxy", "--config", str(self.config), *chosen, "--", *self.command]
+        return [*start, "proxy", "--config", str(self.config), "--", *self.command]
 
     @property
     def filtered(self) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -246,15 +245,14 @@ def outcomes(cell: Cell, client: str, project: Path | None) -> dict[str, Any]:
     if client != "inspector":
         calls |= {profile: under(profile, cell.profiled(profile)[0]) for profile in PROFILES}
         return dict(zip(calls, run_client(client, cell.proxy(), list(calls.values()), project), strict=True))
+    # It cannot send `_meta`, so it asks as an agent would: by the argument that tools have where the config says so.
+    cell.config.write_text(json.dumps(CONFIG | {"agent_controls": True}))
     assert project is not None
-    calls["minimal"] = cell.profiled("minimal")[0]
+    for profile in PROFILES:
+        call = cell.profiled(profile)[0]
+        calls[profile] = {**call, "arguments": {**call["arguments"], "_shape": json.dumps({"profile": profile})}}
     with served(cell.proxy()) as url:
-        seen = {name: _with_inspector(url, call, project) for name, call in calls.items()}
-    # It cannot send `_meta`, so each other profile is the proxy's own.
-    for profile in PROFILES[1:]:
-        with served(cell.proxy(profile)) as url:
-            seen[profile] = _with_inspector(url, cell.profiled(profile)[0], project)
-    return seen
+        return {name: _with_inspector(url, call, project) for name, call in calls.items()}
 
 
 @pytest.fixture
