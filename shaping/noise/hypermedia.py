@@ -22,8 +22,14 @@ def hypermedia(batch: Batch) -> None:
         if _NAMES.isdisjoint(meaning(key).words) or batch.company(key) < 2:
             continue
         values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
-        if values and all(map(_is_links, values)):
+        if values and all(map(_is_links, values)) and _goes_unmissed(key, values, batch):
             batch.drop[key] = "links"
+
+
+def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:
+    """Tell whether records stay identified without their links, and no link is the way to the next page."""
+    pages = len(batch.rows) == 1 and any(type(value) is dict and value.get("next") for value in values)
+    return not pages and batch.identified_without(key)
 
 
 def _is_links(value: Any) -> bool:

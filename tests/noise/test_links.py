@@ -162,3 +162,21 @@ def test_a_collection_with_lists_of_links_goes_too() -> None:
     assert without_links(value) == [{"id": n, "name": "x"} for n in range(3)]
     mixed: Any = [{"id": n, "name": "x", "links": {"count": 3, "items": [1]}} for n in range(3)]
     assert without_links(mixed) is mixed
+
+
+def test_links_that_alone_tell_records_apart_stay() -> None:
+    value: Any = [
+        {"_links": {"self": {"href": f"/orders/{n}"}}, "currency": "USD", "status": "shipped"} for n in range(4)
+    ]
+    assert without_links(value) is value
+
+
+def test_the_way_to_the_next_page_stays() -> None:
+    links = {"self": {"href": "/orders?page=1"}, "next": {"href": "/orders?page=2"}}
+    value: Any = {"_links": links, "id": 1, "name": "orders", "total": 40}
+    assert without_links(value) is value
+    assert without_links({**value, "_links": {"self": {"href": "/orders?page=1"}}}) == {
+        "id": 1,
+        "name": "orders",
+        "total": 40,
+    }
