@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import orjson
@@ -10,12 +11,22 @@ from shaping.encoders.tabular.cells import Missing, name, quoted
 from shaping.encoders.tabular.infer import keyed, table
 from shaping.encoders.tabular.names import TableError, read_path
 from shaping.encoders.tabular.once import Finder
-from shaping.encoders.tabular.read import Lines, listed_or_keyed, read_table, read_text
-from shaping.encoders.tabular.write import write, write_text
+from shaping.encoders.tabular.read import (
+    Lines,
+    Schema,
+    listed_or_keyed,
+    read_rows,
+    read_schema,
+    read_table,
+    read_text,
+)
+from shaping.encoders.tabular.write import rows, schema, write, write_text
 
 if TYPE_CHECKING:
     from shaping.types import Json
 
+_COUNT = re.compile(r"\[(\d+)\]:")
+_SHORT_HEAD, _LONG_NAME = 48, 200  # characters
 _DEEP = 24  # deeper nests are written as JSON
 
 
@@ -56,10 +67,10 @@ def _outline(label: str, value: Json, finder: Finder, indent: int) -> list[str]:
 
 
 def _list(label: str, value: list[Json], finder: Finder, indent: int) -> list[str]:
-    if not value or set(map(type, value)) != {dict}:
+    if len(value) == 1 and type(value[0]) is dict:
+        return _object(f"{label}[0]", value[0], finder, indent)
+    if not _is_list_of_records(value):
         return []
-    if len(value) == 1:
-        return _object(f"{label}[0]", value[0], finder, indent)  # type: ignore[arg-type]
     found = table(value, finder)  # type: ignore[arg-type]
     return write(f"{label}[{len(value)}]", found, indent)
 
@@ -78,19 +89,48 @@ def _keyed(label: str, value: dict[str, Json], finder: Finder, indent: int) -> l
 
 def _object(label: str, value: dict[str, Json], finder: Finder, indent: int) -> list[str]:
     inner = indent + bool(label)
-    opened = {key: _outline(name(key), member, finder, inner) for key, member in value.items()}
+    above: list[str] = []
+    opened: dict[str, list[str]] = {}
+    before: Json = None
+    for key, member in value.items():
+        if _is_name(before) and _is_list_of_records(member):
+            opened[key] = _under_its_name(name(key), member, finder, inner, above)  # type: ignore[arg-type]
+        else:
+            opened[key] = _outline(name(key), member, finder, inner)
+        before = member
     if not any(opened.values()) and not any(map(_is_page, value.values())):
         return []
-    pad = " " * inner
     lines = [f"{' ' * indent}{label}:"] if label else []
+    lines += above
     for key, member in value.items():
-        if opened[key]:
-            lines += opened[key]
-        elif type(member) is str:
-            lines.append(write_text(name(key), member, inner))
-        else:
-            lines.append(f"{pad}{name(key)}: {quoted(member)}")
+        lines += opened[key] or [_line(name(key), member, inner)]
     return lines
+
+
+def _line(label: str, value: Json, indent: int) -> str:
+    if type(value) is str:
+        return write_text(label, value, indent)
+    return f"{' ' * indent}{label}: {quoted(value)}"
+
+
+def _under_its_name(
+    label: str, value: list[dict[str, Json]], finder: Finder, indent: int, above: list[str]
+) -> list[str]:
+    """Return rows directly below the member that names them; what is said above rows goes above the whole object."""
+    found = table(value, finder)
+    head = schema(f"{label}[]", found, indent)
+    if sum(map(len, head)) < _SHORT_HEAD:
+        return write(f"{label}[{len(value)}]", found, indent)
+    above += head
+    return [f"{' ' * indent}{label}[{len(value)}]:", *rows(found, indent)]
+
+
+def _is_name(value: Json) -> bool:
+    return type(value) is str and 0 < len(value) < _LONG_NAME
+
+
+def _is_list_of_records(value: Json) -> bool:
+    return type(value) is list and len(value) > 1 and set(map(type, value)) == {dict}
 
 
 def _is_page(value: Json) -> bool:
@@ -105,13 +145,24 @@ def _read_lines(lines: Lines, indent: int) -> Json:
         return [_read_lines(lines, indent + 1)]
     if first.startswith(("[", "{"), indent):
         return _records(lines.take(indent), lines, indent)
+    return _read_object(lines, indent)
+
+
+def _read_object(lines: Lines, indent: int) -> Json:
     value: dict[str, Json] = {}
+    said: dict[str, Schema] = {}
     pad = " " * indent
     while (line := lines.peek()) is not None and line.startswith(pad):
         label = lines.take(indent)
-        (key, *only), at = read_path(label, 0)
-        member = _member(label[at:], lines, indent)
-        value[str(key)] = [member] if only else member
+        (first, *only), at = read_path(label, 0)
+        key, rest = str(first), label[at:]
+        if rest.startswith("[]"):
+            said[key] = read_schema(rest, lines, indent)
+        elif key in said and (count := _COUNT.fullmatch(rest)):
+            value[key] = list(read_rows(said[key], int(count[1]), lines, indent))
+        else:
+            member = _member(rest, lines, indent)
+            value[key] = [member] if only else member
     return value
 
 

@@ -69,6 +69,17 @@ def test_an_object_around_records_is_an_outline() -> None:
     assert encode(value) == 'total: 2\npage: {"next":null}\nitems[2]:\nid\n1\n2'
 
 
+def test_rows_stand_directly_below_the_member_that_names_them() -> None:
+    message = {"rule": "no-var", "severity": 1, "line": 15, "column": 3, "endLine": 15, "endColumn": 40}
+    value: Any = {"file": "a.js", "messages": [message, message | {"line": 16}], "errors": 0}
+    text = encode(value)
+    assert text == (
+        "messages[], all with rule=no-var,severity=1,column=3,endLine=15,endColumn=40:\nline\n"
+        "file: a.js\nmessages[2]:\n15\n16\nerrors: 0"
+    )
+    assert decode(text) == value
+
+
 def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
     value: Any = {"variants": {f"10{i}": {"id": f"10{i}", "price": i} for i in range(4)}}
     assert encode(value) == 'variants{4}, all with id==(key):\n(key),price\n"100",0\n"101",1\n"102",2\n"103",3'

@@ -58,8 +58,8 @@ class Schema:
 
 def read_table(rest: str, lines: Lines, indent: int) -> list[dict[str, Json]]:
     """Return a table's records; `rest` is its label line after the name."""
-    schema = _schema(rest, lines, indent)
-    return _rows(schema, schema.count, lines, indent)
+    schema = read_schema(rest, lines, indent)
+    return read_rows(schema, schema.count, lines, indent)
 
 
 def read_text(rest: str, lines: Lines) -> Any:
@@ -76,7 +76,8 @@ def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
     return records if length.startswith("[") else {str(record.pop(KEY)): record for record in records}  # type: ignore[return-value]
 
 
-def _schema(rest: str, lines: Lines, indent: int) -> Schema:
+def read_schema(rest: str, lines: Lines, indent: int) -> Schema:
+    """Return what stands above the rows; `rest` is the label line after the name."""
     found = _LENGTH.match(rest)
     if found is None or not rest.endswith(":"):
         raise TableError(f"expected a length in brackets and a colon at the end, got {rest!r}")
@@ -102,15 +103,16 @@ def _inside(schema: Schema, lines: Lines, indent: int) -> None:
         cells = [tuple(read_cells(lines.take(indent))) for _ in range(int(found[1]))]
         schema.given.append((path, target, {repr(key): told for key, told in cells}))
         return
-    inner = _schema(label[at:], lines, indent)
+    inner = read_schema(label[at:], lines, indent)
     if inner.key is None:
         schema.items[path] = inner
         return
-    records = _rows(inner, inner.count, lines, indent)
+    records = read_rows(inner, inner.count, lines, indent)
     schema.lookups[path] = inner.key, {record[inner.key]: record for record in records}
 
 
-def _rows(schema: Schema, count: int, lines: Lines, indent: int) -> list[dict[str, Json]]:
+def read_rows(schema: Schema, count: int, lines: Lines, indent: int) -> list[dict[str, Json]]:
+    """Return so many records under what was said above them."""
     return [_row(schema, lines, indent) for _ in range(count)]
 
 
@@ -148,7 +150,7 @@ def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -
         path = next((known for known in schema.items if known[-len(path) :] == path), ())
         if found is None or not path:
             raise TableError(f"expected what belongs under a row, got {label!r}")
-        value = listed_or_keyed(found[0], _rows(schema.items[path], int(found[1]), lines, indent))
+        value = listed_or_keyed(found[0], read_rows(schema.items[path], int(found[1]), lines, indent))
     _put(record, path, value)
 
 

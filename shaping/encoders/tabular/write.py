@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 def write(label: str, table: Table, indent: int) -> list[str]:
     """Return a whole table as lines; a row's element holds several where something stands under it."""
-    return [*_schema(label, table, indent), *_rows(table, indent)]
+    return [*schema(label, table, indent), *rows(table, indent)]
 
 
 def write_text(label: str, value: str, indent: int) -> str:
@@ -32,7 +32,7 @@ def write_text(label: str, value: str, indent: int) -> str:
     return f"{pad}{label}: {line(value)}"
 
 
-def _schema(label: str, table: Table, indent: int) -> list[str]:
+def schema(label: str, table: Table, indent: int) -> list[str]:
     """Return the lines above the rows: label, what is the same in all rows, columns, tables inside."""
     pad = " " * indent
     fixed = ",".join(_fixed(table.nodes))
@@ -41,7 +41,7 @@ def _schema(label: str, table: Table, indent: int) -> list[str]:
     for steps, node in _under(table.nodes):
         path = ".".join(steps)
         if type(node) is Items:
-            lines += _schema(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, indent + 1)
+            lines += schema(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, indent + 1)
         elif type(node) is Lookup:
             lines += write(f"{path}[{node.table.count}] by {node.key}", node.table, indent + 1)
         elif type(node) is Given:
@@ -51,7 +51,7 @@ def _schema(label: str, table: Table, indent: int) -> list[str]:
     return lines
 
 
-def _rows(table: Table, indent: int) -> list[str]:
+def rows(table: Table, indent: int) -> list[str]:
     """Return one text a row, with what stands under it."""
     pad = " " * indent
     cells = list(_cells(table.nodes))
@@ -91,7 +91,7 @@ def _end(path: Steps, paths: list[Steps]) -> Steps:
 
 
 def _with_items(lines: list[str], label: str, node: Items, indent: int) -> list[str]:
-    inner = _rows(node.table, indent)
+    inner = rows(node.table, indent)
     pad = " " * indent
     out, start = [], 0
     for row, count in zip(lines, node.counts, strict=True):
