@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from traceback import format_tb
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -59,6 +60,7 @@ def observed(value: Any, would_be: Shaped) -> Shaped:
 
 def unshaped(failed: Draft, fault: Exception) -> Shaped:
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
+    _log("shaping %r failed with %s; its answer goes out unshaped\n%s", failed.plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
     # The raw value as the stages left it: of a generator that was read, what it gave.
     plan, call = failed.plan, failed.call
@@ -84,9 +86,15 @@ def _safe(value: Any, plan: Plan) -> Any:
             data = plan.private.apply(data)
         rules = plan.redact
         return data if rules.off else redact(data, values=rules.values, names=rules.names, paths=rules.paths)[0]
-    except Exception:
-        logging.getLogger("shaping").exception("redaction failed; the answer is withheld")
+    except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be cleaned must not leave)
+        _log("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
         return _MASKED
+
+
+def _log(message: str, tool: str, fault: Exception) -> None:
+    """Log where a fault happened and of what kind it is; its own words may hold a part of the answer."""
+    places = "".join(format_tb(fault.__traceback__))
+    logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)
 
 
 def _text(wire: Any) -> str:

@@ -298,3 +298,18 @@ def test_a_default_profile_gives_way_to_block_and_environment() -> None:
     assert chosen(SHAPING_DEBUG="1") == "debug"
     with using(profile="minimal"):
         assert chosen() == "minimal"
+
+
+def test_the_log_of_a_fault_tells_where_and_of_what_kind_but_nothing_of_the_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(value: Any, draft: Any) -> Any:
+        raise ValueError(f"cannot do {value!r}")
+
+    monkeypatch.setattr("shaping.shaper.STAGES", (broken,))
+    monkeypatch.setattr("shaping.redaction.redact", broken)
+    shaped = Shaper({"tool_overrides": {"t": {"private": ["secret"]}}}).shape({"secret": "hunter2"}, tool="t")
+    assert shaped.data == "[withheld: redaction failed]"
+    assert "ValueError" in caplog.text
+    assert "in broken" in caplog.text
+    assert "hunter2" not in caplog.text
