@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -10,6 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
+
+from shaping.cli.expand import register as register_expand
+from shaping.cli.output import progress
+from shaping.cli.run import register
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 
@@ -24,11 +31,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def shaping(*words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def shaping(*words: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Call the program in this process, or in one of its own where it is to read something."""
+    if given is None:
+        app = typer.Typer()
+        register(app)
+        register_expand(app)
+        done = CliRunner().invoke(app, list(words))
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout_bytes, done.stderr_bytes)
     return subprocess.run([SHAPING, *words], input=given, capture_output=True, check=False, timeout=60)
 
 
-def ran(*words: str, given: bytes = b"") -> tuple[int, dict[str, Any]]:
+def ran(*words: str, given: bytes | None = None) -> tuple[int, dict[str, Any]]:
     done = shaping("run", *words, given=given)
     return done.returncode, json.loads(done.stdout)
 
@@ -47,10 +61,10 @@ def test_input_passes_through() -> None:
 def test_options_choose_tool_fields_profile_and_budget(home: Path) -> None:
     rules = {"mine": {"exclude_fields": ["b"]}}
     (home / "c.json").write_text(json.dumps({"tool_overrides": rules}))
-    given = b'{"a": 1, "b": 2, "c": null}'
-    assert ran("--config", "c.json", "--tool", "mine", "--", "cat", given=given)[1]["data"] == {"a": 1}
-    assert ran("--fields", "b, c", "--", "cat", given=given)[1]["data"] == {"b": 2}
-    assert ran("--profile", "debug", "--", "cat", given=given)[1]["data"] == {"a": 1, "b": 2, "c": None}
+    (home / "data").write_text('{"a": 1, "b": 2, "c": null}')
+    assert ran("--config", "c.json", "--tool", "mine", "--", "cat", "data")[1]["data"] == {"a": 1}
+    assert ran("--fields", "b, c", "--", "cat", "data")[1]["data"] == {"b": 2}
+    assert ran("--profile", "debug", "--", "cat", "data")[1]["data"] == {"a": 1, "b": 2, "c": None}
     code, told = ran("--max-tokens", "150", "--", "seq", "1000")
     assert (code, told["meta"]["truncated"]) == (0, True)
 
@@ -133,28 +147,51 @@ def test_signals_reach_the_command_and_its_own_end_is_told(home: Path) -> None:
     assert (process.returncode, json.loads(out)["error"]["details"]) == (9, {"stdout": "caught\n"})
 
 
-def test_no_colour_and_no_progress_where_there_is_no_terminal() -> None:
-    done = shaping("run", "--", "sleep", "1.2")
-    assert b"\x1b" not in done.stdout + done.stderr
+def test_a_short_stream_ends_with_an_envelope() -> None:
+    done = shaping("run", "--stream", "--", "printf", '{"a": 1, "n": null}\\n[2]\\n')
+    *lines, last = done.stdout.splitlines()
+    assert (lines, json.loads(last)["data"]) == ([b'{"a":1}', b"[2]"], {"lines": 2})
 
 
-def test_on_a_terminal_long_work_shows_progress_unless_it_says_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = _on_terminal("sleep", "2.5", env={**os.environ, "TERM": "xterm", "NO_COLOR": ""})
-    assert b"sleep" in shown
-    plain = _on_terminal("sleep", "2.5", env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"})
-    assert b"\x1b[" not in plain
+def test_a_fault_of_ours_is_no_exit_code_of_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A directory that vanishes under us is no program's fault.
+    gone = Path("gone").absolute()
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = shaping("run", "--", "true")
+    assert (done.returncode, json.loads(done.stdout)["ok"]) == (125, False)
 
 
-def _on_terminal(*command: str, env: dict[str, str]) -> bytes:
-    ours, theirs = os.openpty()
-    process = subprocess.Popen([SHAPING, "run", "--", *command], stdout=subprocess.DEVNULL, stderr=theirs, env=env)
-    os.close(theirs)
-    shown = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            shown += chunk
-    except OSError:  # how a terminal says that the other side is gone
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("colour", "terminal", "shows"), [("", True, True), ("1", True, False), ("", False, False)])
+def test_progress_is_for_people_at_a_terminal_who_want_it(
+    colour: str, terminal: bool, shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", colour)
+    with progress("counting"):
+        time.sleep(1.4)
+    assert ("counting" in screen.getvalue()) is shows
+
+
+def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with progress("counting"):
         pass
-    process.wait(30)
-    os.close(ours)
-    return shown
+    assert screen.getvalue() == ""
+
+
+def test_words_are_completed_in_a_shell() -> None:
+    env = {**os.environ, "_SHAPING_COMPLETE": "complete_bash", "COMP_WORDS": "shaping ru", "COMP_CWORD": "1"}
+    done = subprocess.run([SHAPING], env=env, capture_output=True, check=False, timeout=60)
+    assert done.stdout.split() == [b"run"]
