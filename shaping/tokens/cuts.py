@@ -17,9 +17,10 @@ _LETTERS = (
 # ASCII and CJK punctuation and white space; not the apostrophe, which may join a contraction to its word.
 _BREAKS = r" \t\r\n!-&(-/:-@\[-`{-~\u3000-\u3003\u3008-\u3011\uff01-\uff0f\uff1a-\uff20"
 
-# In o200k and cl100k no pre-token has a letter or digit followed by punctuation or space, a digit followed by a letter,
-# or a letter followed by a digit inside it.
-CUT = re.compile(f"[{_LETTERS}0-9](?=[{_BREAKS}])|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])")
+# In o200k and cl100k no pre-token has a letter or digit followed by punctuation or space inside it, so parts that begin
+# and end at such places may also be joined in any order; nor a digit followed by a letter, nor a letter by a digit.
+BREAK = re.compile(f"[{_LETTERS}0-9](?=[{_BREAKS}])")
+CUT = re.compile(f"{BREAK.pattern}|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])")
 
 # White space without line ends, long enough to make the tokenizers' regex engine run out of stack (it gives up
 # near a million). Only such a run is tried by the one branch of their pattern that backtracks.
