@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.noise.names import meaning
@@ -77,33 +78,33 @@ class Batch:
 
     def _find_long(self) -> None:
         """Find the long strings among short ones, which are seldom in a sample."""
-        for key in [key for key in self.plain if type(value := self.sample[0].get(key)) is str and len(value) > _SHORT]:
-            if max((len(value) for row in self.rows if type(value := row.get(key)) is str), default=0) > _LONG:
+        first = self.sample[0]
+        for key in [key for key in self.plain if type(value := first.get(key)) is str and len(value) > _SHORT]:
+            if self._longest(key) > _LONG:
                 self.plain.remove(key)
                 self.long.append(key)
 
-    def _kind_of(self, key: str, value: Json) -> list[str]:
-        kind = type(value)
-        if kind is dict or kind is list:
-            return self.inside
-        if kind is not str or not value:
-            return self.plain
-        return self._kind_of_text(key, value)  # type: ignore[arg-type]
+    def _longest(self, key: str) -> int:
+        if self.uniform:
+            try:
+                return max(map(len, map(itemgetter(key), self.rows)))
+            except TypeError:  # a record holds something else there
+                pass
+        return max((len(value) for row in self.rows if type(value := row.get(key)) is str), default=0)
 
-    def _kind_of_text(self, key: str, text: str) -> list[str]:
-        if text.startswith(LINK_STARTS):
-            return self.links if " " not in text and "\n" not in text else self.wrapped
-        size = len(text)
+    def _kind_of(self, key: str, value: Json) -> list[str]:
+        if type(value) is not str:
+            return self.inside if type(value) is dict or type(value) is list else self.plain
+        size = len(value)
+        if value.startswith(LINK_STARTS):
+            return self.links if " " not in value and "\n" not in value else self.wrapped
         if size > _LONG:
             return self.long
         if size >= 8 and meaning(key).opaque:
             return self.opaque
-        if size >= 20:
-            if "\n" in text or "</" in text or "://" in text:
-                return self.wrapped
-            if size >= 64 and text.isalnum():
-                return self.hex
-        return self.plain
+        if size >= 20 and ("\n" in value or "</" in value or "://" in value):
+            return self.wrapped
+        return self.hex if size >= 64 and value.isalnum() else self.plain
 
     def column(self, key: str) -> list[Any]:
         """Return a member's value in every record, or MISSING."""

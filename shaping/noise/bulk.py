@@ -24,7 +24,7 @@ _CODE = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ",
 _WORDS = bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256)) + b" "
 _LONG_CODE, _HEAD_CODE = 320, 96
 _HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 60_000  # of prose: the most, the least, and what all heads together may take
-_LOOK, _SOME = 1500, 12  # characters of a string, and strings of a column, that tell what it is
+_LOOK, _SOME = 1500, 6  # characters of a string, and strings of a column, that tell what it is
 _COMPANY, _MUCH_COMPANY = 3, 6  # other members from which code, and from which prose, rides along with its record
 
 

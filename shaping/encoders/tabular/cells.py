@@ -27,7 +27,8 @@ _ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[]|^-$| $|^$|^(?:{_LITERAL})$")
 # Clears most columns in one search of the whole: none of these anywhere, and no cell that begins like a literal.
 _ODD_MARK = re.compile(r"[,{}\"\[\x00-\x09\x0b-\x1f\x7f]")
 _SUSPECT = frozenset(" =-0123456789tfn") | {""}
-_LITERAL_ENDS = frozenset("0123456789el-") | {""}
+_ODD_STARTS = frozenset(" =") | {""}
+_LITERAL_ENDS = frozenset("0123456789el-")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_STARTS = frozenset(' "[{') | {""}
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
@@ -65,14 +66,12 @@ def texts(column: Sequence[str]) -> list[str]:
     joined = "\n".join(column)
     if _ODD_MARK.search(joined) or joined.count("\n") >= len(column) or " \n" in joined or joined.endswith(" "):
         return [quoted(text) if _ODD.search(text) else text for text in column]
-    if _SUSPECT.isdisjoint({text[:1] for text in column}):
+    starts = {text[:1] for text in column}
+    if _SUSPECT.isdisjoint(starts):
         return list(column)
-    return [
-        quoted(text)
-        if text[:1] in _SUSPECT and (text[-1:] in _LITERAL_ENDS or text[0] in " =") and _ODD.search(text)
-        else text
-        for text in column
-    ]
+    if _ODD_STARTS.isdisjoint(starts) and _LITERAL_ENDS.isdisjoint({text[-1:] for text in column}):
+        return list(column)
+    return [quoted(text) if text[:1] in _SUSPECT and _ODD.search(text) else text for text in column]
 
 
 def numbers(column: Sequence[int] | Sequence[float]) -> list[str]:
