@@ -8,7 +8,7 @@ import signal
 import sys
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 import anyio
 import mcp_types
@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from anyio.abc import ByteReceiveStream, Process
+    from anyio.abc import ByteReceiveStream, ByteSendStream, Process
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp import ClientSession
     from typing_extensions import Unpack
@@ -116,13 +116,12 @@ class Child(ClientTransport):
             return None
 
     async def _write(self, process: Process, outbound: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        if process.stdin is None:
-            return
+        stdin = cast("ByteSendStream", process.stdin)
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             async with outbound:
                 async for message in outbound:
                     line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.stdin.send(line.encode() + b"\n")
+                    await stdin.send(line.encode() + b"\n")
 
     async def _relay_log(self, process: Process) -> None:
         async for line in _lines(process.stderr):
@@ -137,9 +136,8 @@ class Child(ClientTransport):
 
     async def _stop(self, process: Process) -> None:
         self.alive = False
-        if process.stdin is not None:
-            with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await process.stdin.aclose()
+        with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await cast("ByteSendStream", process.stdin).aclose()
         for sign, patience in ((signal.SIGTERM, _LEAVE_SECONDS), (signal.SIGKILL, _TERMINATE_SECONDS)):
             if await _ended(process, patience):
                 break
@@ -165,9 +163,7 @@ def _signal_tree(process: Process, sign: signal.Signals) -> None:
 
 
 async def _lines(stream: ByteReceiveStream | None) -> AsyncIterator[bytes]:
-    if stream is None:
-        return
-    buffered = BufferedByteReceiveStream(stream)
+    buffered = BufferedByteReceiveStream(cast("ByteReceiveStream", stream))
     with contextlib.suppress(
         anyio.EndOfStream, anyio.IncompleteRead, anyio.ClosedResourceError, anyio.BrokenResourceError
     ):

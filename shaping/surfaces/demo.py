@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
 
 _TITLES = (
     "Crash when the config file is empty",
@@ -100,8 +103,8 @@ def _label(n: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Serve one tool over this process's pipes."""
+def make_server() -> FastMCP[Any]:
+    """Make a server with one tool."""
     from fastmcp import FastMCP  # noqa: PLC0415 (an extra)
 
     server: FastMCP[Any] = FastMCP("forge")
@@ -111,8 +114,8 @@ def main() -> None:
         """List the repository's issues, newest first."""
         return {"total_count": count, "incomplete_results": False, "items": issues(count)}
 
-    server.run(show_banner=False, log_level="CRITICAL")
+    return server
 
 
 if __name__ == "__main__":
-    main()
+    make_server().run(show_banner=False, log_level="CRITICAL")

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
 
+import pytest
 import typer
+from fastmcp import Client
 
 from shaping.cli import demo as module
-from shaping.surfaces.demo import issues
-
-if TYPE_CHECKING:
-    import pytest
+from shaping.surfaces.demo import issues, make_server
 
 
 def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +41,18 @@ def test_a_terminal_gets_the_terminals_form(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     module.demo()
     assert "50% less" in capsys.readouterr().out
+
+
+@pytest.mark.anyio
+async def test_the_demos_server_serves_them(anyio_backend_name: str) -> None:
+    async with Client(make_server()) as client:
+        result = await client.call_tool("list_issues", {"count": 2})
+    assert result.structured_content == {"total_count": 2, "incomplete_results": False, "items": issues(2)}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 def test_the_demos_issues_are_the_same_every_time() -> None:

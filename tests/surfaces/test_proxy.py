@@ -140,6 +140,7 @@ async def test_several_servers_stand_side_by_side_and_only_what_collides_is_rena
         completed = await client.complete(
             mcp_types.ResourceTemplateReference(uri="data://b/{name}"), {"name": "name", "value": "v"}
         )
+        await client.complete(mcp_types.ResourceTemplateReference(uri="data://b"), {"name": "name", "value": "v"})
         prompted = await client.complete(mcp_types.PromptReference(name="hello_b_only"), {"name": "n", "value": "w"})
         unclaimed = await client.complete(mcp_types.PromptReference(name="nobody"), {"name": "n", "value": "x"})
     assert tools == ["a_shared", "b_shared", "only_a", "only_b"]
@@ -305,3 +306,25 @@ async def test_clients_that_never_say_goodbye_are_forgotten_in_time(monkeypatch:
 async def test_a_child_can_be_asked_for_its_end_before_it_had_one() -> None:
     assert Child(["x"], name="n").obituary == "the server 'n' could not be started"
     assert ServerUnavailableError("gone", 2.0).retry_after == 2.0
+
+
+async def test_the_only_server_that_does_not_come_back_is_told_of(tmp_path: Path) -> None:
+    flag = tmp_path / "gone"
+    script = f'test -f {flag} && exit 7; exec "$0" "$@"'
+    async with Client(proxied(command_backend(["sh", "-c", script, *TINY], "tiny")), mode="legacy") as client:
+        assert await client.list_resources() == []
+        flag.touch()
+        await call(client, "die")
+        with pytest.raises(MCPError, match="'tiny' ended with exit code 7"):
+            await client.list_tools()
+        with pytest.raises(MCPError):
+            await client.read_resource("data://x")
+        answer = await call(client, "pid")
+    assert answer["error"]["code"] == "UNAVAILABLE"
+
+
+async def test_a_server_that_knows_no_log_levels_is_not_troubled() -> None:
+    async with Client(proxied(tiny()), mode="legacy") as client:
+        await client.list_tools()
+        request = mcp_types.SetLevelRequest(params=mcp_types.SetLevelRequestParams(level="error"))
+        await client.session.send_request(request, mcp_types.EmptyResult)
