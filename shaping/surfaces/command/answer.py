@@ -157,7 +157,7 @@ class _Answer:
     ) -> Envelope[Any]:
         partial = error.code == "PARTIAL_FAILURE" and details
         # One line that the message already tells is not told twice.
-        told = bool(said.strip()) and error.message.endswith(said.strip())
+        told = said.strip() != "" and said == said.strip() + "\n" and error.message.endswith(said.strip())
         update: dict[str, Any] = {"detail": None if told else said or None}
         if details and not partial:
             update["details"] = {**(error.details or {}), **details}
