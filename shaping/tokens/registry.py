@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from shaping.tokens.bpe import BpeCounter
-from shaping.tokens.counts import CharCounter, CountingError, TokenCounter
+from shaping.tokens.counts import CharCounter, CountingError, TokenCount, TokenCounter, by_characters
 from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:
@@ -17,6 +18,29 @@ DEFAULT = NAMES[0]
 
 # Made here and loaded at first use: whoever counts by a name shares one vocabulary, of 84 MB.
 _OWN: Mapping[str, TokenCounter] = {**{name: BpeCounter(name) for name in NAMES}, "chars": CharCounter()}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Somebody else's counter, held to the protocol: its counts are labelled, and fail no call."""
+
+    name: str
+    inner: TokenCounter
+
+    def count(self, text: str) -> TokenCount:
+        """Count a text by the inner counter, or by its length where that fails."""
+        try:
+            found: int = self.inner.count(text)  # what others write is taken for no more than a number
+            return found if isinstance(found, TokenCount) else TokenCount(found)
+        except Exception:  # noqa: BLE001 - what a call costs must never be what it fails by
+            return by_characters(text)
+
+    def exact(self, text: str) -> int:
+        """Count a text exactly by the inner counter."""
+        try:
+            return self.inner.exact(text)
+        except Exception as failure:
+            raise CountingError(f"tokenizer {self.name!r} cannot count this text: {failure}") from failure
 
 
 class UnknownTokenizerError(ValueError):
@@ -72,4 +96,4 @@ def _installed(name: str) -> TokenCounter:
         raise CountingError(f"tokenizer {name!r} ({found.value}) cannot be loaded: {failure}") from failure
     if not isinstance(made, TokenCounter):
         raise CountingError(f"tokenizer {name!r} ({found.value}) is no TokenCounter: it needs name, count and exact")
-    return made
+    return Guarded(name, made)

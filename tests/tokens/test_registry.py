@@ -21,6 +21,15 @@ class Words:
     def exact(self, text):
         return len(text.split())
 
+class Plain(Words):
+    def count(self, text):
+        return 7
+
+class Failing(Words):
+    def count(self, text):
+        raise RuntimeError("broken")
+    exact = count
+
 ready = Words()
 def make():
     return Words()
@@ -33,6 +42,8 @@ ENTRIES = """[shaping.tokenizers]
 words = planted_words:Words
 words-ready = planted_words:ready
 words-made = planted_words:make
+words-plain = planted_words:Plain
+words-failing = planted_words:Failing
 words-broken = planted_words:broken
 words-unfit = planted_words:unfit
 words-missing = planted_words:nothing
@@ -83,6 +94,18 @@ def test_an_installed_tokenizer_is_found_by_its_entry_point(name: str) -> None:
 def test_an_installed_tokenizer_that_is_none_says_why(name: str, why: str) -> None:
     with pytest.raises(CountingError, match=why):
         counter(name)
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_tokenizers_plain_numbers_are_labelled() -> None:
+    assert (count("text", "words-plain"), count("text", "words-plain").label) == (7, "exact")
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_tokenizer_that_fails_leaves_characters() -> None:
+    assert count("12345678", "words-failing").label == "chars ±66.0%"
+    with pytest.raises(CountingError, match="'words-failing' cannot count this text: broken"):
+        exact("12345678", "words-failing")
 
 
 def test_an_unknown_tokenizer_is_named_with_the_nearest_one() -> None:
