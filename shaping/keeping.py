@@ -45,11 +45,11 @@ def plain_raw(draft: Draft) -> Any:
 
 def original_path(draft: Draft, path: str) -> str:
     """Write a path of the shaped data in the names of the raw value, which is what is kept."""
-    if draft.filter is None or not draft.filter.rename:
+    if draft.filter is None:
         return path
-    from shaping.naming import original  # noqa: PLC0415 (few configs rename)
+    from shaping.naming import differs, original  # noqa: PLC0415 (most answers are cut, if at all, as they are)
 
-    return original(path, plain_raw(draft), draft.filter)
+    return original(path, plain_raw(draft), draft.filter) if differs(path, draft.filter) else path
 
 
 def payload(content: bytes, plan: Plan) -> bytes:

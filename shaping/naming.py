@@ -1,4 +1,4 @@
-"""The names that a tool gave, for a path written in the names that a reader was shown."""
+"""The names and places that a tool gave, for a path written by what a reader was shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def original(path: str, raw: Any, plan: FieldPlan | None) -> str:
     """Write a path in the names of the raw value; one that is in those names already stays as it is."""
-    if plan is None or not plan.rename or not path:
+    if plan is None or not differs(path, plan):
         return path
     try:
         steps = parse(path).steps
@@ -25,12 +25,18 @@ def original(path: str, raw: Any, plan: FieldPlan | None) -> str:
     return str(Path(tuple(_renamed_back(steps, [raw], plan.state))))
 
 
+def differs(path: str, plan: FieldPlan | None) -> bool:
+    """Whether a path may read otherwise in the raw value: fields are renamed, or elements not asked for are gone."""
+    return plan is not None and bool(path) and (bool(plan.rename) or (plan.selective and "[" in path))
+
+
 def _renamed_back(steps: tuple[Step, ...], nodes: list[Any], state: State) -> list[Step]:
     found: list[Step] = []
     for at, step in enumerate(steps):
         if isinstance(step, Deep | Glob):
             return [*found, *steps[at:]]
         if not isinstance(step, Name):
+            step = _placed(step, nodes) if state.partial else step  # noqa: PLW2901 (the same step, in the raw value)
             nodes = [item for node in nodes if isinstance(node, list) for item in _elements(node, step)]
             found.append(step)
             continue
@@ -48,6 +54,21 @@ def _key_of(name: str, node: dict[str, Any], state: State) -> str | None:
     """Find the key whose value is written under a name."""
     kept = [(key, verdict.name) for key in node if (verdict := state.member(key)) is not None]
     return next((key for key, written in settle(kept).items() if written == name), None)
+
+
+def _placed(step: Step, nodes: list[Any]) -> Step:
+    """Count the elements that a list of fields leaves out: of those, scalars are not what was asked for."""
+    if len(nodes) != 1 or not isinstance(nodes[0], list):
+        return step
+    kept = [at for at, item in enumerate(nodes[0]) if isinstance(item, dict | list)]
+    if isinstance(step, Index):
+        return Index(kept[step.at]) if step.at < len(kept) else step
+    if not isinstance(step, Slice):
+        return step
+    end = len(nodes[0])
+    start = kept[step.start] if step.start is not None and step.start < len(kept) else step.start and end
+    stop = kept[step.stop - 1] + 1 if step.stop is not None and 0 < step.stop <= len(kept) else step.stop and end
+    return Slice(start, stop)
 
 
 def _passed_through(nodes: list[Any]) -> list[Any]:

@@ -40,6 +40,28 @@ def test_without_renames_a_path_is_what_it_is() -> None:
     assert original("rows", RAW, None) == "rows"
 
 
+MIXED = {"a": [1, [{"b": 1}], "x", [{"b": 2}, 5, {"b": 3}], [{"b": 4}]]}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a[0]", "a[1]"),
+        ("a[1][1].b", "a[3][2].b"),
+        ("a[1:3]", "a[3:5]"),
+        ("a[:2]", "a[:4]"),
+        ("a[2:]", "a[4:]"),
+        ("a[0:9]", "a[1:5]"),
+        ("a[7:9]", "a[5:5]"),
+        ("a[9]", "a[9]"),
+        ("a[][0]", "a[][0]"),
+        ("a", "a"),
+    ],
+)
+def test_elements_that_were_not_asked_for_are_counted_again(path: str, expected: str) -> None:
+    assert original(path, MIXED, compile_fields(["a.b"])) == expected
+
+
 def renaming(**override: Any) -> Shaper:
     rename = {"items": "rows", "items[].body": "text"}
     return Shaper({"tool_overrides": {"t": {"rename": rename, **override}}}, expandable=True)
