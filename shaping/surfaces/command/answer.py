@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.context import mode
 from shaping.envelope import command_envelope
 from shaping.redaction import redact_text
 from shaping.surfaces.command.cut import Cut, Rules, cut
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
     from shaping.shaper import Shaper
+    from shaping.types import Shaped
 
 _REF: Final = "r_" + "x" * 26  # as long as any ref, for the price of one
 _TRIES: Final = 8
@@ -43,10 +45,20 @@ def wire_of(envelope: Envelope[Any], plan: Plan) -> Any:
     return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
 
 
+def _own(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
+    """Give the command's own envelope even where shaping is off or failed: how a command ended must not be lost."""
+    envelope = shaped.envelope
+    if envelope.meta.source == "command":
+        return envelope
+    return source.model_copy(update={"data": shaped.data, "warnings": (*source.warnings, *shaped.warnings)})
+
+
 class _Answer:
     """One answer in the making."""
 
     def __init__(self, shaper: Shaper, plan: Plan, ran: Ran) -> None:
+        if mode() == "off":
+            plan = replace(plan, max_tokens=None, keep_lines=(), drop_lines=())
         self._shaper, self._plan, self._ran = shaper, plan, ran
         self._rules = Rules.of(plan)
         self._counter = counter(plan.tokenizer)
@@ -125,14 +137,14 @@ class _Answer:
         # The text is cut already, and field rules are for data.
         plan = replace(self._plan, fields=None, error_fields=None, private=None, noise=(), max_tokens=None)
         source = self._envelope(value, None, meta, warnings)
-        return self._shaper.shape_by(plan, value, source=source, if_none_match=self._ran.asked.etag).envelope
+        return _own(self._shaper.shape_by(plan, value, source=source, if_none_match=self._ran.asked.etag), source)
 
     def _of_data(self, found: Found) -> Envelope[Any]:
         said = self._stderr(4)
         source = self._envelope(found.value, None, {}, [], stderr=said.text)
         plan = replace(self._plan, max_tokens=self._less(40))
         shaped = self._shaper.shape_by(plan, found.value, source=source, if_none_match=self._ran.asked.etag)
-        envelope = shaped.envelope
+        envelope = _own(shaped, source)
         whole = found.exact and shaped.data == found.value and self._err.exact and said.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._kept.streams(ref)

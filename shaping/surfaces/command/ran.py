@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shaping.context import mode
 from shaping.redaction import redact_text
 from shaping.surfaces.command.clean import clean
 
@@ -75,7 +76,7 @@ def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
     hits: list[Hit] = []
     if not plan.redact.off:
         text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
-    cleaned = clean(text)
+    cleaned = text.split("\n") if mode() == "off" else clean(text)
     lines = rules.left(cleaned)
     exact = capture.whole and not hits and "\n".join(lines).encode() == capture.held
     return Read(lines, tuple(hit.rule for hit in hits), exact, len(cleaned) - len(lines))

@@ -253,3 +253,24 @@ def test_parts_end_at_lines_and_leave_keys_whole(shaper: Shaper) -> None:
 def test_a_part_that_is_gone_is_told(shaper: Shaper) -> None:
     with pytest.raises(ToolError, match="REF_NOT_FOUND"):
         list(read_stream(shaper, Stream("p_gone", 1, 1, 1)))
+
+
+def test_shaping_that_is_off_leaves_the_output_alone_and_keeps_how_it_ended(
+    shaper: Shaper, replay: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHAPING", "off")
+    raw = "\x1b[1mbold\n\n\n" + "long line\n" * 300
+    assert replay(shaper, ["x"], raw, max_tokens=100).data == {"stdout": raw}
+    assert replay(shaper, ["x"], '{"a": null}').data == {"a": None}
+    failed = replay(shaper, ["x"], '{"a": null}', exit_code=3)
+    assert (failed.meta.exit_code, failed.error.details) == (3, {"stdout": {"a": None}})
+
+
+def test_a_fault_in_shaping_does_not_hide_how_the_command_ended(
+    make_shaper: Callable[..., Shaper], replay: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shaping.shaper.STAGES", (lambda *_: 1 / 0,))
+    for raw in ("text\n", '{"a": 1}'):
+        envelope = replay(make_shaper(), ["x"], raw)
+        assert (envelope.ok, envelope.meta.exit_code, envelope.meta.source) == (True, 0, "command")
+        assert any(warned.code == "SHAPING_FAULT" for warned in envelope.warnings)
