@@ -57,7 +57,7 @@ def _limits(key: str, values: list[str], batch: Batch) -> tuple[int, int] | None
     """Return from which length on to cut and what to leave, or None where the strings are the point."""
     company = batch.company(key)
     if len(batch.rows) == 1 or not batch.listed:
-        rides = company >= _COMPANY and not meaning(key).spoken and any(map(_is_table, batch.rows))
+        rides = company >= _COMPANY and not meaning(key).spoken and any(map(_is_table, batch.rows[:_SOME]))
         return (_LONG_CODE, _HEAD_CODE) if rides else None
     long = [value for value in values if len(value) > _LONG_CODE]
     some = long[:: len(long) // _SOME + 1]
@@ -65,7 +65,7 @@ def _limits(key: str, values: list[str], batch: Batch) -> tuple[int, int] | None
         return _LONG_CODE, _HEAD_CODE
     if _mostly(_is_diff, some):
         return None
-    elsewhere = any(map(_is_table, batch.rows)) or _are_outliers(values)
+    elsewhere = any(map(_is_table, batch.rows[:_SOME])) or _are_outliers(values)
     if company >= _COMPANY and elsewhere and _mostly(_is_code, some):
         return _LONG_CODE, _HEAD_CODE
     head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
