@@ -13,6 +13,7 @@ from shaping.redaction.rules import encodable, mark
 
 _ENCODED: Final = re.compile(r"""(?<![^\s&?#"'<>=;,])[^\s&?#"'<>=;,%]*+%[^\s&?#"'<>=;,]*""")
 _ESCAPE: Final = re.compile(rb"%[2-7][0-9A-Fa-f]")
+_SMALL: Final = 4096
 _MARKS: Final = re.compile(r"(\[redacted:[a-z0-9-]+\])")
 
 
@@ -22,7 +23,8 @@ def suspect(value: Any) -> bool:
         written = orjson.dumps(value)
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
         return True
-    if _worth_a_try(written):
+    # Small texts go in faster as text, large ones as they are.
+    if _worth_a_try(written.decode() if len(written) < _SMALL else written):
         return True
     return bool(_ESCAPE.search(written)) and _worth_a_try(unquote_to_bytes(written).decode("utf-8", "replace"))
 
@@ -39,7 +41,7 @@ def hide(text: str, context: str = "") -> tuple[str, list[str]]:
 
 
 def _worth_a_try(text: str | bytes) -> bool:
-    return CREDENTIALS.hinted(text) and CREDENTIALS.matched(text)
+    return CREDENTIALS.hinted(text) and bool(CREDENTIALS.matching(text))
 
 
 def _hide_with_context(text: str, context: str) -> tuple[str, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shaping.redaction.grouping import grouped
+from shaping.redaction.hide import suspect
 from shaping.redaction.places import Places
 from shaping.redaction.walk import Walk
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def redact(value: Any, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> tuple[Any, list[Hit]]:
     """Give the value with every secret replaced by a mark, and the hits; the same object where there was none."""
-    if not (values or names or paths):
+    if not (names or paths or (values and suspect(value))):
         return value, []
     walk = Walk(Places(paths), values=values, names=names)
     return walk.value(value), grouped(walk.hits)

@@ -289,3 +289,27 @@ def test_many_places_of_one_rule_are_told_as_a_few() -> None:
         *(Hit("github-token", f"user {n}.t") for n in range(8)),
         Hit("github-token", "**", 51),
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["Basic dXNlcm5hbWUX", "Basic AAAA\u00e9", "eyJ2YWx1ZSI6MX0.eyJhIjoxfQ.x", "eyJhbGciOjF9.eyJhIjoxfQ.x"]
+)
+def test_what_does_not_decode_is_no_credential(text: str) -> None:
+    assert redact_text(text)[1] == []
+
+
+def test_a_number_that_does_not_decode_is_no_discord_token() -> None:
+    assert redact_text("MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf." + "aB3_" * 8)[1] == [Hit("discord-token", "")]
+    assert redact_text("MTIzzzzzzzzzzzzzzzzzzzzz.AbCdEf." + "aB3_" * 8)[1] == []
+
+
+def test_a_name_that_is_itself_a_secret_does_not_show_with_its_value() -> None:
+    name = f"secret_key {TOKEN}"
+    clean, hits = redact([[name, "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"]])
+    assert TOKEN not in str(clean)
+    assert {hit.rule for hit in hits} >= {"github-token"}
+
+
+def test_a_path_rule_leaves_what_is_already_hidden_or_empty() -> None:
+    value: Any = {"a": "", "b": MARK, "c": None}
+    assert redact(value, values=False, paths=["a", "b", "c"]) == (value, [])
