@@ -18,12 +18,13 @@ _API = re.compile(
 )
 _API_STARTS = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
+_FEW = 240  # characters
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 
 
 def links(batch: Batch) -> None:
     """Drop the links of records that their identifiers can stand for."""
-    if not batch.links:
+    if not batch.links or _are_few(batch):
         return
     company = batch.company("")
     # A name or a state that happens to be a URL is still what the record is called or how it is.
@@ -39,6 +40,13 @@ def links(batch: Batch) -> None:
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
     batch.drop.update(dict.fromkeys(_only_links(gone, batch), "links"))
     batch.page = kept is not None and kept not in batch.drop
+
+
+def _are_few(batch: Batch) -> bool:
+    """Tell whether a single record has so few links that taking them saves less than one answer is worth."""
+    if len(batch.rows) > 1 or batch.listed:
+        return False
+    return sum(len(str(batch.rows[0][key])) for key in batch.links) < _FEW
 
 
 def _repeats_its_owner(key: str, batch: Batch, company: int) -> bool:

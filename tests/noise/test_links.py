@@ -119,16 +119,29 @@ def test_a_self_link_goes_and_what_looks_like_one_stays() -> None:
 
 
 def test_a_single_record_keeps_its_page_and_loses_its_plumbing() -> None:
+    site = "tracker.example.com/organisation/repository"
     value: Any = {
-        "html_url": "https://t.dev/a/5",
-        "url": "https://api.t.dev/a/5",
-        "events_url": "https://api.t.dev/a/5/events",
-        "diff_url": "https://t.dev/a/5.diff",
+        "html_url": f"https://{site}/issues/5",
+        "url": f"https://api.{site}/issues/5",
+        "events_url": f"https://api.{site}/issues/5/events",
+        "labels_url": f"https://api.{site}/issues/5/labels{{/name}}",
+        "diff_url": f"https://{site}/issues/5.diff",
         "number": 5,
         "title": "x",
         "body": "b",
     }
-    assert without_links(value) == {"html_url": "https://t.dev/a/5", "number": 5, "title": "x", "body": "b"}
+    assert without_links(value) == {"html_url": f"https://{site}/issues/5", "number": 5, "title": "x", "body": "b"}
+
+
+def test_the_few_links_of_a_single_record_stay() -> None:
+    value: Any = {
+        "self": "https://t.dev/api/5",
+        "logs_url": "https://t.dev/api/5/logs",
+        "id": 5,
+        "state": "done",
+        "n": 1,
+    }
+    assert without_links(value) is value
 
 
 def test_links_below_lists_are_known_by_their_owners_identifier() -> None:
@@ -180,3 +193,10 @@ def test_the_way_to_the_next_page_stays() -> None:
         "name": "orders",
         "total": 40,
     }
+
+
+def test_the_link_to_the_next_page_stays() -> None:
+    orders: Any = [{"id": n, "state": "shipped", "_links": {"self": {"href": f"/orders/{n}"}}} for n in range(3)]
+    paging = {"self": {"href": "/orders?page=1"}, "next": {"href": "/orders?page=2"}}
+    value: Any = {"_links": paging, "total": 9, "name": "orders", "orders": orders}
+    assert without_links(value) == value | {"orders": [{"id": n, "state": "shipped"} for n in range(3)]}
