@@ -11,7 +11,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnno
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from shaping.surfaces.frameworks import asks_for_signature
+from shaping.surfaces.frameworks import reader_of_signature
 from shaping.surfaces.schema import wire_schema
 
 if TYPE_CHECKING:
@@ -72,8 +72,10 @@ class Signature(inspect.Signature):
         """An open type that carries the schema of the shaped answer; empty where the function says nothing."""
         if self._tool is None:
             return super().return_annotation
-        if asks_for_signature(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
-            self._tool.under_mcp_sdk = True
+        reader = reader_of_signature(sys._getframe())  # noqa: SLF001 (inspect's way is a hundred times slower)
+        if reader is not None:
+            self._tool.under_mcp_sdk |= reader == "sdk"
+            self._tool.pin()
         declared = self.declared()
         # Of a generator each item is shaped, and frameworks know no type for a row of answers.
         unsaid = declared is inspect.Signature.empty or self._tool.yields
@@ -105,7 +107,7 @@ def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
 def annotation_for(tool: Tool, declared: Any) -> Any:
     """Make the type that a framework derives an output schema from."""
     schema = _schema(tool, declared)
-    if schema.get("type") == "object" or tool.shaper.plan(tool.name, default_profile=tool.profile).dialect != "none":
+    if schema.get("type") == "object" or tool.plan().dialect != "none":
         return _open_dict(lambda: schema)
     return Annotated[Any, WithJsonSchema(schema)]
 
@@ -131,8 +133,7 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 
 
 def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
-    plan = tool.shaper.plan(tool.name, default_profile=tool.profile)
-    schema = wire_schema(plan, declared_schema(declared), nullable=tool.if_none_match is not None)
+    schema = wire_schema(tool.plan(), declared_schema(declared), nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
     return whole
 

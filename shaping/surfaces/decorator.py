@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
     from contextvars import Token
 
+    from shaping.settings import Overrides, Plan
     from shaping.shaper import Shaper
 
 P = ParamSpec("P")
@@ -69,6 +70,7 @@ class Tool:
         self.if_none_match = if_none_match
         self.state_changing = state_changing
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
+        self.pinned: Overrides | None = None  # the dialect that a framework was told when it registered the tool
         self.under_mcp_sdk = False  # set when the SDK reads the signature to register the tool
         self._config = config
         self._shaper = shaper
@@ -81,6 +83,17 @@ class Tool:
 
             self._shaper = Shaper(self._config)
         return self._shaper
+
+    def plan(self) -> Plan:
+        """Give the choices by which a call made now is shaped."""
+        return self.shaper.plan(self.name, default_profile=self.profile, request=self.pinned)
+
+    def pin(self) -> None:
+        """Keep to the dialect of now: a framework advertises it once, and would refuse answers in another."""
+        if self.pinned is None:
+            from shaping.settings import Overrides  # noqa: PLC0415 (settings are loaded with the first plan)
+
+            self.pinned = Overrides(dialect=self.plan().dialect)
 
     def tag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Find the tag the caller holds among the arguments."""
@@ -130,9 +143,8 @@ class Run:
         shaper, tool = self.tool.shaper, self.tool
         if shaper.mode != "on":
             raise error
-        plan = shaper.plan(tool.name, default_profile=tool.profile)
-        table = shaper.generation.config.errors
-        detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
+        table, debug = shaper.generation.config.errors, tool.plan().debug
+        detail = from_exception(error, table=table, debug=debug, state_changing=tool.state_changing)
         return self._told(self._shape(None, error=detail), error)
 
     def _told(self, shaped: Shaped, error: Exception | None) -> Any:
@@ -158,7 +170,9 @@ class Run:
         if self.tag is not None:
             about["if_none_match"] = self.tag
         elapsed = round((perf_counter() - self.started) * 1000, 3)
-        return tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, duration_ms=elapsed, **about)
+        return tool.shaper.shape(
+            value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, duration_ms=elapsed, **about
+        )
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import orjson
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shaping.surfaces.decorator import Tool
     from shaping.types import Shaped
 
-_SDK = "mcp.server.mcpserver"
+_SDK, _FASTMCP = "mcp.server.mcpserver", "fastmcp.tools"
 _DECORATOR = "shaping.surfaces.decorator"
 _CALLS = frozenset({"call", "_awaited"})
 
@@ -58,9 +58,11 @@ def _nested(frame: FrameType | None) -> bool:
     return calls > 1
 
 
-def asks_for_signature(frame: FrameType | None) -> bool:
-    """Whether the SDK is reading a signature, which it does to register a tool."""
-    return _called_from(frame, _SDK, within=8)
+def reader_of_signature(frame: FrameType | None) -> Literal["sdk", "fastmcp"] | None:
+    """Say which framework is reading a signature, which it does to register a tool."""
+    if _called_from(frame, _SDK, within=8):
+        return "sdk"
+    return "fastmcp" if _called_from(frame, _FASTMCP, within=8) else None
 
 
 def _is_protocol_error(error: Exception) -> bool:

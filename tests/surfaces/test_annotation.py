@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
@@ -165,3 +166,32 @@ def test_a_signature_with_another_return_annotation_keeps_that_one() -> None:
     signature = inspect.signature(Service().method)
     assert signature.replace(return_annotation=int).return_annotation is int
     assert list(signature.replace().parameters) == []
+
+
+@pytest.mark.parametrize("kind", [FastMCP, MCPServer])
+async def test_a_registered_tool_keeps_its_dialect_when_the_config_names_another(kind: Any, tmp_path: Path) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text("{}")
+    shaper = Shaper(config)
+
+    @shape(shaper=shaper)
+    def rows() -> list[Issue]:
+        return [Issue(number=1, title="x")]
+
+    server: Any = kind("test")
+    server.tool()(rows)
+    config.write_text('{"global": {"dialect": "none"}, "tool_overrides": {"rows": {"exclude_fields": ["title"]}}}')
+    shaper._live.reload()
+    client: Any = Client(server) if kind is FastMCP else SdkClient(server)
+    async with client:
+        result = await client.call_tool("rows", {})
+    assert result.structured_content == {"data": [{"number": 1}]}
+
+
+def test_looking_at_a_signature_alone_pins_nothing() -> None:
+    @shape(shaper=Service.shaper)
+    def search() -> Issue:
+        return Issue(number=1, title="x")
+
+    assert inspect.signature(search).return_annotation is not inspect.Signature.empty
+    assert search.__shaping__.pinned is None  # type: ignore[attr-defined]
