@@ -5,6 +5,8 @@ python benchmarks/bench_redaction.py      (the corpus is read from ../shared/cor
 
 from __future__ import annotations
 
+import base64
+import random
 import runpy
 import time
 from pathlib import Path
@@ -22,34 +24,53 @@ BAR_MS = 2.0
 def main() -> None:
     plant = runpy.run_path(str(ROOT / "tests" / "redaction" / "conftest.py"))["plant"]
     payloads = _payloads()
-    redact({"warm": "Bearer abcdefgh12345678abcd"})
     print(f"{'payload':34} {'KB':>7} {'dumps':>8} {'clean':>8} {'planted':>8}   ms per 100 KB (bar {BAR_MS})")
-    missed = hits = values = 0
+    missed = false = values = 0
     for number, (name, payload) in enumerate(payloads.items()):
         planted = plant(number)
-        dirty = {"result": payload, "notes": [{"id": n, "text": one.text} for n, one in enumerate(planted)]}
-        clean, found = redact(dirty)
+        notes = [{"id": n, "text": one.text} for n, one in enumerate(planted)]
+        clean, _ = redact({"result": payload, "notes": notes})
         text = orjson.dumps(clean).decode()
         missed += sum(one.shows_in(text) for one in planted)
-        hits += len(redact(payload)[1])
+        false += sum(hit.count for hit in redact(payload)[1])
         values += _leaves(payload)
-        size = len(orjson.dumps(payload))
-        times = [_best(lambda: orjson.dumps(payload)), _best(lambda: redact(payload)), _best(lambda: redact(dirty))]  # noqa: B023  run at once
-        per = [1e3 * seconds * 1e5 / size for seconds in times]
-        print(f"{name:34} {size / 1e3:7.1f} {per[0]:8.3f} {per[1]:8.3f} {per[2]:8.3f}   {len(found)} hits planted")
+        _row(name, payload, notes[number % len(notes)])
     print(f"secrets planted: {len(payloads) * len(plant(0))}, shown: {missed}")
-    print(f"clean values: {values}, false positives: {hits} (bar 1 in 10,000)")
+    print(f"clean values: {values}, false positives: {false} (bar 1 in 10,000)")
+
+
+def _row(name: str, payload: Any, note: Any) -> None:
+    """Time a payload clean, and with one secret in it."""
+    size = len(orjson.dumps(payload))
+    dirty = {"result": payload, "note": note}
+    times = [_best(lambda: orjson.dumps(payload)), _best(lambda: redact(payload)), _best(lambda: redact(dirty))]
+    per = [1e3 * seconds * 1e5 / size for seconds in times]
+    print(f"{name:34} {size / 1e3:7.1f} {per[0]:8.3f} {per[1]:8.3f} {per[2]:8.3f}")
 
 
 def _payloads() -> dict[str, Any]:
-    if CORPUS.exists():
-        return {file.stem: orjson.loads(file.read_bytes()) for file in sorted(CORPUS.glob("p*.json"))}
-    print("no ../shared/corpus here: one made-up payload instead")
-    return {
-        "made up": [
-            {"id": n, "title": f"Issue {n}", "body": "text " * 60, "url": f"https://x.io/{n}"} for n in range(300)
-        ]
+    """Read the corpus, each result with its JSON texts opened too, and make what engines find hard: base64 and hex."""
+    dice = random.Random(1)  # noqa: S311  the same in every run
+    made = {
+        "made up: issues": [{"id": n, "title": f"Issue {n}", "body": "text " * 60} for n in range(300)],
+        "made up: base64": base64.b64encode(dice.randbytes(75_000)).decode(),
+        "made up: hex": dice.randbytes(50_000).hex(),
     }
+    if not CORPUS.exists():
+        print("no ../shared/corpus here: made-up payloads alone")
+        return made
+    read = {file.stem: orjson.loads(file.read_bytes()) for file in sorted(CORPUS.glob("p*.json"))}
+    opened = {
+        f"{name} opened": [_opened(block.get("text", "")) for block in one["content"]] for name, one in read.items()
+    }
+    return made | read | opened
+
+
+def _opened(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
 
 
 def _leaves(value: Any) -> int:
@@ -61,9 +82,10 @@ def _leaves(value: Any) -> int:
 def _best(call: Any, rounds: int = 7) -> float:
     best = float("inf")
     for _ in range(rounds):
-        start = time.perf_counter()
+        # The processor's time: a machine that does other things at once slows the call, not the work.
+        start = time.process_time()
         call()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best
 
 

@@ -14,6 +14,7 @@ from shaping.redaction.rules import encodable, mark
 _ENCODED: Final = re.compile(r"""(?<![^\s&?#"'<>=;,])[^\s&?#"'<>=;,%]*+%[^\s&?#"'<>=;,]*""")
 _ESCAPE: Final = re.compile(rb"%[2-7][0-9A-Fa-f]")
 _SMALL: Final = 4096
+_NEAR: Final = 80  # bytes around an escape: what begins a credential is shorter
 _MARKS: Final = re.compile(r"(\[redacted:[a-z0-9-]+\])")
 
 
@@ -24,9 +25,18 @@ def suspect(value: Any) -> bool:
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
         return True
     # Small texts go in faster as text, large ones as they are.
-    if _worth_a_try(written.decode() if len(written) < _SMALL else written):
+    text = written.decode() if len(written) < _SMALL else written
+    hinted = CREDENTIALS.hinted(text)
+    if hinted and CREDENTIALS.matching(text):
         return True
-    return bool(_ESCAPE.search(written)) and _worth_a_try(unquote_to_bytes(written).decode("utf-8", "replace"))
+    around = b" ".join(written[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ESCAPE.finditer(written))
+    if not around or not (hinted or CREDENTIALS.hinted(_plain(around))):
+        return False
+    return bool(CREDENTIALS.matching(_plain(written)))
+
+
+def _plain(written: bytes) -> str:
+    return unquote_to_bytes(written).decode("utf-8", "replace")
 
 
 def hide(text: str, context: str = "") -> tuple[str, list[str]]:
@@ -38,10 +48,6 @@ def hide(text: str, context: str = "") -> tuple[str, list[str]]:
         return hidden, rules
     hidden, more = _hide_encoded(hidden)
     return hidden, rules + more
-
-
-def _worth_a_try(text: str | bytes) -> bool:
-    return CREDENTIALS.hinted(text) and bool(CREDENTIALS.matching(text))
 
 
 def _hide_with_context(text: str, context: str) -> tuple[str, list[str]]:

@@ -31,6 +31,7 @@ class Walk:
         self._values = values
         self._names = names
         self._by_value_only = values and not names and not places.start
+        self._at_root = True
         self._inside_key = False  # between BEGIN and END of a private key that was split into lines
 
     def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
@@ -58,6 +59,9 @@ class Walk:
 
     def _clean(self, value: Any) -> bool:
         # Writing a branch and testing it at once is ten times faster than walking it; names and paths need the walk.
+        if self._at_root:
+            self._at_root = False  # whoever starts a walk has looked at the whole
+            return False
         return self._by_value_only and not self._inside_key and not suspect(value)
 
     def _object(self, value: dict[str, Any], trail: Trail, state: State) -> dict[str, Any]:
