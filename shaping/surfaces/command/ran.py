@@ -66,9 +66,6 @@ class Read:
     exact: bool = True  # whether the lines are every byte that was printed
     dropped: int = 0
 
-    def __bool__(self) -> bool:
-        return any(self.lines)
-
 
 def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
     """Make an output ready to be shown; secrets go first, so that no cut can hide one from the rules."""

@@ -8,6 +8,7 @@ import pytest
 
 from shaping import tokens
 from shaping.errors import ToolError
+from shaping.store import StoreError
 from shaping.surfaces.command.keep import PART, Shelf, Stream, read_stream, streams_of
 from shaping.surfaces.command.process import Ended
 
@@ -274,3 +275,38 @@ def test_a_fault_in_shaping_does_not_hide_how_the_command_ended(
         envelope = replay(make_shaper(), ["x"], raw)
         assert (envelope.ok, envelope.meta.exit_code, envelope.meta.source) == (True, 0, "command")
         assert any(warned.code == "SHAPING_FAULT" for warned in envelope.warnings)
+
+
+class Failing:
+    """A store that breaks after so many values."""
+
+    secret = b"k" * 32
+    at_hand = True
+
+    def __init__(self, good: int) -> None:
+        self.good = good
+
+    def put(self, ref: str, payload: bytes, *, meta: object, ttl: float) -> None:
+        self.good -= 1
+        if self.good < 0:
+            raise StoreError("full")
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("good", [0, 1, 2, 3])
+def test_a_store_that_breaks_on_the_way_is_told_and_loses_no_answer(good: int, shaper: Shaper, replay: Any) -> None:
+    shaper._kept("command").store = Failing(good)  # type: ignore[assignment]  # only what a command writes with
+    envelope = replay(shaper, ["x"], "\x1b[1mout\n", "\x1b[1merr\n")
+    assert envelope.data == {"stdout": "out\n", "stderr": "err\n"}
+    warned = [warned.code for warned in replay(shaper, ["x"], "\x1b[1mout\n").warnings]
+    assert "NOT_KEPT" in warned
+
+
+def test_a_writer_that_failed_takes_no_more(shaper: Shaper) -> None:
+    shelf = Shelf(shaper)
+    shelf.store = Failing(1)  # type: ignore[assignment]  # the same
+    writer = shelf.writer(shaper.plan("x", surface="command").redact)
+    for _ in range(4):
+        writer.write(b"x\n" * (PART // 2))
+    assert (writer.failed, writer.finish().kept) == (True, PART)
