@@ -148,7 +148,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         for number, cost in enumerate(comparison.costs):
             numbers = (f"{cost.tokens:,}", f"{cost.saved(comparison.raw):.1f}%", f"{cost.milliseconds:.1f}")
             table.add_row(*(("", "", "") if number else first), cost.profile, *numbers)
-        table.add_section()
+        if len(comparison.costs) > 1 or comparison is comparisons[-2]:
+            table.add_section()
     return table
 
 
