@@ -83,7 +83,7 @@ def cells(column: Sequence[Any]) -> list[str]:
     """Return a column of anything as cells."""
     present = [value for value in column if type(value) is str]
     if 2 * len(present) < len(column):
-        return list(map(cell, column))
+        return ["" if value is MISSING else cell(value) for value in column]
     done = iter(texts(present))
     return [next(done) if type(value) is str else "" if value is MISSING else quoted(value) for value in column]
 
