@@ -10,7 +10,7 @@ import orjson
 from shaping.context import mode
 from shaping.envelope import command_envelope
 from shaping.redaction import redact_text
-from shaping.surfaces.command.cut import Cut, Rules, cut
+from shaping.surfaces.command.cut import Cut, Cutter, Rules
 from shaping.surfaces.command.faults import TIMED_OUT, fault_of
 from shaping.surfaces.command.kept import Kept
 from shaping.surfaces.command.ran import Ran, Read, read
@@ -67,6 +67,7 @@ class _Answer:
         self._contract = found.value if found and speaks_contract(found.value) else None
         self._found = Found(self._contract["data"], "json") if self._contract else found
         self._out = read(ran.stdout.capture, plan, self._rules) if found is None else Read([])
+        self._cut_out, self._cut_err = (Cutter(one.lines, self._rules, self._counter) for one in (self._out, self._err))
         self._error = fault_of(ran.ended, plan, ran.tool, self._err.lines, self._contract)
         self._kept = Kept(shaper, plan, ran)
 
@@ -108,13 +109,10 @@ class _Answer:
     def _cuts(self, room: int | None) -> tuple[Cut, Cut]:
         """Share the room: what went wrong may take half of it, and each takes what the other leaves."""
         if room is None:
-            return self._cut(self._out, None), self._cut(self._err, None)
-        err = self._cut(self._err, room // (4 if self._error is None else 2))
-        out = self._cut(self._out, room - err.tokens)
-        return out, self._cut(self._err, room - out.tokens) if not err.whole else err
-
-    def _cut(self, one: Read, room: int | None) -> Cut:
-        return cut(one.lines, room, self._rules, self._counter)
+            return self._cut_out.to(None), self._cut_err.to(None)
+        err = self._cut_err.to(room // (4 if self._error is None else 2))
+        out = self._cut_out.to(room - err.tokens)
+        return out, err if err.whole else self._cut_err.to(room - out.tokens)
 
     def _told(self, out: Cut, err: Cut, ref: str | None) -> Envelope[Any]:
         """Put text into an envelope: as data, or into the error where there is one."""
@@ -181,7 +179,7 @@ class _Answer:
         room = None if self._plan.max_tokens is None else self._plan.max_tokens // share
         # What is small by its bytes alone is never counted.
         small = room is None or sum(len(line) for line in self._err.lines) * 4 <= room
-        return self._cut(self._err, None if small else room)
+        return self._cut_err.to(None if small else room)
 
     def _envelope(
         self,

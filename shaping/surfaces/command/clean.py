@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from shaping.surfaces.command.important import says_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _STEP = re.compile(
@@ -29,7 +29,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 def clean(text: str) -> list[str]:
     """Give the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
-    return list(_counted(_settled(painted(text).split("\n"))))
+    lines = [line.rstrip() for line in painted(text).split("\n")]
+    return list(_counted(_settled(lines) if "%" in text else lines))
 
 
 def painted(text: str) -> str:
@@ -103,11 +104,10 @@ class _Screen:
 
 
 def _settled(lines: list[str]) -> Iterator[str]:
-    """Of progress told line by line, keep the last; of blank lines, one."""
-    stripped = [line.rstrip() for line in lines]
-    for _, group in groupby(stripped, _kind):
+    """Of progress told line by line, keep the last."""
+    for _, group in groupby(lines, _kind):
         same = list(group)
-        yield from same[-1:] if not same[0] or _rises(same) else same
+        yield from same[-1:] if _rises(same) else same
 
 
 def _kind(line: str) -> str:
@@ -125,7 +125,8 @@ def _is_progress(line: str) -> bool:
     return "%" in line and bool(_PERCENT.search(line) and _PROGRESS.search(line)) and not says_error(line)
 
 
-def _counted(lines: Iterator[str]) -> Iterator[str]:
+def _counted(lines: Iterable[str]) -> Iterator[str]:
+    """Say repeated lines once, with their number; blank ones just once."""
     for line, group in groupby(lines):
         times = sum(1 for _ in group)
         yield line if times == 1 or not line else f"{line} (x{times:,})"

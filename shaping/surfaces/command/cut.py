@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -65,25 +65,38 @@ def price(text: str, counter: TokenCounter) -> int:
     return counter.exact(orjson.dumps(text).decode()[1:-1])
 
 
-def cut(lines: Sequence[str], room: int | None, rules: Rules, counter: TokenCounter) -> Cut:
-    """Cut lines to a room in tokens."""
-    whole = "\n".join(lines)
-    if room is None:
-        return Cut(whole, 0)
-    tokens = price(whole[: room * _LOOK], counter)
-    if tokens <= room and len(whole) <= room * _LOOK:
-        return Cut(whole, tokens)
-    return _fitted(_Choice([_short(line) for line in lines], rules, counter), room)
+class Cutter:
+    """Lines that can be cut to any room in tokens."""
 
+    def __init__(self, lines: Sequence[str], rules: Rules, counter: TokenCounter) -> None:
+        self._lines, self._rules, self._counter = lines, rules, counter
 
-def _fitted(choice: _Choice, room: int) -> Cut:
-    target = room
-    while True:
-        found = choice.within(target)
-        if found.tokens <= room or target <= 0:
-            return found
-        # Tokens run across the ends of lines: what was counted line by line can be a little more in one piece.
-        target -= found.tokens - room + 1
+    def to(self, room: int | None) -> Cut:
+        """Cut to a room; None is room enough."""
+        if room is None:
+            return Cut(self._whole, 0)
+        beginning = self._whole[: room * _LOOK]
+        tokens = price(beginning, self._counter)
+        if tokens <= room and len(beginning) == len(self._whole):
+            return Cut(self._whole, tokens)
+        return self._fitted(room)
+
+    def _fitted(self, room: int) -> Cut:
+        target = room
+        while True:
+            found = self._choice.within(target)
+            if found.tokens <= room or target <= 0:
+                return found
+            # Tokens run across the ends of lines: what was counted line by line can be a little more in one piece.
+            target -= found.tokens - room + 1
+
+    @cached_property
+    def _whole(self) -> str:
+        return "\n".join(self._lines)
+
+    @cached_property
+    def _choice(self) -> _Choice:
+        return _Choice([_short(line) for line in self._lines], self._rules, self._counter)
 
 
 class _Choice:
@@ -92,6 +105,8 @@ class _Choice:
     def __init__(self, lines: Sequence[str], rules: Rules, counter: TokenCounter) -> None:
         self._lines, self._counter = lines, counter
         self._matter = [at for at, line in enumerate(lines) if rules.matters(line)]
+        # A long line that matters makes way for shorter ones that do; what only fills is taken in order.
+        self._sought = {0, len(lines) - 1, *self._matter}
         self._costs: dict[int, int] = {}
 
     def within(self, room: int) -> Cut:
@@ -103,16 +118,13 @@ class _Choice:
                 continue
             # A line on its own costs the mark of a gap as well.
             cost = self._cost(at) + (0 if {at - 1, at + 1} & chosen else _MARK)
+            if cost > left and at in self._sought and left > _MARK:
+                continue
             if cost > left:
-                if at in self._ends():
-                    continue
                 break
             chosen.add(at)
             left -= cost
         return self._told(chosen)
-
-    def _ends(self) -> set[int]:
-        return {0, len(self._lines) - 1}
 
     def _by_worth(self) -> Iterator[int]:
         last = len(self._lines) - 1

@@ -61,7 +61,9 @@ class Kept:
         if ref is None:
             return None
         whole, same = decoded(self._ran.stdout.capture.held), 0
-        for one, other in zip(whole.splitlines(keepends=True), shown.splitlines(keepends=True), strict=False):
+        # What is shown of the beginning is no longer than what is shown.
+        beginning = whole[: len(shown) + 1].splitlines(keepends=True)
+        for one, other in zip(beginning, shown.splitlines(keepends=True), strict=False):
             if one != other:
                 break
             same += len(one)
