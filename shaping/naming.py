@@ -25,6 +25,20 @@ def original(path: str, raw: Any, plan: FieldPlan | None) -> str:
     return str(Path(tuple(_renamed_back(steps, [raw], plan.state))))
 
 
+def shown(path: str, plan: FieldPlan | None) -> str:
+    """Write a path in the names that a reader is shown, as far as the rules alone tell."""
+    if plan is None or not plan.rename:
+        return path
+    found: list[Step] = []
+    state = plan.state
+    for step in parse(path).steps:
+        # Below a `**` the rules of any depth hold, and those are the ones that stay.
+        verdict = state.member(step.key) if isinstance(step, Name) else None
+        found.append(step if verdict is None else Name(verdict.name))
+        state = state if verdict is None else verdict.state
+    return str(Path(tuple(found)))
+
+
 def differs(path: str, plan: FieldPlan | None) -> bool:
     """Whether a path may read otherwise in the raw value: fields are renamed, or elements not asked for are gone."""
     return plan is not None and bool(path) and (bool(plan.rename) or (plan.selective and "[" in path))

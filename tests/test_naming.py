@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
-from shaping.naming import original
+from shaping.naming import original, shown
 from shaping.paths import compile_fields
 
 RAW = {"items": [{"user": {"login": "ada"}, "n": 1}, {"user": {"login": "bob"}, "odd": [[{"login": 1}]]}], "total": 2}
@@ -91,3 +91,27 @@ def test_every_omission_under_a_new_name_can_be_expanded_and_has_its_price() -> 
     told = {omission["path"]: omission.get("tokens") for omission in shaped.value["omissions"]}
     assert told["rows[3:10]"] > 0
     assert told["items[].n"] > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("items", "rows"),
+        ("items[].n", "rows[].total"),
+        ("items.user.login", "rows.user.author"),
+        ("**.login", "**.author"),
+        ("*.login", "*.author"),
+        ("other", "other"),
+        ("total.x", "total.x"),
+    ],
+)
+def test_a_path_in_the_tools_names_can_be_written_in_those_that_are_shown(path: str, expected: str) -> None:
+    assert shown(path, PLAN) == expected
+    assert shown(path, None) == path
+
+
+def test_a_default_is_listed_by_the_name_that_the_tool_gave() -> None:
+    shaper = renaming(exclude_default_values=True, defaults={"items[].body": "", "**.n": 0})
+    assert shaper.shape({"items": [{"n": 0, "body": ""}, {"n": 1, "body": "x"}]}, tool="t").data == {
+        "rows": [{}, {"n": 1, "text": "x"}]
+    }

@@ -108,14 +108,15 @@ class Call(NamedTuple):
 def compile_plan(call: Call, choices: Mapping[str, Choice], *, config_hash: str, tokenizer: str) -> Plan:
     """Compile resolved choices into a plan."""
     said: dict[str, Any] = {name: choice.value for name, choice in choices.items()}
+    filters = field_plans(said, call.tier)
     return Plan(
         tool=call.tool,
         config_hash=config_hash,
         surface=call.surface,
         tokenizer=tokenizer,
-        **field_plans(said, call.tier),
+        **filters,
         private_paths=said["private"],
-        prune=_prune(said),
+        prune=_prune(said, filters["fields"]),
         noise=said["prune"],
         envelope=frozenset(said["envelope"]) | _omissions_member(said),
         keep_lines=tuple(said["keep_lines"]),
@@ -136,11 +137,18 @@ def _omissions_member(said: Mapping[str, Any]) -> frozenset[str]:
     return frozenset({"omissions"} if said["omissions"] in ("list", "full") else ())
 
 
-def _prune(said: Mapping[str, Any]) -> Prune:
+def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
     return Prune(
         nulls=said["exclude_null_values"],
         empty_arrays=said["exclude_empty_arrays"],
         empty_objects=said["exclude_empty_objects"],
         defaults=said["exclude_default_values"],
-        default_values=tuple(said["defaults"].items()) if said["exclude_default_values"] else (),
+        default_values=_defaults(said["defaults"], fields) if said["exclude_default_values"] else (),
     )
+
+
+def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
+    """Give the listed defaults by the names that pruning meets: fields are renamed before."""
+    from shaping.naming import shown  # noqa: PLC0415 (few configs list defaults)
+
+    return tuple((shown(path, fields), value) for path, value in listed.items())

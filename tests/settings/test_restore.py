@@ -64,3 +64,14 @@ def test_the_record_of_what_an_error_leaves_out_is_exact() -> None:
 def test_an_answer_that_did_not_fail_shows_none_of_it() -> None:
     config = {"tool_overrides": {"t": {"exclude_fields": ["b", "g"], "include_on_error": ["b.c"]}}}
     assert Shaper(config).shape(RAW, tool="t").data == {"a": 1}
+
+
+def test_the_schema_of_a_failed_answer_shows_what_comes_back() -> None:
+    config = {"tool_overrides": {"t": {"exclude_fields": ["b"], "include_on_error": ["b.c"]}}}
+    plan = Shaper(config).plan("t").error_fields
+    assert plan is not None
+    text = {"type": "string"}
+    inner = {"type": "object", "properties": {"c": text, "d": text}}
+    projected = plan.schema({"type": "object", "properties": {"a": text, "b": inner}})
+    assert set(projected["properties"]) == {"a", "b"}
+    assert set(projected["properties"]["b"]["properties"]) == {"c"}
