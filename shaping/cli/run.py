@@ -76,6 +76,9 @@ def run(
     }
     try:
         code = _next_page(config, cursor, max_tokens) if cursor else _run(command, config, said, stream=stream)
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough; `main` knows what to do.
+        raise
     except Exception as fault:  # noqa: BLE001 (whatever it is, it must not look like the command's own exit)
         raise _own_failure(fault) from None
     raise typer.Exit(code)

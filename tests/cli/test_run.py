@@ -195,3 +195,10 @@ def test_words_are_completed_in_a_shell() -> None:
     env = {**os.environ, "_SHAPING_COMPLETE": "complete_bash", "COMP_WORDS": "shaping ru", "COMP_CWORD": "1"}
     done = subprocess.run([SHAPING], env=env, capture_output=True, check=False, timeout=60)
     assert done.stdout.split() == [b"run"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
+    script = f"{SHAPING} run --stream -- sh -c 'while echo 1; do :; done' | head -n 1"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=False, timeout=60)
+    assert done.stdout == b"1\n"
+    assert b"shaping itself failed" not in done.stderr

@@ -214,6 +214,8 @@ class _Answer:
         ]
         if self._ran.ended.left_open:
             told.append(Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go"))
+        if self._found is None and self._plan.fields is not None and self._out.lines != [""]:
+            told.append(Warned("NOT_DATA", "the output is text: rules for fields do not apply to it"))
         if self._contract:
             told += [Warned("", str(said)) for said in self._contract["warnings"] or ()]
         return [*told, *self._kept.warnings]

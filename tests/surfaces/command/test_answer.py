@@ -148,6 +148,12 @@ def test_fields_that_come_back_on_error_come_back(make_shaper: Callable[..., Sha
     assert replay(mine, ["x"], raw, exit_code=1).error.details == {"stdout": {"id": 1, "why": "because"}}
 
 
+def test_field_rules_for_an_output_that_is_text_are_told_of(shaper: Shaper, replay: Any) -> None:
+    told = replay(shaper, ["x"], "just words\n", fields=["a"])
+    assert (told.data, [warned.code for warned in told.warnings]) == ({"stdout": "just words\n"}, ["NOT_DATA"])
+    assert replay(shaper, ["x"], "", fields=["a"]).warnings == ()
+
+
 def test_a_signal_and_a_timeout_have_codes_of_their_own(shaper: Shaper, replay: Any) -> None:
     killed = replay(shaper, ["x"], ended=Ended(137, "SIGKILL"))
     assert (killed.error.code, killed.error.message) == ("ABORTED", "x was ended by SIGKILL")
