@@ -12,6 +12,7 @@ from shaping.envelope import local_envelope
 from shaping.stages.intake import OddError, plain, plain_or_careful
 from shaping.stages.measure import tokens_of
 from shaping.stages.opening import OneShotError
+from shaping.stages.redact import without_secrets
 from shaping.types import Draft, Shaped, Warned
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def unshaped(failed: Draft, fault: Exception) -> Shaped:
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
     # The raw value as the stages left it: of a generator that was read, what it gave.
     plan, call = failed.plan, failed.call
-    draft = Draft(plan, call, failed.raw, failed.shaper, [*call.warnings, warning])
+    draft = Draft(plan, call, failed.raw, failed.shaper, [*map(without_secrets, call.warnings), warning])
     draft.data = _safe(failed.raw, plan)
     draft.envelope = local_envelope(
         draft.data, call.tool, error=call.error, warnings=draft.warnings, request_id=call.request_id

@@ -59,17 +59,20 @@ def told_omissions(draft: Draft) -> tuple[Omission, ...]:
     listed = grouped(all_omissions(draft))
     if not listed:
         return ()
-    from shaping.keeping import plain_raw  # noqa: PLC0415 (asked for by few profiles)
+    from shaping.errors import scrub  # noqa: PLC0415 (asked for by few profiles)
+    from shaping.keeping import plain_raw  # noqa: PLC0415 (the same)
     from shaping.naming import original  # noqa: PLC0415 (the same)
     from shaping.store.pricing import price  # noqa: PLC0415 (the same)
 
     ref, raw = draft.shaper.keep(draft), plain_raw(draft)
     named = [replace(omission, path=original(omission.path, raw, draft.filter)) for omission in listed]
     priced = price(named, raw, draft.plan.tokenizer)
-    return tuple(
+    told = (
         omission if omission.reason in _HELD else replace(omission, tokens=cost.tokens, ref=ref)
         for omission, cost in zip(listed, priced, strict=True)
     )
+    # A path is made of keys, which may be secrets too.
+    return tuple(told if draft.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
 
 
 def said_omissions(draft: Draft) -> dict[str, Any]:

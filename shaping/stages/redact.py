@@ -19,7 +19,17 @@ def redact(value: Any, draft: Draft) -> Any:
     clean, hits = _rules()(value, values=rules.values, names=rules.names, paths=rules.paths)
     for hit in hits:
         draft.warnings.append(Warned("REDACTED", f"a value matched the rule {hit.rule} and was replaced", hit.path))
+    if draft.warnings:
+        # Paths are made of keys, and a tool's own warnings of anything.
+        draft.warnings = [without_secrets(warned) for warned in draft.warnings]
     return clean
+
+
+def without_secrets(warned: Warned) -> Warned:
+    """Give a warning whose words and place hold no secret."""
+    from shaping.errors import scrub  # noqa: PLC0415 (few answers are warned about)
+
+    return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
 
 
 @cache

@@ -9,11 +9,14 @@ import orjson
 
 from shaping.envelope import local_envelope, presentable
 from shaping.envelope.meta import UpgradeHint
+from shaping.errors import scrub
 from shaping.omissions import said_omissions
 from shaping.stages.encode import written
 from shaping.stages.intake import plain_or_careful
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.types import Draft
@@ -67,7 +70,7 @@ def _meta(draft: Draft) -> dict[str, Any]:
     if call.request_id is not None:
         meta["request_id"] = call.request_id
     if call.upgrade_hints:
-        meta["upgrade_hints"] = call.upgrade_hints
+        meta["upgrade_hints"] = tuple(_without_secrets(hint) for hint in call.upgrade_hints)
     if draft.truncated:
         meta["truncated"] = True
         meta["shown"] = draft.shown
@@ -82,6 +85,10 @@ def _meta(draft: Draft) -> dict[str, Any]:
     if draft.plan.envelope or draft.plan.debug or draft.plan.dialect != "lean":
         meta.update(_particulars(draft, facts))
     return meta
+
+
+def _without_secrets(hint: Mapping[str, str]) -> dict[str, str]:
+    return {name: scrub(text) for name, text in hint.items()}
 
 
 def _settled(meta: dict[str, Any]) -> dict[str, Any]:
