@@ -23,7 +23,7 @@ from shaping.settings.words import (
 T = TypeVar("T")
 
 NoiseRule: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
-Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon", "yaml"]
+Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"]
 Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]

@@ -151,8 +151,8 @@ def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads
 
 
 def _plan_for(piece: Piece, plan: Plan) -> Plan:
-    # Prose has no fields, and noise rules are for data: what is left for it is redaction and the budget.
-    return replace(plan, fields=None, error_fields=None, noise=(), dialect="none") if piece.prose else plan
+    # Prose has no fields; of the noise rules it knows boilerplate and trees, and a text without either stays as it is.
+    return replace(plan, fields=None, error_fields=None, dialect="none") if piece.prose else plan
 
 
 def _written(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], call: Call) -> dict[str, Any]:

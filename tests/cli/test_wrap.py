@@ -12,7 +12,7 @@ from shaping.cli.wrap import register
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from click.testing import Result
+    from typer.testing import Result
 
 ORIGINAL = b'{\n    // mine\n    "mcpServers": {\n        "a": {"command": "x", /* why */ "args": ["y"]}\n    }\n}\n'
 

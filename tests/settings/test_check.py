@@ -68,7 +68,7 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(
             "$.global.encoding",
             11,
             "jsn",
-            "auto, json, table, markdown, csv, toon or yaml",
+            "auto, json, table, markdown, csv or toon",
             "json",
         ),
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shaping.surfaces.channels import BOTH, STRUCTURED, TEXT, Channels, decide
@@ -22,14 +24,14 @@ from shaping.surfaces.channels import BOTH, STRUCTURED, TEXT, Channels, decide
         ("structured", "content", False, STRUCTURED),
     ],
 )
-def test_the_table_of_channels(setting: str, reads: str | None, typed: bool, expected: Channels) -> None:
+def test_the_table_of_channels(setting: Any, reads: Any, typed: bool, expected: Channels) -> None:
     assert decide(setting, reads, typed=typed) == expected
 
 
 @pytest.mark.parametrize("setting", ["auto", "both", "text", "structured"])
 @pytest.mark.parametrize("reads", [None, "content", "structured", "both"])
 @pytest.mark.parametrize("typed", [True, False])
-def test_a_tool_with_a_schema_always_sends_structured_content(setting: str, reads: str | None, typed: bool) -> None:
+def test_a_tool_with_a_schema_always_sends_structured_content(setting: Any, reads: Any, typed: bool) -> None:
     chosen = decide(setting, reads, typed=typed)
     assert chosen.structured == chosen.schema
     assert chosen.schema or not typed

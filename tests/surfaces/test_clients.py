@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shaping.surfaces.clients import Entry, known, load, reads
@@ -25,7 +27,7 @@ OLD_AND_NEW = (
         (None, None),
     ],
 )
-def test_a_client_is_known_by_its_name_and_version(client: object, channel: str | None) -> None:
+def test_a_client_is_known_by_its_name_and_version(client: Any, channel: str | None) -> None:
     assert reads(client) == channel
 
 

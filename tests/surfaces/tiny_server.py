@@ -39,7 +39,7 @@ def serve() -> None:
             continue
         if method == "initialize":
             info = {"name": "tiny", "version": "1"}
-            capabilities = {"tools": {}}
+            capabilities: dict[str, object] = {"tools": {}}
             reply(message, result={"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info})
         elif method == "tools/list":
             reply(message, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]})
