@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic import ValidationError
@@ -13,10 +13,10 @@ from shaping.envelope import Envelope, is_envelope
 from shaping.envelope.dialects.members import ORDER
 from shaping.errors import ErrorDetail, from_exception, make_error
 from shaping.operations.events import Aborted, Completed, Event, Failed, Requested, Responded, read_event, write_event
+from shaping.operations.listening import Listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from types import TracebackType
 
     from anyio.abc import TaskGroup, TaskStatus
 
@@ -34,7 +34,7 @@ def claimed(request: Requested) -> Identity | None:
     return request.caller.identity() if request.caller is not None else None
 
 
-class CallHandler:
+class CallHandler(Listening):
     """Serves the operations of a registry on a channel; use it as `async with`."""
 
     def __init__(
@@ -52,27 +52,11 @@ class CallHandler:
         self._identify = identify
         self._shape = shape
         self._running: dict[tuple[str, str], anyio.CancelScope] = {}
-        self._tasks: TaskGroup | None = None
 
     @property
     def running(self) -> tuple[str, ...]:
         """The request ids that are being served."""
         return tuple(request_id for _, request_id in self._running)
-
-    async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        await self._tasks.start(self._listen)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is None:
-            return None
-        tasks.cancel_scope.cancel()
-        return await tasks.__aexit__(kind, fault, trace)
 
     async def respond(self, request: Requested, output: Any) -> None:
         """Send an answer; only an envelope is one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic import ValidationError
@@ -24,12 +24,12 @@ from shaping.operations.events import (
     read_event,
     write_event,
 )
+from shaping.operations.listening import Listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from types import TracebackType
 
-    from anyio.abc import TaskGroup, TaskStatus
+    from anyio.abc import TaskStatus
 
     from shaping.operations.access import Identity
     from shaping.operations.transport import Transport
@@ -50,7 +50,7 @@ class _Wait:
             self.done.set()
 
 
-class PendingCalls:
+class PendingCalls(Listening):
     """Makes calls over a transport and waits for their answers; use it as `async with`.
 
     Whatever happens - an answer, an error, a deadline, an abort, a lost connection, leaving the block - every call ends
@@ -63,28 +63,13 @@ class PendingCalls:
         self._deadline = deadline
         self._replies = f"{channel}:replies:{token_hex(8)}"
         self._waiting: dict[str, _Wait] = {}
-        self._tasks: TaskGroup | None = None
+
         self._connected = False
 
     @property
     def pending(self) -> tuple[str, ...]:
         """The request ids that wait for an answer."""
         return tuple(self._waiting)
-
-    async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        await self._tasks.start(self._listen)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is None:
-            return None
-        tasks.cancel_scope.cancel()
-        return await tasks.__aexit__(kind, fault, trace)
 
     async def call(
         self,
