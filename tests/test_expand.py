@@ -8,9 +8,11 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from shaping import Shaper
 from shaping.errors import ToolError
 from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
+from shaping.settings import Overrides
 from shaping.store import Keeper, StoreError, make_ref
 from shaping.store.expand import Expanded, Kept, cursor_at, expand, recall
 from shaping.store.memory import MemoryStore
@@ -232,3 +234,34 @@ def _grown(dice: random.Random, depth: int) -> Any:
     if kind < 0.6:
         return [_grown(dice, depth - 1) for _ in range(dice.randint(0, 9))]
     return {f"key {n}": _grown(dice, depth - 1) for n in range(dice.randint(0, 6))}
+
+
+TOKEN = "ghp_" + "aZ7" * 12
+
+
+def test_what_is_stored_is_already_redacted_and_without_private_paths() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"private": ["hidden"]}}}, expandable=True)
+    keeper = shaper._keeper = Keeper(MemoryStore())
+    value = {"items": [{"token": TOKEN, "n": n} for n in range(300)], "hidden": "private words", TOKEN: 1}
+    shaped = shaper.shape(value, tool="t", request=Overrides(max_tokens=200))
+    assert shaped.ref is not None
+    keeper.flush()
+    stored = keeper.store.get(shaped.ref)
+    assert stored is not None
+    assert TOKEN.encode() not in stored.payload
+    assert b"private words" not in stored.payload
+    assert b"[redacted:github-token]" in stored.payload
+    assert TOKEN not in shaper.expand(shaped.ref).text
+    shaper.close()
+
+
+def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
+    shaper = Shaper({}, expandable=True)
+    shaper._keeper = Keeper(MemoryStore(), waiting=0)
+    shaped = shaper.shape(
+        [{"n": n, "text": "words " * 9} for n in range(300)], tool="t", request=Overrides(max_tokens=200)
+    )
+    assert shaped.ref is None
+    assert "NOT_KEPT" in [warning.code for warning in shaped.warnings]
+    assert shaped.truncated
+    shaper.close()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from shaping.errors import ToolError
-from shaping.paths import PathError, select
+from shaping.paths import PathError
+from shaping.store.choose import choose
 from shaping.store.pages import Page, Position, page
 from shaping.store.protocol import StoreError
 from shaping.store.refs import CursorError, make_cursor, read_cursor
@@ -101,7 +102,7 @@ def _resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
 
 def _select(value: Any, path: str) -> Any:
     try:
-        return select(value, path)
+        return choose(value, path)
     except PathError as problem:
         _refuse(f"the path cannot be read: {problem}", value)
     except LookupError as problem:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.paths import PathError, select
+from shaping.paths import PathError
+from shaping.store.choose import choose
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from shaping.tokens import TokenCounter
     from shaping.types import Omission
+
+_MANY: Final = 200  # elements, above which a list is priced by a sample
 
 
 def price(omissions: Iterable[Omission], raw: Any, tokenizer: str | TokenCounter) -> list[Omission]:
@@ -27,7 +30,18 @@ def _tokens(omission: Omission, raw: Any, counting: TokenCounter) -> int | None:
     if omission.path == "**":  # nulls and empties from all over, told together
         return None
     try:
-        text = orjson.dumps(select(raw, omission.path)).decode()
+        return _cost(choose(raw, omission.path), counting)
     except (PathError, LookupError, TypeError, ValueError):
         return None
-    return int(counting.count(text))
+
+
+def _cost(value: Any, counting: TokenCounter) -> int:
+    # A long list is priced by some of its elements, from all over it: 50 MB are not written to say how much they are.
+    if isinstance(value, list) and len(value) > _MANY:
+        some = value[:: len(value) // _MANY]
+        return _cost_of(some, counting) * len(value) // len(some)
+    return _cost_of(value, counting)
+
+
+def _cost_of(value: Any, counting: TokenCounter) -> int:
+    return int(counting.count(orjson.dumps(value).decode()))

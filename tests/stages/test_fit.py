@@ -289,3 +289,11 @@ def test_large_values_fit_too() -> None:
         fitted = fit({"result": {"data": value}}, budget)
         assert COUNTER.exact(render(fitted)) <= budget
         assert unexplained({"result": {"data": value}}, fitted.value, fitted.omissions) == []
+
+
+def test_a_value_deeper_than_json_writers_go_is_cut_too() -> None:
+    deep: Any = "leaf"
+    for _ in range(300):
+        deep = [deep]
+    fitted = fit_value([deep, deep], Budget(60), lambda fitted: "x " * len(str(fitted.value)), COUNTER)
+    assert unexplained([deep, deep], fitted.value, fitted.omissions) == []
