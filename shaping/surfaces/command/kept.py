@@ -10,6 +10,7 @@ from shaping.store.expand import cursor_at
 from shaping.store.pages import Position
 from shaping.surfaces.command.capture import decoded
 from shaping.surfaces.command.keep import Shelf, stored
+from shaping.surfaces.command.ran import open_text
 from shaping.types import Warned
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Kept:
     @cached_property
     def _text_ref(self) -> str | None:
         out, err = self._ran.stdout.capture, self._ran.stderr.capture
-        value = {"stdout": out.text(), "stderr": err.text()}
+        value = {name: open_text(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:
             ref = self._shelf.keep(self._ran.tool, out.digest + err.digest, value, self._plan)
         except StoreError:
@@ -58,7 +59,7 @@ class Kept:
 
     def cursor(self, ref: str | None, shown: str) -> str | None:
         """Write the cursor for where the shown beginning of a text ends."""
-        if ref is None:
+        if ref is None or self._plan.private is not None:
             return None
         whole, same = decoded(self._ran.stdout.capture.held), 0
         # What is shown of the beginning is no longer than what is shown.

@@ -69,7 +69,7 @@ class Read:
 
 def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
     """Make an output ready to be shown; secrets go first, so that no cut can hide one from the rules."""
-    text = capture.text()
+    text = open_text(capture.text(), plan)
     hits: list[Hit] = []
     if not plan.redact.off:
         text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
@@ -77,3 +77,10 @@ def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
     lines = rules.left(cleaned)
     exact = capture.whole and not hits and "\n".join(lines).encode() == capture.held
     return Read(lines, tuple(hit.rule for hit in hits), exact, len(cleaned) - len(lines))
+
+
+def open_text(text: str, plan: Plan) -> str:
+    """Withhold text that looks like data where paths are private: nobody can find them in what could not be read."""
+    if plan.private is None or not text.lstrip().startswith(("{", "[")):
+        return text
+    return f"[withheld: {len(text):,} characters that could not be read as data and may hold private fields]\n"

@@ -12,7 +12,7 @@ from shaping.surfaces.command.capture import decoded
 from shaping.surfaces.command.clean import painted
 from shaping.surfaces.command.command import not_run, output
 from shaping.surfaces.command.process import run
-from shaping.surfaces.command.ran import Ran
+from shaping.surfaces.command.ran import Ran, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +68,6 @@ class Lines:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
-            value = painted(decoded(line)).rstrip()
+            value = open_text(painted(decoded(line)).rstrip(), self._plan)
         self.count += 1
         self._emit(orjson.dumps(self._shaper.shape_by(self._plan, value).value, option=orjson.OPT_APPEND_NEWLINE))

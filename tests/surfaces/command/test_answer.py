@@ -217,6 +217,18 @@ def test_private_paths_are_in_no_stored_output(make_shaper: Callable[..., Shaper
     assert mine.expand(envelope.meta.ref, surface="command").envelope.data == {"id": 1}
 
 
+@pytest.mark.parametrize("code", [0, 1])
+@pytest.mark.parametrize("raw", ['{"id": 1, "password_hash": "deadbeef"', '[{"password_hash": "deadbeef"}] and more'])
+def test_what_may_hold_private_fields_and_cannot_be_read_is_withheld(
+    raw: str, code: int, make_shaper: Callable[..., Shaper], replay: Any
+) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"private": ["**.password_hash"], "drop_lines": ["^noise"]}}})
+    envelope = replay(mine, ["x"], raw, "noise\n", code, max_tokens=400)
+    assert "deadbeef" not in repr(envelope)
+    assert "withheld" in repr(envelope)
+    assert "deadbeef" not in repr(mine.expand(envelope.meta.ref, surface="command").value)
+
+
 def test_debug_drops_no_line(make_shaper: Callable[..., Shaper], replay: Any) -> None:
     mine = make_shaper({"tool_overrides": {"x": {"drop_lines": ["noise"]}}})
     assert replay(mine, ["x"], "noise\nrest\n").data == {"stdout": "rest\n"}

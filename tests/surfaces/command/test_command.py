@@ -108,6 +108,17 @@ def test_a_stream_of_json_lines_is_shaped_line_by_line(make_shaper: Callable[...
     assert b"".join(read_stream(mine, streams_of(mine, envelope.meta.ref)["stdout"])).startswith(b'{"id": 1, "x": 2}')
 
 
+def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper: Callable[..., Shaper]) -> None:
+    mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
+    emitted: list[bytes] = []
+    argv = ["printf", '{"id": 1, "hash": "deadbeef"}\n{"hash": "deadbeef"\n']
+    envelope = stream_command(mine, plan_for(mine, argv, {}), asked_of(argv, {}), emitted.append)
+    assert emitted[0] == b'{"id":1}\n'
+    assert b"withheld" in emitted[1]
+    assert envelope.meta.ref is not None
+    assert "deadbeef" not in repr(emitted) + repr(mine.expand(envelope.meta.ref, surface="command").value)
+
+
 def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(shaper: Shaper) -> None:
     argv = ["sh", "-c", "echo '[1]'; echo oops >&2; exit 4"]
     emitted: list[bytes] = []
