@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Names that run text as code, or hand out namespaces in which anything can be looked up.
 NAMES = frozenset(
     {"exec", "eval", "compile", "breakpoint", "globals", "locals", "vars", "exit", "quit"}
-    | {"attrgetter", "methodcaller", "setattr", "delattr", "import_module"}
+    | {"attrgetter", "methodcaller", "setattr", "delattr", "import_module", "help", "make_dataclass"}
 )
 MODULES = frozenset(
     {"os", "sys", "subprocess", "ctypes", "cffi", "socket", "socketserver", "shutil", "pty", "signal", "posix", "nt"}
@@ -24,6 +24,7 @@ MODULES = frozenset(
     | {"pkgutil", "zipimport", "linecache", "trace", "pdb", "bdb", "cProfile", "profile", "timeit", "faulthandler"}
     | {"atexit", "dis", "operator", "distutils", "setuptools", "pip", "venv", "ensurepip", "sqlite3", "winreg"}
     | {"msvcrt", "sched", "select", "selectors", "ssl", "types", "opcode", "symtable", "doctest", "unittest"}
+    | {"logging", "antigravity", "test", "this", "turtle", "turtledemo", "lib2to3", "wsgiref", "mailbox", "dbm"}
     | {"jsonpickle", "pydoc", "tkinter", "idlelib", "xmlrpc", "imaplib", "poplib", "nntplib", "zipfile", "tarfile"}
 )
 # Modules that other modules carry as attributes (`random._os`), without words that objects commonly have as members.
@@ -55,7 +56,12 @@ ATTRIBUTES = frozenset(
         "LoadLibrary",
     }
     | {"CDLL", "dlopen", "rmtree", "unlink", "rmdir", "write_text", "write_bytes", "read_pickle", "to_pickle"}
-    | {"attrgetter", "methodcaller", "eval", "exec", "format_map", "mro"}
+    | {"attrgetter", "methodcaller", "eval", "exec", "format_map", "mro", "make_dataclass"}
+    # What looks members up by text, and what configures code by name.
+    | {"get_field", "vformat", "Formatter", "dictConfig", "fileConfig", "FileHandler", "SocketHandler"}
+    # What writes files without saying open.
+    | {"tofile", "savez", "savez_compressed", "savetxt", "to_csv", "to_parquet", "to_excel", "to_feather", "to_hdf"}
+    | {"to_sql", "to_stata", "to_orc", "savefig"}
     | {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "ag_frame", "ag_code", "tb_frame", "tb_next"}
     | {"f_globals", "f_locals", "f_builtins", "f_back", "f_code", "func_globals", "func_code", "co_code", "co_consts"}
 )

@@ -5,6 +5,16 @@ import pytest
 from shaping.operations.guard_python import find_construct
 
 BLOCKED = [
+    "import string; string.Formatter().get_field('0.' + ''.join(['_', '_', 'class', '_', '_']), (1,), {})",
+    "f.vformat(joined, (1,), {})",
+    "import logging.config",
+    "logging.FileHandler('/tmp/x')",
+    "numpy.array([1]).tofile('/tmp/x')",
+    "frame.to_csv('/tmp/x')",
+    "import antigravity",
+    "from test import support",
+    "help('x')",
+    "dataclasses.make_dataclass('X', [])",
     "exec('1')",
     "eval('1')",
     "compile('1', '', 'eval')",
