@@ -48,7 +48,7 @@ def proxy(
     backends = backends_of(command or [], url, transport, header or [], servers)
     built = _proxy(backends, config, profile, expand=expand)
     if http is None and sse is None:
-        _run(built, lambda: built.run_stdio_async(show_banner=False))
+        _run(built, built.serve_pipes)
         return
     host, port = _address(http or sse or "")
     options: dict[str, Any] = {

@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from shaping.surfaces.front import GREETING, Front, of_session
 from shaping.surfaces.generation import settle
+from shaping.surfaces.pipes import own_pipes
 from shaping.surfaces.servers import Servers
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ class Proxy(FastMCP[Any]):
         """Refuse a client of the newer protocol where a server behind speaks only the older one."""
         for backend in self.backends:
             await backend.link(front)
+
+    async def serve_pipes(self) -> None:
+        """Serve one client over this process's own pipes until it closes them."""
+        server = self._mcp_server
+        async with self._lifespan_manager(), own_pipes() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
 
     def links(self, session: Any) -> list[Link]:
         """Return the live connections that serve a client."""
