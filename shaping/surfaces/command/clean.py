@@ -24,6 +24,11 @@ _BAR = re.compile(r"[\d.,:#=>█▉▊▋▌▍▎▏▓▒░━╸╺─\-|/\\
 _PERCENT = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
 # A percentage alone could be anybody's number: progress ends with it, counts with it, draws it or has a speed.
 _PROGRESS = re.compile(r"%\s*[\])|]?\s*$|%\s*\(\d+/\d+\)|[█▉▊▋▌▍▎▏▓▒░━╸]|[#=>]{5}|\d\s?[KMG]?i?B/s")
+# When a line was written: a date, a time, the klog header with its thread.
+_STAMP = re.compile(
+    r"(?:[IWEF]\d{4}\s+)?\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"(?:\s+\d+(?=\s))?\s+"
+)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -126,7 +131,13 @@ def _is_progress(line: str) -> bool:
 
 
 def _counted(lines: Iterable[str]) -> Iterator[str]:
-    """Say repeated lines once, with their number; blank ones just once."""
-    for line, group in groupby(lines):
-        times = sum(1 for _ in group)
-        yield line if times == 1 or not line else f"{line} (x{times:,})"
+    """Say repeated lines once, with their number, even where each has its own time; blank ones just once."""
+    for _, group in groupby(lines, _unstamped):
+        first, *more = group
+        yield f"{first} (x{len(more) + 1:,})" if more and first else first
+
+
+def _unstamped(line: str) -> str:
+    stamp = _STAMP.match(line)
+    # A line that is nothing but its time is told apart from the next by it.
+    return line[stamp.end() :] or line if stamp else line

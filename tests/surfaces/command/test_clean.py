@@ -36,6 +36,18 @@ def test_repeated_lines_are_counted_and_blank_runs_are_one() -> None:
     assert clean("y\ny\ny\n\n\n\nz\n") == ["y (x3)", "", "z", ""]
 
 
+def test_lines_that_differ_only_in_when_they_were_written_are_repeats() -> None:
+    klog = "".join(f'E1116 10:08:12.39{n}730   27010 memcache.go:265] "refused"\n' for n in range(5))
+    plain = "2026-01-01T12:00:00Z try again\n2026-01-01T12:00:05Z try again\n12:00:09 try again\n"
+    assert clean(klog + plain) == [
+        'E1116 10:08:12.390730   27010 memcache.go:265] "refused" (x5)',
+        "2026-01-01T12:00:00Z try again (x3)",
+        "",
+    ]
+    times = ["12:00:01", "12:00:02", ""]
+    assert clean("\n".join(times)) == times
+
+
 def test_progress_told_line_by_line_is_its_last_line() -> None:
     bar = "".join(f"Downloading {'#' * n}{' ' * (10 - n)} {n * 10}% {n}.5 MB/s\n" for n in range(1, 11))
     assert clean(bar + "ok\n") == ["Downloading ########## 100% 10.5 MB/s", "ok", ""]
