@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 from benchmarks.bench_counting import memory
-print(memory(megabytes=8))
+print(memory(megabytes=5))
 """
 
 
