@@ -29,13 +29,19 @@ _NOTICE = 160
 
 def all_omissions(draft: Draft) -> tuple[Omission, ...]:
     """List everything that was left out, exactly."""
+    if draft.asked is None:
+        draft.asked = tuple(_asked_omissions(draft))
+    return (*draft.asked, *draft.omissions)
+
+
+def _asked_omissions(draft: Draft) -> list[Omission]:
     plan = draft.filter
     found: list[Omission] = []
     if plan is not None:
         found += _with_reasons(plan.left_out(draft.raw), draft)
     if draft.before_prune is not None:
         found += empties_left_out(draft.before_prune, draft.plan.prune)
-    return (*found, *draft.omissions)
+    return found
 
 
 def _with_reasons(omissions: list[Omission], draft: Draft) -> list[Omission]:
@@ -60,19 +66,30 @@ def told_omissions(draft: Draft) -> tuple[Omission, ...]:
     if not listed:
         return ()
     from shaping.errors import scrub  # noqa: PLC0415 (asked for by few profiles)
-    from shaping.keeping import plain_raw  # noqa: PLC0415 (the same)
-    from shaping.naming import original  # noqa: PLC0415 (the same)
-    from shaping.store.pricing import price  # noqa: PLC0415 (the same)
 
-    ref, raw = draft.shaper.keep(draft), plain_raw(draft)
-    named = [replace(omission, path=original(omission.path, raw, draft.filter)) for omission in listed]
-    priced = price(named, raw, draft.plan.tokenizer)
+    ref = draft.shaper.keep(draft)
+    _price(listed, draft)
     told = (
-        omission if omission.reason in _HELD else replace(omission, tokens=cost.tokens, ref=ref)
-        for omission, cost in zip(listed, priced, strict=True)
+        omission if omission.reason in _HELD else replace(omission, tokens=draft.prices[omission], ref=ref)
+        for omission in listed
     )
     # A path is made of keys, which may be secrets too.
     return tuple(told if draft.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
+
+
+def _price(listed: list[Omission], draft: Draft) -> None:
+    """Find the prices that are not known yet: while a budget is tried out, most omissions stay the same."""
+    from shaping.keeping import plain_raw  # noqa: PLC0415 (asked for by few profiles)
+    from shaping.naming import original  # noqa: PLC0415 (the same)
+    from shaping.store.pricing import price  # noqa: PLC0415 (the same)
+
+    new = [omission for omission in listed if omission not in draft.prices]
+    if not new:
+        return
+    raw = plain_raw(draft)
+    named = [replace(omission, path=original(omission.path, raw, draft.filter)) for omission in new]
+    for omission, priced in zip(new, price(named, raw, draft.plan.tokenizer), strict=True):
+        draft.prices[omission] = priced.tokens
 
 
 def said_omissions(draft: Draft) -> dict[str, Any]:
@@ -92,6 +109,8 @@ def notice(draft: Draft) -> str:
     """Say below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
     if draft.call.page is not None:
         return f"\n({draft.call.page}; cursor={draft.cursor})" if draft.cursor else ""
+    if draft.terse:
+        return "\n(cut)" if draft.truncated else ""
     parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in draft.shown]
     if draft.shaper.facts.expandable and (draft.truncated or _worth_a_line(draft)):
         ref = draft.shaper.keep(draft)

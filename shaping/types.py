@@ -103,6 +103,9 @@ class Draft:
     shaper: Shaper
     warnings: list[Warned] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
+    asked: tuple[Omission, ...] | None = None  # what fields and pruning left out, once it was looked up
+    prices: dict[Omission, int | None] = field(default_factory=dict)
+    terse: bool = False  # the budget is smaller than what the envelope would say about itself
     timings: dict[str, float] = field(default_factory=dict)
     before_prune: Any = None
     data: Any = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.omissions import notice
 from shaping.stages.encode import text_of
 from shaping.stages.wrap import wrap
 
@@ -37,10 +38,17 @@ def _cut(value: Any, draft: Draft) -> Any:
     def render(fitted: Fitted) -> str:
         _note(fitted, already, draft)
         wire = wrap(fitted.value, draft)
-        return orjson.dumps(wire).decode() if draft.call.as_json else text_of(wire, draft)
+        if not draft.call.as_json:
+            return text_of(wire, draft)
+        # Bare data has its notice below it in the text, which is never longer than the JSON otherwise.
+        return orjson.dumps(wire).decode() + (notice(draft) if plan.dialect == "none" else "")
 
     budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
     fitted = fit_value(value, budget, render, counter(plan.tokenizer))
+    if not fitted.fits:
+        # What is said about the cut would alone be over the budget: then it is only said that there was one.
+        draft.terse = True
+        fitted = fit_value(value, budget, render, counter(plan.tokenizer))
     _note(fitted, already, draft)
     return fitted.value
 

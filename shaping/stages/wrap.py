@@ -57,7 +57,8 @@ def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
 def _envelope(draft: Draft) -> Envelope[Any]:
     call, meta = draft.call, _meta(draft)
     if call.source is None:
-        return local_envelope(draft.data, call.tool, error=call.error, warnings=draft.warnings, **meta)
+        said = () if draft.terse else draft.warnings
+        return local_envelope(draft.data, call.tool, error=call.error, warnings=said, **meta)
     kept = presentable(call.source.meta).model_copy(update=_settled(meta))
     warnings = (*call.source.warnings, *draft.warnings)
     return call.source.model_copy(update={"data": draft.data, "warnings": warnings, "meta": kept})
@@ -73,6 +74,9 @@ def _meta(draft: Draft) -> dict[str, Any]:
         meta["upgrade_hints"] = tuple(_without_secrets(hint) for hint in call.upgrade_hints)
     if draft.truncated:
         meta["truncated"] = True
+    if draft.terse:
+        return meta
+    if draft.truncated:
         meta["shown"] = draft.shown
         if facts.expandable or call.cursor is not None:
             meta["cursor"] = draft.cursor

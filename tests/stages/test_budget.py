@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from shaping import Shaper, tokens, using
+
+ROWS = [{"id": n, "name": f"widget {n}", "owner": None} for n in range(60)]
+
+
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+@pytest.mark.parametrize("dialect", ["lean", "none", "flat", "invariant", "sourced"])
+@pytest.mark.parametrize("budget", [30, 64, 100, 250])
+def test_a_budget_is_kept_in_every_dialect_marks_included(profile: str, dialect: str, budget: int) -> None:
+    shaper = Shaper({}, expandable=True)
+    with using(dialect=dialect, max_tokens=budget, max_items=40):
+        shaped = shaper.shape(ROWS, tool="t", profile=profile)
+    assert tokens.exact(orjson.dumps(shaped.value).decode()) <= budget
+    assert shaped.truncated
+
+
+def test_where_even_the_marks_are_too_much_it_is_only_said_that_something_was_cut() -> None:
+    shaper = Shaper({}, expandable=True)
+    with using(max_tokens=10):
+        shaped = shaper.shape(ROWS, tool="t")
+    assert shaped.value == {"truncated": True, "data": []}
+    assert shaper.expand(shaped.ref or "", "[59].name").data == "widget 59"
+    with using(max_tokens=10, dialect="none"):
+        assert shaper.shape(ROWS, tool="t").text.endswith("(cut)")
+
+
+def test_a_price_is_looked_up_once_however_often_a_budget_is_tried() -> None:
+    config = {"tool_overrides": {"t": {"exclude_fields": ["name"]}}}
+    with using(max_tokens=400):
+        shaped = Shaper(config).shape(ROWS, tool="t", profile="standard")
+    told = {omission["path"]: omission for omission in shaped.value["omissions"]}
+    assert told["[].name"]["count"] == 60
+    assert told["[].name"]["tokens"] > 100
