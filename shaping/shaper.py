@@ -61,11 +61,13 @@ class Shaper:
         capabilities: Sequence[str] = (),
         session_id: str | None = None,
         expandable: bool = False,
+        watch: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._environ = os.environ if environ is None else environ
         self._live = _live(config, self._environ)
-        self._live.start()
+        if watch:  # a command that shapes once has no use for the next config
+            self._live.start()
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
         self._keeper: Keeper | None = None
 
@@ -168,13 +170,13 @@ class Shaper:
     def keep(self, draft: Draft) -> str | None:
         """Keep what a response left out, so that it can be expanded, and give its ref."""
         if draft.ref is None:
-            draft.ref = keep(draft, self._kept(draft.plan.surface), self.generation.store_for(draft.plan.surface))
+            draft.ref = keep(draft, self.keeper(draft.plan.surface), self.generation.store_for(draft.plan.surface))
         return draft.ref
 
     def cursor(self, draft: Draft, position: tuple[str, int] | None) -> str | None:
         """Write the cursor for the list that was cut first, where the rest of it can be expanded."""
         ref = self.keep(draft) if position is not None else None
-        secret = self._kept(draft.plan.surface).secret
+        secret = self.keeper(draft.plan.surface).secret
         if ref is None or secret is None or position is None:
             return None
         from shaping.store.expand import cursor_at  # noqa: PLC0415 (most answers are whole)
@@ -198,7 +200,7 @@ class Shaper:
 
         return expanded(
             self,
-            self._kept(surface),
+            self.keeper(surface),
             ref,
             path=path,
             cursor=cursor,
@@ -207,7 +209,8 @@ class Shaper:
             owner=owner,
         )
 
-    def _kept(self, surface: Surface) -> Keeper:
+    def keeper(self, surface: Surface) -> Keeper:
+        """Give what writes to this shaper's store, opened when something is first kept."""
         if self._keeper is None:
             from shaping.store import Keeper, open_store  # noqa: PLC0415 (most processes keep nothing)
 

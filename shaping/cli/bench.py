@@ -88,7 +88,7 @@ def _shaper(config: Path | None, profiles: Sequence[str] | None, *, as_json: boo
     from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
 
     try:
-        shaper = Shaper(config)
+        shaper = Shaper(config, watch=False)
     except ConfigError as problem:
         raise refuse(problem, as_json=as_json) from None
     known = shaper.generation.profiles

@@ -42,7 +42,7 @@ def expand(
     from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
 
     try:
-        shaper = Shaper(config, expandable=True)
+        shaper = Shaper(config, expandable=True, watch=False)
         if stdout or stderr:
             _raw(shaper, ref, "stdout" if stdout else "stderr")
             return

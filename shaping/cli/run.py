@@ -95,7 +95,7 @@ def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> i
     from shaping.surfaces.command.command import asked_of, plan_for, run_command  # noqa: PLC0415 (the same)
     from shaping.surfaces.command.stream import stream_command  # noqa: PLC0415 (the same)
 
-    shaper = Shaper(config, expandable=True)
+    shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
     asked = asked_of(argv, said)
     if stream:
@@ -114,7 +114,8 @@ def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
     from shaping.surfaces.command.answer import wire_of  # noqa: PLC0415 (the same)
 
     ref, _, place = cursor.partition(":")
-    shaped = Shaper(config, expandable=True).expand(ref, cursor=place, max_tokens=max_tokens, surface="command")
+    shaper = Shaper(config, expandable=True, watch=False)
+    shaped = shaper.expand(ref, cursor=place, max_tokens=max_tokens, surface="command")
     meta = shaped.envelope.meta
     # A cursor of a command carries its ref: this one goes on where the page ends.
     onward = meta.model_copy(update={"cursor": f"{ref}:{shaped.cursor}"}) if shaped.cursor else meta

@@ -51,7 +51,7 @@ def shape(
     from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
 
     try:
-        shaper = Shaper(config)
+        shaper = Shaper(config, watch=False)
     except ConfigError as problem:
         raise refuse(problem, as_json=as_json) from None
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None

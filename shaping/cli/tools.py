@@ -36,7 +36,7 @@ def tools(
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
 
     backends = backends_of(command or [], url, transport, header or [], servers)
-    counted = [_counted(tool, Shaper(config)) for tool in anyio.run(_listed, backends)]
+    counted = [_counted(tool, Shaper(config, watch=False)) for tool in anyio.run(_listed, backends)]
     counted.sort(key=lambda row: -row["tokens"])
     if as_json:
         answer(counted)

@@ -47,7 +47,7 @@ class Adapter:
 
     def show(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Show a client its tools; one that it has been shown before is shown the same again."""
-        if context.mode(self.shaper._environ) != "on":  # noqa: SLF001 - as Shaper.shape reads it
+        if self.shaper.mode != "on":
             return [dict(tool) for tool in tools]
         shown: list[dict[str, Any]] = []
         names: set[str] = set(session.arguments)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping import context
 from shaping.surfaces.channels import Channels, Setting, decide
 from shaping.surfaces.clients import reads
 from shaping.surfaces.errors import error_result
@@ -72,7 +71,7 @@ def shape_result(
 
 def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
-    mode = context.mode(shaper._environ)  # noqa: SLF001 - as Shaper.shape reads it
+    mode = shaper.mode
     if is_passed_on(result) or mode == "off":
         return dict(result)
     try:

@@ -44,7 +44,7 @@ class Shelf:
 
     def __init__(self, shaper: Shaper) -> None:
         settings = shaper.generation.store_for("command")
-        self.store: Store = shaper._kept("command").store  # noqa: SLF001 (a surface is the shaper's own)
+        self.store: Store = shaper.keeper("command").store
         self.ttl = settings.ttl_seconds or TTL
         # Both outputs of one command must find room.
         self.limit = (settings.max_bytes or MAX_BYTES) // 2

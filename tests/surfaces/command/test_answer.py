@@ -314,7 +314,7 @@ class Failing:
 
 @pytest.mark.parametrize("good", [0, 1, 2, 3])
 def test_a_store_that_breaks_on_the_way_is_told_and_loses_no_answer(good: int, shaper: Shaper, replay: Any) -> None:
-    shaper._kept("command").store = Failing(good)  # type: ignore[assignment]  # only what a command writes with
+    shaper.keeper("command").store = Failing(good)  # type: ignore[assignment]  # only what a command writes with
     envelope = replay(shaper, ["x"], "\x1b[1mout\n", "\x1b[1merr\n")
     assert envelope.data == {"stdout": "out\n", "stderr": "err\n"}
     warned = [warned.code for warned in replay(shaper, ["x"], "\x1b[1mout\n").warnings]
