@@ -109,11 +109,16 @@ def backends_of(
 def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *, expand: bool) -> Proxy:
     import logging  # noqa: PLC0415 (the same)
 
+    import fastmcp  # noqa: PLC0415 (an extra)
+
     from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
     from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
     from shaping.surfaces.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra)
     from shaping.surfaces.proxy import Proxy  # noqa: PLC0415 (the same)
 
+    # A dozen spans a call cost as much as filtering does; trace ids still pass from client to server.
+    if "FASTMCP_TELEMETRY_MODE" not in os.environ:
+        fastmcp.settings.telemetry_mode = "propagation_only"
     # FastMCP prints a trace for every failed call; the client is told in its own channel.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
@@ -146,6 +151,8 @@ def _run(built: Proxy, serve: Any) -> None:
     # What is imported by now stays for good, and a call makes no cycles worth a look every few hundred objects.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    # What is kept for later is written on another thread, which must not hold up the answer that is going out.
+    sys.setswitchinterval(0.0005)
     anyio.run(_until_signal, built, serve)
 
 

@@ -194,6 +194,7 @@ def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("fastmcp.FastMCP.run_http_async", serve)
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)
+    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
     assert run("--", *TINY).exit_code == 0
     assert run("--http", "[::1]:8123", "--profile", "standard", "--", *TINY).exit_code == 0
     assert run("--sse", "8124", "--url", "http://127.0.0.1:9/mcp").exit_code == 0
