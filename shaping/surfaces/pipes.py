@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,26 @@ _LINE_LIMIT = 256 * 1024 * 1024
 @asynccontextmanager
 async def own_pipes() -> AsyncIterator[tuple[Any, Any]]:
     """Serve over standard input and output; where they are not pipes, as the SDK does."""
-    wire = _claimed()
-    try:
-        lines = _Lines(await _reader(wire[0]))
-        texts = _Texts(await _writer(wire[1]))
-    except (ValueError, OSError, NotImplementedError):
-        _released(wire)
+    if not all(_is_pipe(number) for number in (0, 1)):
         async with stdio_server() as streams:
             yield streams
         return
-    async with stdio_server(lines, texts) as streams:  # type: ignore[arg-type]  # it only iterates the one and writes the other
-        yield streams
+    inbound, outbound = _claimed()
+    reader, source = await _reader(inbound)
+    writer = await _writer(outbound)
+    lines, texts = _Lines(reader), _Texts(writer)
+    try:
+        async with stdio_server(lines, texts) as streams:  # type: ignore[arg-type]  # it only iterates the one and writes the other
+            yield streams
+    finally:
+        source.close()
+        writer.close()
+
+
+def _is_pipe(number: int) -> bool:
+    """Say whether a descriptor can be waited for; a file or the null device cannot."""
+    mode = os.fstat(number).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _claimed() -> tuple[int, int]:
@@ -41,24 +51,18 @@ def _claimed() -> tuple[int, int]:
     return wire
 
 
-def _released(wire: tuple[int, int]) -> None:
-    for number, end in enumerate(wire):
-        os.dup2(end, number)
-        os.close(end)
-
-
-async def _reader(end: int) -> asyncio.StreamReader:
+async def _reader(end: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
     reader = asyncio.StreamReader(_LINE_LIMIT)
     protocol = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(os.dup(end), "rb", 0))
-    return reader
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(end, "rb", 0))
+    return reader, transport
 
 
 async def _writer(end: int) -> asyncio.StreamWriter:
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(os.dup(end), "wb", 0)
-    )
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(end, "wb", 0))
+    # Nothing is left behind in a buffer when the last message has been written.
+    transport.set_write_buffer_limits(0)
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 

@@ -190,7 +190,7 @@ def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch)
     async def serve(self: Any, **options: Any) -> None:
         served.append(options)
 
-    monkeypatch.setattr("fastmcp.FastMCP.run_stdio_async", serve)
+    monkeypatch.setattr("shaping.surfaces.proxy.Proxy.serve_pipes", serve)
     monkeypatch.setattr("fastmcp.FastMCP.run_http_async", serve)
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)

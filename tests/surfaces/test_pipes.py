@@ -15,7 +15,8 @@ pytestmark = pytest.mark.anyio
 async def test_lines_come_and_texts_go_without_a_thread() -> None:
     inbound, ours = os.pipe()
     theirs, outbound = os.pipe()
-    lines, texts = _Lines(await _reader(inbound)), _Texts(await _writer(outbound))
+    reader, source = await _reader(inbound)
+    lines, texts = _Lines(reader), _Texts(await _writer(outbound))
     os.write(ours, b'{"a": 1}\nlast \xff')
     os.close(ours)
     assert [line async for line in lines] == ['{"a": 1}\n', "last \ufffd"]
@@ -23,8 +24,8 @@ async def test_lines_come_and_texts_go_without_a_thread() -> None:
     await texts.flush()
     assert os.read(theirs, 100) == "é\n".encode()
     texts._writer.close()
-    for end in (inbound, theirs, outbound):
-        os.close(end)
+    source.close()
+    os.close(theirs)
 
 
 SCRIPT = """
