@@ -91,7 +91,7 @@ def expanded(
         path=None if path is None else original(path, kept.value, shown_by.fields),
         cursor=cursor,
         private=plan.private,
-        max_tokens=max_tokens or plan.max_tokens,
+        max_tokens=max_tokens or shown_by.max_tokens,
         render=lambda page: _page(shaper, plan, page).text,
         counter=counter(plan.tokenizer),
     )

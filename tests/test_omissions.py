@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shaping import Shaper, using
+from shaping import Shaper, tokens, using
 from shaping.omissions import grouped
 from shaping.types import Omission
 
@@ -116,3 +116,16 @@ def test_what_is_left_out_of_an_object_is_priced_as_in_plain_data() -> None:
     shaper = Shaper({"tool_overrides": {"t": {"exclude_fields": ["b"]}}})
     shaped = shaper.shape(Answer(), tool="t", profile="standard")
     assert shaped.value["omissions"][0]["tokens"] > 0
+
+
+def test_what_is_asked_back_comes_in_pages_within_the_tools_budget() -> None:
+    shaper = Shaper({"global": {"max_tokens": 80}}, expandable=True)
+    shaped = shaper.shape({"rows": [f"row number {n}" for n in range(100)]}, tool="t")
+    rows, cursor, pages = [], None, 0
+    while pages == 0 or cursor is not None:
+        page = shaper.expand(shaped.ref or "", None if cursor else "rows", cursor)
+        assert tokens.exact(page.text) <= 80
+        rows += page.data
+        cursor, pages = page.cursor, pages + 1
+    assert rows == [f"row number {n}" for n in range(100)]
+    assert pages > 5

@@ -14,6 +14,7 @@ from shaping.surfaces.errors import coded
 from shaping.surfaces.meta import marked
 from shaping.surfaces.result import Call, shape_call, text_of
 from shaping.surfaces.sessions import Session, Sessions
+from shaping.tokens import warm
 from shaping.types import Warned
 
 if TYPE_CHECKING:
@@ -40,9 +41,13 @@ class Adapter:
         self.shaper = shaper
         self.expandable = expand
         self.sessions = Sessions()
+        self._warmed = False
 
     def session(self, sdk_session: Any) -> Session:
-        """Return the session of a request."""
+        """Return the session of a request; with the first one a server has begun to serve."""
+        if not self._warmed:
+            self._warmed = True
+            warm(self.shaper.generation.config.tokenizer)
         return self.sessions.of(sdk_session, self.shaper.generation)
 
     def show(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -124,7 +129,8 @@ class Adapter:
     def _call(self, session: Session, tool: str, wishes: Wishes) -> Call:
         plan, warnings = self._plan(self.shaper.generation, tool, wishes)
         known = session.tools.get(tool)
-        if session.generation is not self.shaper.generation and wishes.request is None:
+        promised = known is not None and known.advertised is not None
+        if promised and session.generation is not self.shaper.generation and wishes.request is None:
             plan = _pinned(plan, self._plan(session.generation, tool, wishes)[0])
         chosen = known.channels if known else decide(plan.channels, session.reads, typed=plan.typed)
         return Call(

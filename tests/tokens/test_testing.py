@@ -39,6 +39,6 @@ def test_the_fixture_is_there_for_users_tests(pytester: pytest.Pytester) -> None
         def test_too_dear(assert_tokens):
             assert_tokens("word " * 500, tool="search", max=50, config={})
     """)
-    result = pytester.runpytest_inprocess("-p", "shaping.tokens.plugin", "-q")
+    result = pytester.runpytest_inprocess("-q")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*the answer of search costs * more than 50*"])

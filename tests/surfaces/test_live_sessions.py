@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from fastmcp import Client, FastMCP
+
+from shaping import ShapingMiddleware
+
+pytestmark = pytest.mark.anyio
+ANSWER = {"number": 1, "title": "Broken", "state": "open"}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def server(config: Path) -> FastMCP:
+    built = FastMCP("live")
+    built.add_middleware(ShapingMiddleware(config))
+
+    @built.tool(output_schema=None)
+    def untyped() -> dict[str, Any]:
+        return ANSWER
+
+    @built.tool
+    def typed() -> dict[str, Any]:
+        return ANSWER
+
+    return built
+
+
+async def answer(client: Client[Any], tool: str) -> Any:
+    result = await client.call_tool(tool, {})
+    return json.loads(result.content[0].text)
+
+
+async def test_an_edit_reaches_a_running_session_where_no_schema_promises_otherwise(tmp_path: Path) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text("{}")
+    async with Client(server(config)) as client:
+        await client.list_tools()
+        assert await answer(client, "untyped") == ANSWER
+        assert await answer(client, "typed") == ANSWER
+        config.write_text('{"tool_overrides": {"*": {"include_only": ["number"]}}}')
+        deadline = time.monotonic() + 10
+        while await answer(client, "untyped") == ANSWER and time.monotonic() < deadline:
+            await anyio.sleep(0.05)
+        assert await answer(client, "untyped") == {"number": 1}
+        assert await answer(client, "typed") == ANSWER
+    async with Client(server(config)) as client:
+        assert await answer(client, "typed") == {"number": 1}
