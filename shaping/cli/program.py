@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 # What they print is a protocol: of these a program is only told why they did not start.
 SERVERS = frozenset({"proxy", "serve"})
+# What it prints comes as it is made, and its failures are in an envelope whatever is asked.
+OWN_FAILURES = frozenset({"run"})
 
 
 def for_programs(commands: Sequence[CommandInfo]) -> None:
-    """Give every command that has no --json one that puts what it prints into an envelope."""
+    """Give every command a --json: one that has none gets its output, and all get their failures, into an envelope."""
     for info in commands:
-        if info.callback is not None and not _has_json(info.callback):
+        if info.callback is not None and info.name not in OWN_FAILURES:
             info.callback = _with_json(info.callback, info.name or info.callback.__name__)
 
 
@@ -55,29 +58,49 @@ def _has_json(callback: Callable[..., Any]) -> bool:
 
 
 def _with_json(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
-    @wraps(callback)
-    def command(*args: Any, as_json: bool = False, **kwargs: Any) -> Any:
-        if not as_json:
-            return callback(*args, **kwargs)
-        serves = name in SERVERS
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(sys.stdout if serves else out), redirect_stderr(sys.stderr if serves else err):
-            code = _exit_code(lambda: callback(*args, **kwargs))
-        if code:
-            raise _failed(name, code, err.getvalue().strip())
-        if not serves:
-            talk = err.getvalue()
-            answer(_data(out.getvalue()), **({"stderr": talk} if talk else {}))
-        return None
+    own = _has_json(callback)
 
-    hints = {**get_type_hints(callback, include_extras=True), "as_json": Annotated[bool, JSON]}
-    asked = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False)
-    params = [*signature(callback).parameters.values(), asked]
+    @wraps(callback)
+    def command(*args: Any, as_json: bool | None = False, **kwargs: Any) -> Any:
+        run = partial(callback, *args, **kwargs, **({"as_json": as_json} if own else {}))
+        if not as_json:
+            return run()
+        return _served(name, run) if name in SERVERS else _enveloped(name, run, own=own)
+
+    hints = get_type_hints(callback, include_extras=True)
+    params = list(signature(callback).parameters.values())
+    if not own:
+        hints["as_json"] = Annotated[bool, JSON]
+        params.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False))
     # Typer reads both, and must not look through to the function inside, whose annotations are text.
     command.__signature__ = Signature([param.replace(annotation=hints[param.name]) for param in params])  # type: ignore[attr-defined]  # what inspect looks for
     command.__annotations__ = hints
     del command.__wrapped__
     return command
+
+
+def _served(name: str, run: Callable[[], Any]) -> None:
+    if code := _exit_code(run):
+        raise _failed(name, code, "")
+
+
+def _enveloped(name: str, run: Callable[[], Any], *, own: bool) -> None:
+    # Not a buffer: what a command starts writes to the file behind standard error.
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as err:
+        out = io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = _exit_code(run)
+        err.seek(0)
+        printed, talk = out.getvalue(), err.read()
+    if code and not (own and printed):
+        raise _failed(name, code, talk.strip())
+    if not own:
+        answer(_data(printed), **({"stderr": talk} if talk else {}))
+        return
+    sys.stdout.write(printed)
+    sys.stderr.write(talk)
+    if code:
+        raise typer.Exit(code)
 
 
 def _exit_code(run: Callable[[], Any]) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,38 @@ def test_a_shaped_document_comes_with_its_price(tmp_path: Path) -> None:
     result = {"content": [{"type": "text", "text": "hi"}]}
     done = CliRunner().invoke(build(), ["shape", "--mcp", "--json"], input=json.dumps(result))
     assert json.loads(done.stdout)["data"]["content"][0]["text"] == "hi"
+
+
+def test_what_a_command_starts_may_write_to_its_standard_error_too() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def starts() -> None:
+        words = [sys.executable, "-c", "import sys; sys.stderr.write('from the child')"]
+        subprocess.run(words, stderr=sys.stderr.fileno(), check=True)
+
+    for_programs(app.registered_commands)
+    assert json.loads(CliRunner().invoke(app, ["--json"]).stdout)["meta"]["stderr"] == "from the child"
+
+
+@pytest.mark.parametrize("command", ["shape", "tokens", "bench"])
+def test_a_file_that_is_not_there_is_told_in_an_envelope(command: str) -> None:
+    done = CliRunner().invoke(build(), [command, "--json", "nope.json"])
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["ok"], told["error"]["code"]) == (2, False, "ARG_ERROR")
+    assert told["error"]["message"] == "cannot read nope.json: No such file or directory"
+
+
+def test_a_server_that_does_not_start_is_told_in_an_envelope() -> None:
+    done = CliRunner().invoke(build(), ["tools", "--json", "--", sys.executable, "nosuch.py"])
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["ok"], "ended with exit code 2" in told["error"]["message"]) == (1, False, True)
+
+
+def test_an_envelope_that_a_command_printed_itself_is_the_only_one(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"global": {"profile": "nope"}}')
+    done = CliRunner().invoke(build(), ["check", "bad.json", "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (1, False)
 
 
 def test_without_the_flag_nothing_changes_and_a_fault_is_not_hidden() -> None:
