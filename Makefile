@@ -7,7 +7,7 @@ BIN := .venv/bin
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,http]"
 	@touch $@
 
 .venv/installed-dev: pyproject.toml
