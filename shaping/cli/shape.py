@@ -14,7 +14,7 @@ import typer
 from shaping.cli.answer import answer, refuse
 
 if TYPE_CHECKING:
-    from shaping import Shaper
+    from shaping import Shaped, Shaper
     from shaping.tokens import Tokens
 
 _LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
@@ -68,8 +68,7 @@ def shape(
             return
         shaped = shaper.shape(_data(raw), tool=tool)
     if as_json:
-        said = {"before": shaped.tokens.before, "after": shaped.tokens.after}
-        answer(shaped.data, [str(warning) for warning in shaped.warnings], tokens=said)
+        answer(shaped.data, [str(warning) for warning in shaped.warnings], **_said(shaped))
         return
     typer.echo(orjson.dumps(shaped.value).decode() if value else shaped.text)
     for warning in shaped.warnings:
@@ -90,6 +89,14 @@ def price(tokens: Tokens) -> str:
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(shape)
+
+
+def _said(shaped: Shaped) -> dict[str, Any]:
+    """Give what a program is told besides the data: its price, and what was left out of it."""
+    meta = shaped.envelope.meta
+    told = {name: getattr(meta, name) for name in ("truncated", "shown", "omissions")}
+    prices = {"before": shaped.tokens.before, "after": shaped.tokens.after}
+    return {name: value for name, value in told.items() if value} | {"tokens": prices}
 
 
 def _read(file: str) -> bytes:

@@ -70,6 +70,14 @@ def test_a_shaped_document_comes_with_its_price(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["data"]["content"][0]["text"] == "hi"
 
 
+def test_a_document_cut_to_a_budget_says_how_much_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "big.json").write_text(json.dumps([{"id": number, "name": f"n{number}"} for number in range(500)]))
+    done = CliRunner().invoke(build(), ["shape", "big.json", "--max-tokens", "100", "--json"])
+    told = json.loads(done.stdout)
+    shown = [{"path": "", "shown": len(told["data"]), "total": 500}]
+    assert (told["meta"]["truncated"], told["meta"]["shown"]) == (True, shown)
+
+
 def test_what_a_command_starts_may_write_to_its_standard_error_too() -> None:
     app = typer.Typer()
 
