@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from shaping.cli.answer import answer
+
 if TYPE_CHECKING:
     from shaping.operations.openapi import HttpConfig
     from shaping.operations.registry import Registry
@@ -36,6 +38,8 @@ TYPED = typer.Option(help="Advertise output schemas.")
 ALLOW_EVAL = typer.Option(help="Serve operations that evaluate code; their payloads are still checked.")
 CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
 
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
 
 def serve(
     *,
@@ -59,6 +63,7 @@ def serve(
     typed: Annotated[bool, TYPED] = False,
     allow_eval: Annotated[bool, ALLOW_EVAL] = False,
     config: Annotated[Path | None, CONFIG] = None,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
     _need_extras()
@@ -70,8 +75,9 @@ def serve(
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
     choice = Choice(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
-    specs = _chosen(registry, choice, max_tool_tokens, only_list=only_list)
+    specs = _chosen(registry, choice, max_tool_tokens)
     if only_list:
+        _list(specs, as_json=as_json)
         return
     if api is not None:
         _serve_api(registry, specs, api)
@@ -157,7 +163,7 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
         _stop(f"the document could not be fetched: {problem}", 1)
 
 
-def _chosen(registry: Registry, choice: Choice, limit: int, *, only_list: bool) -> list[Spec]:
+def _chosen(registry: Registry, choice: Choice, limit: int) -> list[Spec]:
     from shaping.operations.serve import TooManyError, choose, cost  # noqa: PLC0415 (an extra)
 
     try:
@@ -167,11 +173,20 @@ def _chosen(registry: Registry, choice: Choice, limit: int, *, only_list: bool) 
         raise typer.Exit(1) from None
     if not specs:
         _stop("nothing matches that choice", 1)
-    if only_list:
-        for spec in specs:
-            typer.echo(f"{spec.id}\t{spec.type}\t{spec.description.splitlines()[0] if spec.description else ''}")
     typer.echo(f"{len(specs)} operations, {cost(specs):,} tokens of tool definitions", err=True)
     return specs
+
+
+def _list(specs: list[Spec], *, as_json: bool) -> None:
+    from shaping.operations.serve import cost  # noqa: PLC0415 (an extra)
+
+    rows = [(spec.id, spec.type, spec.description.splitlines()[0] if spec.description else "") for spec in specs]
+    if as_json:
+        told = [dict(zip(("id", "type", "description"), row, strict=True)) for row in rows]
+        answer({"operations": told, "tokens": cost(specs)})
+        return
+    for row in rows:
+        typer.echo("\t".join(row))
 
 
 def _serve_mcp(registry: Registry, specs: list[Spec], http: str | None, *, typed: bool) -> None:

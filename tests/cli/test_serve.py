@@ -92,6 +92,13 @@ def test_what_would_be_served_is_listed_with_its_cost(document: str) -> None:
     assert "1 operations, " in done.stderr
 
 
+def test_a_program_gets_the_list_in_an_envelope(document: str) -> None:
+    done = run("--openapi", document, "--read-only", "--list", "--json")
+    told = json.loads(done.stdout)["data"]
+    assert (done.exit_code, told["tokens"] > 0) == (0, True)
+    assert told["operations"] == [{"id": "get_order", "type": "query", "description": "Gets an order."}]
+
+
 def test_a_list_that_is_too_long_asks_for_a_choice(document: str) -> None:
     done = run("--openapi", document, "--max-tool-tokens", "5")
     assert done.exit_code == 1
