@@ -64,8 +64,11 @@ def unwrap_command(file: File) -> None:
 
 
 def _program() -> str:
-    beside = Path(sys.executable).with_name("shaping")
-    return "shaping" if shutil.which("shaping") else str(beside)
+    """Name the running program by its whole path: a client started from a desktop has another PATH than a shell."""
+    running, beside = Path(sys.argv[0]), Path(sys.executable).with_name("shaping")
+    if running.stem == "shaping" and running.is_file():
+        return str(running.absolute())
+    return str(beside) if beside.exists() else shutil.which("shaping") or str(beside)
 
 
 def _backup_of(file: Path) -> Path:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,3 +117,25 @@ def test_a_file_without_servers_is_left(tmp_path: Path) -> None:
     file.write_text("{}")
     assert "there is no MCP server in this file" in run("wrap", str(file)).stderr
     assert "there is no MCP server in this file" in run("unwrap", str(file)).stderr
+
+
+def test_a_client_is_told_the_whole_path_of_the_running_program(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "shaping"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bin/shaping", "wrap"])
+    assert f'"command": "{program}"' in run("wrap", str(file), "--dry-run").stdout
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    assert f'"command": "{program}"' in run("wrap", str(file), "--dry-run").stdout
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert f'"command": "{program}"' in run("wrap", str(file), "--dry-run").stdout
+    run("wrap", str(file))
+    once = file.read_bytes()
+    assert "already wrapped" in run("wrap", str(file)).stderr
+    assert (file.read_bytes(), run("unwrap", str(file)).exit_code, file.read_bytes()) == (once, 0, ORIGINAL)
