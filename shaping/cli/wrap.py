@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from shaping.surfaces.jsonc import JsoncError
 from shaping.surfaces.wrap import Rewritten, same_servers, unwrap, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 File = Annotated[Path, typer.Argument(help="A client's server list: .mcp.json, claude_desktop_config.json, mcp.json.")]
 
@@ -32,6 +35,7 @@ def wrap_command(
 ) -> None:
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     text = _read(file)
+    _known(profile, config)
     options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
     result = wrap(text, program=program or _program(), options=options, skip=skip or ())
     if dry_run:
@@ -61,6 +65,32 @@ def unwrap_command(file: File) -> None:
         return
     _write(file, result.text)
     _talk(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
+
+
+def _known(profile: str | None, config: Path | None) -> None:
+    """Refuse a config or a profile that the proxy would refuse, where a client hides what it says."""
+    from shaping.settings import ConfigError, load  # noqa: PLC0415 (help must not wait for it)
+
+    if config is not None and not config.is_file():
+        beside = [path.name for path in config.parent.glob("*.json")] if config.parent.is_dir() else []
+        _refuse(f"{config} is not there", config.name, beside)
+    if profile is None and config is None:
+        return
+    try:
+        known = load(config).profiles
+    except ConfigError as problem:
+        _talk(str(problem))
+        raise typer.Exit(1) from None
+    if profile is not None and profile not in known:
+        _refuse(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", profile, known)
+
+
+def _refuse(problem: str, word: str, known: Iterable[str]) -> NoReturn:
+    from shaping.settings.problems import nearest  # noqa: PLC0415 (help must not wait for it)
+
+    meant = nearest(word, known)
+    _talk(f"{problem}; did you mean {meant!r}?" if meant else problem)
+    raise typer.Exit(2)
 
 
 def _program() -> str:

@@ -93,6 +93,7 @@ def test_a_second_wrap_after_an_edit_keeps_the_original(file: Path) -> None:
 
 
 def test_a_dry_run_prints_the_file_and_changes_nothing(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text("{}")
     result = run("wrap", str(file), "--dry-run", "--config", str(tmp_path / "c.json"), "--program", "/bin/shaping")
     assert '"command": "/bin/shaping"' in result.stdout
     assert str(tmp_path / "c.json") in result.stdout
@@ -139,3 +140,22 @@ def test_a_client_is_told_the_whole_path_of_the_running_program(
     once = file.read_bytes()
     assert "already wrapped" in run("wrap", str(file)).stderr
     assert (file.read_bytes(), run("unwrap", str(file)).exit_code, file.read_bytes()) == (once, 0, ORIGINAL)
+
+
+def test_a_profile_or_config_that_is_not_there_is_refused_with_the_nearest_name(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.json").write_text("{}")
+    (tmp_path / "bad.json").write_text('{"nonsense": 1}')
+    refused = {
+        ("--profile", "standart"): (2, "there is no profile 'standart'", "did you mean 'standard'?"),
+        ("--profile", "xyz"): (2, "there is no profile 'xyz'", "there are debug, minimal, standard\n"),
+        ("--config", "ruels.json"): (2, "ruels.json is not there", "did you mean 'rules.json'?"),
+        ("--config", "no/where.json"): (2, "where.json is not there", ""),
+        ("--config", "bad.json"): (1, "nonsense", ""),
+    }
+    for words, (code, said, besides) in refused.items():
+        result = run("wrap", str(file), *words)
+        assert (result.exit_code, said in result.stderr, besides in result.stderr) == (code, True, True), result.stderr
+    assert file.read_bytes() == ORIGINAL
