@@ -7,8 +7,11 @@ import signal
 import sys
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
+
+from shaping.cli.address import listening_at
 
 if TYPE_CHECKING:
     from shaping.surfaces.backend import Backend
@@ -50,7 +53,7 @@ def proxy(
     if http is None and sse is None:
         _run(built, built.serve_pipes)
         return
-    host, port = _address(http or sse or "")
+    host, port = listening_at(http or sse or "")
     options: dict[str, Any] = {
         "transport": "http" if http is not None else "sse",
         "host": host,
@@ -95,6 +98,8 @@ def backends_of(
     if sum((bool(command), url is not None, servers is not None)) != 1:
         typer.echo("give one of: a command after --, --url, or --servers", err=True)
         raise typer.Exit(2)
+    if url is not None:
+        _need_url(url)
     try:
         if servers is not None:
             return listed_backends(servers.read_text())
@@ -104,6 +109,17 @@ def backends_of(
         typer.echo(f"{servers or url}: {problem}", err=True)
         raise typer.Exit(2) from None
     return [command_backend(command)]
+
+
+def _need_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        typer.echo(f"{url!r} is not a server's address; expected one like https://example.com/mcp", err=True)
+        raise typer.Exit(2)
 
 
 def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *, expand: bool) -> Proxy:
@@ -133,14 +149,6 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
         typer.echo(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}", err=True)
         raise typer.Exit(2)
     return Proxy(backends, [ShapingMiddleware(shaper=shaper, expand=expand)])
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not port.isdigit():
-        typer.echo(f"{text!r} is not an address; expected HOST:PORT, or PORT alone for loopback", err=True)
-        raise typer.Exit(2)
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _run(built: Proxy, serve: Any) -> None:

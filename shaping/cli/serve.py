@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from shaping.cli.address import listening_at
 from shaping.cli.answer import answer
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _serve_mcp(registry: Registry, specs: list[Spec], http: str | None, *, typed
     if http is None:
         server.run("stdio", show_banner=False)
         return
-    host, port = _address(http)
+    host, port = listening_at(http)
     options: dict[str, Any] = {
         "host": host,
         "port": port,
@@ -218,13 +219,6 @@ def _serve_api(registry: Registry, specs: list[Spec], address: str) -> None:
 
     from shaping.operations.serve.over_http import http_app  # noqa: PLC0415 (an extra)
 
-    host, port = _address(address)
+    host, port = listening_at(address)
     typer.echo(f"serving http://{host}:{port}/operations", err=True)
     uvicorn.run(http_app(registry, specs), host=host, port=port, access_log=False, log_level="warning")
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not port.isdigit():
-        _stop(f"{text!r} is not an address; expected HOST:PORT, or PORT alone for loopback")
-    return host.strip("[]") or "127.0.0.1", int(port)

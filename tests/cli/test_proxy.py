@@ -42,6 +42,10 @@ def run(*arguments: str) -> Result:
         (["--url", "http://x", "--", "y"], "give one of: a command after --, --url, or --servers"),
         (["--url", "http://x", "--header", "no colon"], "'no colon' is not a header; expected 'Name: value'"),
         (["--http", "localhost", "--", "y"], "'localhost' is not an address; expected HOST:PORT"),
+        (["--http", "99999999", "--", "y"], "99999999 is not a port; expected 1 to 65535"),
+        (["--sse", "localhost:0", "--", "y"], "0 is not a port; expected 1 to 65535"),
+        (["--url", "notaurl"], "'notaurl' is not a server's address; expected one like https://example.com/mcp"),
+        (["--url", "http://x:port/mcp"], "'http://x:port/mcp' is not a server's address"),
         (["--profile", "dbug", "--", "y"], "there is no profile 'dbug'"),
     ],
 )

@@ -115,6 +115,7 @@ def test_a_list_that_is_too_long_asks_for_a_choice(document: str) -> None:
         (["--bearer", "A", "--basic", "B"], 2, "give one of --bearer, --api-key and --basic"),
         (["--http", "nowhere"], 2, "'nowhere' is not an address"),
         (["--api", "nowhere"], 2, "'nowhere' is not an address"),
+        (["--http", "99999999"], 2, "99999999 is not a port; expected 1 to 65535"),
         (["--openapi", "/no/such/file"], 1, "No such file"),
         (["--openapi", "http://127.0.0.1:1/x"], 1, "the document could not be fetched"),
     ],
