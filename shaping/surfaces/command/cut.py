@@ -103,6 +103,9 @@ class _Choice:
     """The lines of a text, and which of them a room has place for."""
 
     def __init__(self, lines: Sequence[str], rules: Rules, counter: TokenCounter) -> None:
+        # The end of the last line is no line of its own.
+        self._ends = len(lines) > 1 and not lines[-1]
+        lines = lines[:-1] if self._ends else lines
         self._lines, self._counter = lines, counter
         self._matter = [at for at, line in enumerate(lines) if rules.matters(line)]
         # A long line that matters makes way for shorter ones that do; what only fills is taken in order.
@@ -147,7 +150,7 @@ class _Choice:
                 shown.append(_gap(at - before - 1))
             shown += self._lines[at : at + 1]
             before = at
-        text = "\n".join(shown)
+        text = "\n".join(shown) + ("\n" if self._ends and len(self._lines) - 1 in chosen else "")
         missing = len(self._lines) - len(chosen)
         lost = len(set(self._matter) - chosen)
         return Cut(text, price(text, self._counter), whole=False, missing=missing, missing_errors=lost)

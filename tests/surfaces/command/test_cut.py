@@ -59,6 +59,15 @@ def test_no_room_at_all_still_says_how_much_there_is() -> None:
     assert cut([f"line {n}" for n in range(100)], 0).text == "… 100 lines …"
 
 
+def test_the_end_of_the_last_line_is_not_counted_as_a_line() -> None:
+    lines = [*(str(n) for n in range(1, 1001)), ""]
+    nothing, some = cut(lines, 0), cut(lines, 40)
+    assert (nothing.text, nothing.missing) == ("… 1,000 lines …", 1000)
+    shown = [line for line in some.text.splitlines() if not line.startswith("…")]
+    assert (shown[0], shown[-1], some.text[-1], some.missing) == ("1", "1000", "\n", 1000 - len(shown))
+    assert f"… {some.missing:,} lines …" in some.text
+
+
 @given(st.lists(st.text(alphabet='aé "\\\t{}error:0', max_size=40), min_size=1, max_size=60), st.integers(12, 80))
 @settings(max_examples=60, deadline=None)
 def test_the_room_is_kept(lines: list[str], room: int) -> None:
