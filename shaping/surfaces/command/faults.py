@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
 TIMED_OUT, OURS, NOT_RUN, NOT_FOUND = 124, 125, 126, 127
+_TRACEBACK: Final = "Traceback (most recent call last):"
 _LONGEST: Final = 300  # characters of a program's own words in a message
 
 
@@ -71,10 +72,19 @@ def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, s
 
 def _message(ended: Ended, tool: str, said: Sequence[str]) -> str:
     how = f"was ended by {ended.signal}" if ended.signal else f"exited with {ended.exit_code}"
-    told = next((line for line in said if says_error(line)), None) or next(
-        (line for line in reversed(said) if line.strip()), None
+    told = (
+        _raised(said)
+        or next((line for line in said if says_error(line)), None)
+        or next((line for line in reversed(said) if line.strip()), None)
     )
     return f"{tool} {how}: {told.strip()[:_LONGEST]}" if told else f"{tool} {how}"
+
+
+def _raised(said: Sequence[str]) -> str | None:
+    """Find what ended a Python program: the line after the places that its last traceback names."""
+    starts = [at for at, line in enumerate(said) if line.strip() == _TRACEBACK]
+    after = said[starts[-1] + 1 :] if starts else ()
+    return next((line for line in after if line.strip() and not line.startswith(" ")), None)
 
 
 def _by_contract(ended: Ended, contract: Any) -> ErrorDetail | None:

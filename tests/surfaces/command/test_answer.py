@@ -122,6 +122,15 @@ def test_a_failure_has_a_code_and_what_was_printed(shaper: Shaper, replay: Any) 
     }
 
 
+def test_the_headline_of_a_traceback_is_what_was_raised(shaper: Shaper, replay: Any) -> None:
+    trace = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n    fail("error")\n'
+    twice = f"{trace}KeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n{trace}"
+    said = {trace + "ZeroDivisionError: division by zero\n": "x exited with 1: ZeroDivisionError: division by zero"}
+    said |= {twice + "Stop\nmore\n": "x exited with 1: Stop", trace: f"x exited with 1: {trace.splitlines()[0]}"}
+    for stderr, message in said.items():
+        assert replay(shaper, ["x"], "", stderr, 1).error.message == message
+
+
 def test_ok_comes_from_the_exit_code_and_not_from_what_was_said(shaper: Shaper, replay: Any) -> None:
     assert replay(shaper, ["x"], '{"ok": false, "error": "all is lost"}').ok
     failed = replay(shaper, ["x"], '{"ok": true}', exit_code=1)
