@@ -155,7 +155,11 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
             for problem in found.problems:
                 typer.echo(f"{problem.path}: {problem.reason}", err=True)
             registry.add(found.operations)
-    except (DocumentError, RegistrationError, OSError) as problem:
+    except OSError as problem:
+        _stop(f"cannot read {problem.filename}: {problem.strerror}" if problem.filename else str(problem))
+    except DocumentError as problem:
+        _stop(str(problem))
+    except RegistrationError as problem:
         _stop(str(problem), 1)
     except Exception as problem:
         # Whatever the HTTP client calls a document that could not be had.

@@ -116,7 +116,7 @@ def test_a_list_that_is_too_long_asks_for_a_choice(document: str) -> None:
         (["--http", "nowhere"], 2, "'nowhere' is not an address"),
         (["--api", "nowhere"], 2, "'nowhere' is not an address"),
         (["--http", "99999999"], 2, "99999999 is not a port; expected 1 to 65535"),
-        (["--openapi", "/no/such/file"], 1, "No such file"),
+        (["--openapi", "/no/such/file"], 2, "cannot read /no/such/file: No such file or directory\n"),
         (["--openapi", "http://127.0.0.1:1/x"], 1, "the document could not be fetched"),
     ],
 )
@@ -126,10 +126,19 @@ def test_what_cannot_be_served_says_why(document: str, arguments: list[str], cod
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
 
 
-def test_a_document_that_is_not_openapi_says_so(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text('{"swagger": "2.0"}')
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"swagger": "2.0"}', "is not OpenAPI 3: openapi is '2.0'"),
+        ('{"name": 1}', "x.json is not an OpenAPI document: it has no member `openapi`\n"),
+        ("[1]", "x.json is not an object, as an OpenAPI document is\n"),
+        ("{", "x.json is neither JSON nor YAML: "),
+    ],
+)
+def test_a_document_that_is_not_openapi_says_so(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.json").write_text(text)
     done = run("--openapi", str(tmp_path / "x.json"))
-    assert (done.exit_code, "is not OpenAPI 3" in done.stderr) == (1, True)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
 def test_a_config_with_problems_is_refused(document: str, tmp_path: Path) -> None:

@@ -68,12 +68,14 @@ class Document:
 
 def read_document(source: Mapping[str, Any] | str | bytes, place: str = "") -> Document:
     """Read a document from a mapping, or from JSON or YAML text."""
-    content = source if isinstance(source, Mapping) else _parse(source)
+    content = source if isinstance(source, Mapping) else _parse(source, place or "the document")
     if not isinstance(content, Mapping):
-        raise DocumentError(f"{place or 'the document'} is not an object")
+        raise DocumentError(f"{place or 'the document'} is not an object, as an OpenAPI document is")
     version = str(content.get("openapi", ""))
     if not version.startswith("3."):
         found = content.get("swagger") or content.get("openapi")
+        if found is None:
+            raise DocumentError(f"{place or 'the document'} is not an OpenAPI document: it has no member `openapi`")
         raise DocumentError(
             f"{place or 'the document'} is not OpenAPI 3: openapi is {found!r}; expected '3.0.x' or '3.1.x'"
         )
@@ -86,14 +88,14 @@ def read_file(path: str | PathLike[str], read: Callable[[str], bytes] | None = N
     return read_document(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content, str(path))
 
 
-def _parse(text: str | bytes) -> Any:
+def _parse(text: str | bytes, place: str) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:
-        return _parse_yaml(text)
+        return _parse_yaml(text, place)
 
 
-def _parse_yaml(text: str | bytes) -> Any:
+def _parse_yaml(text: str | bytes, place: str) -> Any:
     try:
         import yaml  # noqa: PLC0415  an extra, imported where it is used
     except ImportError:
@@ -110,4 +112,4 @@ def _parse_yaml(text: str | bytes) -> Any:
     try:
         return yaml.load(text, Loader)  # noqa: S506  a safe loader with less in it
     except yaml.YAMLError as problem:
-        raise DocumentError(f"neither JSON nor YAML: {str(problem).splitlines()[0]}") from None
+        raise DocumentError(f"{place} is neither JSON nor YAML: {str(problem).splitlines()[0]}") from None
