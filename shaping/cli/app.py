@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from typing import Annotated
 
 import typer
 
@@ -25,12 +26,28 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(_program)
     for module in sorted(pkgutil.iter_modules(shaping.cli.__path__), key=lambda found: found.name):
         register = getattr(importlib.import_module(f"shaping.cli.{module.name}"), "register", None)
         if register is not None:
             register(app)
     for_programs(app.registered_commands)
     return app
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
+
+        typer.echo(f"shaping {version('shaping')}")
+        raise typer.Exit
+
+
+def _program(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_tell_version)] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +37,11 @@ def test_a_call_that_cannot_be_read_is_told_in_an_envelope(
         exit_code, told = called(*words, monkeypatch=monkeypatch, capsys=capsys)
         assert (exit_code, told["ok"], told["error"]["code"]) == (code, False, "ARG_ERROR")
         assert told["error"]["phase"] == "validation"
+
+
+def test_the_program_tells_its_version() -> None:
+    done = CliRunner().invoke(build(), ["--version"])
+    assert (done.exit_code, done.stdout) == (0, f"shaping {version('shaping')}\n")
 
 
 def test_a_good_call_answers_as_ever(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
