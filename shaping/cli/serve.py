@@ -72,6 +72,8 @@ def serve(
 
     if not openapi and not scan:
         _stop("give --openapi or --scan: there is nothing to serve")
+    address = http if api is None else api
+    place = None if address is None or only_list else listening_at(address)
     registry = _registry(config, allow_eval=allow_eval)
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
@@ -80,10 +82,10 @@ def serve(
     if only_list:
         _list(specs, as_json=as_json)
         return
-    if api is not None:
-        _serve_api(registry, specs, api)
+    if api is not None and place is not None:
+        _serve_api(registry, specs, place)
     else:
-        _serve_mcp(registry, specs, http, typed=typed)
+        _serve_mcp(registry, specs, place, typed=typed)
 
 
 def register(app: typer.Typer) -> None:
@@ -194,7 +196,7 @@ def _list(specs: list[Spec], *, as_json: bool) -> None:
         typer.echo("\t".join(row))
 
 
-def _serve_mcp(registry: Registry, specs: list[Spec], http: str | None, *, typed: bool) -> None:
+def _serve_mcp(registry: Registry, specs: list[Spec], place: tuple[str, int] | None, *, typed: bool) -> None:
     import logging  # noqa: PLC0415 (only this command needs it)
 
     from shaping.operations.serve.over_mcp import mcp_server  # noqa: PLC0415 (an extra)
@@ -203,10 +205,10 @@ def _serve_mcp(registry: Registry, specs: list[Spec], http: str | None, *, typed
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
     server = mcp_server(registry, specs, typed=typed)
-    if http is None:
+    if place is None:
         server.run("stdio", show_banner=False)
         return
-    host, port = listening_at(http)
+    host, port = place
     options: dict[str, Any] = {
         "host": host,
         "port": port,
@@ -218,11 +220,11 @@ def _serve_mcp(registry: Registry, specs: list[Spec], http: str | None, *, typed
     server.run("http", show_banner=False, **options)
 
 
-def _serve_api(registry: Registry, specs: list[Spec], address: str) -> None:
+def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int]) -> None:
     import uvicorn  # noqa: PLC0415 (an extra)
 
     from shaping.operations.serve.over_http import http_app  # noqa: PLC0415 (an extra)
 
-    host, port = listening_at(address)
+    host, port = place
     typer.echo(f"serving http://{host}:{port}/operations", err=True)
     uvicorn.run(http_app(registry, specs), host=host, port=port, access_log=False, log_level="warning")

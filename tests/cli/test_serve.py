@@ -141,6 +141,15 @@ def test_a_document_that_is_not_openapi_says_so(tmp_path: Path, text: str, said:
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
+def test_a_port_that_is_taken_is_all_that_is_told(document: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = [run("--openapi", document, way, place) for way in ("--http", "--api")]
+    assert [(one.exit_code, one.stderr) for one in done] == [
+        (1, f"cannot listen at {place}: Address already in use\n")
+    ] * 2
+
+
 def test_a_config_with_problems_is_refused(document: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"nonsense": 1}')
     done = run("--openapi", document, "--config", str(tmp_path / "config.json"))
