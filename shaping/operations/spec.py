@@ -63,7 +63,7 @@ class Spec:
 
     def described(self) -> str:
         """Give the description with the codes that the operation can fail with."""
-        return describe(self.description, self.codes)
+        return describe(self)
 
 
 def make_spec(name: str, *, input: Any = None, output: Any = None, **more: Any) -> Spec:  # noqa: A002  the spec's own word

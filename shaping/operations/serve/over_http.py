@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shaping.operations.access import Identity
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
+    from shaping.types import Shaped
 
 MAX_BODY = 4_194_304
 
@@ -66,9 +67,8 @@ class Api:
         if spec.type == "subscription":
             stream = self._events(name, given, identity, request_id)
             return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-        return self._answer(
-            await self._registry.execute(name, given, identity, request_id=request_id, shape=False), name
-        )
+        envelope = await self._registry.execute(name, given, identity, request_id=request_id, shape=False)
+        return self._answer(envelope, name, _tag(request))
 
     async def _events(
         self, name: str, given: Any, identity: Identity | None, request_id: str | None
@@ -78,17 +78,23 @@ class Api:
             async for envelope in envelopes:
                 number = envelope.meta.extensions.get("sequence", 0)
                 kind = b"error" if envelope.error else b"message"
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(envelope, name))
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(self._shaped(envelope, name)))
 
-    def _answer(self, envelope: Envelope[Any], name: str = "") -> Response:
-        return Response(
-            self._wire(envelope, name), _status(envelope.error), _headers(envelope), media_type="application/json"
-        )
+    def _answer(self, envelope: Envelope[Any], name: str = "", tag: str = "") -> Response:
+        shaped = self._shaped(envelope, name, tag)
+        headers = _headers(envelope)
+        if envelope.error is None and shaped.etag is not None:
+            headers["ETag"] = f'"{shaped.etag}"'
+        if shaped.envelope.meta.not_modified:
+            return Response(status_code=304, headers=headers)
+        return Response(self._wire(shaped), _status(envelope.error), headers, media_type="application/json")
 
-    def _wire(self, envelope: Envelope[Any], name: str) -> bytes:
-        """Shape an envelope and write it in the dialect that the config or the server names."""
+    def _shaped(self, envelope: Envelope[Any], name: str, tag: str = "") -> Shaped:
         shaper = self._registry.shaper
-        shaped = shaper.shape(envelope.data, tool=name, source=envelope, error=envelope.error)
+        return shaper.shape(envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match=tag)
+
+    def _wire(self, shaped: Shaped) -> bytes:
+        """Write an answer in the dialect that the config or the server names."""
         if self._dialect is None:
             return _dump(shaped.value)
         return _dump(shaped.envelope.render(self._dialect, include=shaped.plan.envelope, debug=shaped.plan.debug))  # type: ignore[arg-type]  # checked by http_app
@@ -125,6 +131,11 @@ async def _input(request: Request) -> Any:
         return orjson.loads(bytes(body) or b"{}")
     except ValueError:
         raise ValueError("the body is not JSON") from None
+
+
+def _tag(request: Request) -> str:
+    """Read the tag of the answer that the client holds; no tag is one that nothing has."""
+    return request.headers.get("if-none-match", "").removeprefix("W/").strip('"')
 
 
 def _refusal(name: str, code: str, message: str) -> Envelope[Any]:

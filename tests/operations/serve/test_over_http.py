@@ -117,3 +117,14 @@ def test_only_what_was_chosen_is_served() -> None:
     made = registry()
     with TestClient(http_app(made, [spec for spec in made.list() if spec.name == "busy"])) as client:
         assert client.post("/operations/shop.get", json={"id": 3}).status_code == 404
+
+
+def test_an_answer_that_the_client_holds_already_is_not_sent_again(client: Any) -> None:
+    first = client.post("/operations/shop.get", json={"id": 3})
+    tag = first.headers["etag"]
+    again = client.post("/operations/shop.get", json={"id": 3}, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    other = client.post("/operations/shop.get", json={"id": 4}, headers={"If-None-Match": tag})
+    assert other.status_code == 200
+    assert other.headers["etag"] != tag
+    assert "etag" not in client.post("/operations/shop.busy", json={}).headers
