@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shaping import context
 from shaping.envelope import Envelope
+from shaping.errors import scrub
 from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep, original_path
 from shaping.settings.problems import ConfigError
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from shaping.store.keeper import Keeper
 
 STAGES: tuple[Stage, ...] = (intake, fields, prune, redact, fit, wrap, encode, measure)
+
+logger = logging.getLogger("shaping")
 
 Surface = Literal["python", "mcp", "command"]
 
@@ -70,6 +74,7 @@ class Shaper:
             self._live.start()
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
         self._keeper: Keeper | None = None
+        self._told: set[str] = set()
 
     @property
     def mode(self) -> context.Mode:
@@ -146,12 +151,19 @@ class Shaper:
             from shaping.settings.request import rightly_asked  # noqa: PLC0415 (the model is loaded with the first config)
 
             warned = Warned("BAD_REQUEST", str(problem))
+            self._tell(warned.message)
             profile = profile if profile in generation.profiles else None
             right = rightly_asked(request)
             return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=right), (
                 *warnings,
                 warned,
             )
+
+    def _tell(self, message: str) -> None:
+        """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""
+        if message not in self._told and len(self._told) < 100:
+            self._told.add(message)
+            logger.warning("%s", scrub(message))
 
     def shape_result(
         self,

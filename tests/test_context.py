@@ -113,6 +113,17 @@ def test_an_unknown_profile_is_warned_about_and_the_answer_still_comes(monkeypat
     assert "minimal" in shaped.warnings[0].message
 
 
+def test_a_profile_that_there_is_not_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SHAPING_PROFILE", "minimla")
+    shaper = Shaper(CONFIG)
+    for _ in range(3):
+        shaper.shape(RAW)
+    assert [record.name for record in caplog.records] == ["shaping"]
+    assert "Did you mean 'minimal'?" in caplog.text
+
+
 def test_a_block_holds_in_its_own_task_only() -> None:
     shaper = Shaper(CONFIG)
 
