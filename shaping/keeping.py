@@ -40,7 +40,7 @@ def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
 
 def plain_raw(draft: Draft) -> Any:
     """Give the raw value of a response as plain data."""
-    return plain_or_careful(draft.raw, closed=draft.plan.closed)
+    return draft.plain if draft.plain is not None else plain_or_careful(draft.raw, closed=draft.plan.closed)
 
 
 def original_path(draft: Draft, path: str) -> str:

@@ -107,6 +107,7 @@ class Draft:
     prices: dict[Omission, int | None] = field(default_factory=dict)
     terse: bool = False  # the budget is smaller than what the envelope would say about itself
     timings: dict[str, float] = field(default_factory=dict)
+    plain: Any = None  # the raw value taken in, where that was done whole and nothing in it was odd
     before_prune: Any = None
     data: Any = None
     spared: int = 0  # bytes that noise rules took

@@ -35,9 +35,13 @@ def take_in(value: Any, draft: Draft) -> Any:
     """Give the plain form of a value, by the fast walk where nothing in it is odd."""
     if not draft.plan.prune.defaults:
         try:
-            return plain(value, 0)
+            taken_in = plain(value, 0)
         except OddError:
             pass
+        else:
+            if value is draft.raw:
+                draft.plain = taken_in  # whoever keeps or prices the raw value need not walk it again
+            return taken_in
     from shaping.stages.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
 
     taken = take_in_carefully(value, drop_defaults=draft.plan.prune.defaults, closed=draft.plan.closed)
