@@ -51,11 +51,12 @@ def from_openapi(source: Mapping[str, Any] | str | bytes | Document, config: Htt
     client = Client(config, config.base_url or document.base_url)
     portable, taken = Portable(document), set[str]()
     made = tuple(
-        _operation(client, portable, _Place(document, path, method, item), taken)
+        operation
         for path, node in (document.content.get("paths") or {}).items()
         if isinstance(item := document.follow(node), Mapping)
         for method in METHODS
         if isinstance(item.get(method), Mapping)
+        for operation in _operations(client, portable, _Place(document, path, method, item), taken)
     )
     return Api(made, client)
 
@@ -86,54 +87,69 @@ class _Place:
     item: Mapping[str, Any]
 
 
-def _operation(client: Client, portable: Portable, place: _Place, taken: set[str]) -> tuple[Spec, Any]:
+def _operations(client: Client, portable: Portable, place: _Place, taken: set[str]) -> Iterator[tuple[Spec, Any]]:
+    """Make the operation, and beside one that offers its answer whole or as a stream, the subscription `…_stream`."""
+    operation = place.item[place.method]
+    inputs = read_inputs(place.document, portable, place.item, operation, place.path)
+    answers = _answers(place.document, operation)
+    name = _name(operation, place.method, place.path, taken)
+    call = HttpCall(client, place.method.upper(), place.path, inputs, _accept(tuple(answers)))
+    if tuple(answers) != (STREAM,):
+        shape: Shape = "query" if place.method in READING else "mutation"
+        whole = answers.get(_json_of(tuple(answers)) or "")
+        yield _spec(client, portable, place, name=name, type=shape, input=inputs.schema, answer=whole), call
+        if STREAM not in answers:
+            return
+        name = _free(f"{name}_stream", taken)
+    spec = _spec(client, portable, place, name=name, type="subscription", input=inputs.schema, answer=answers[STREAM])
+    yield spec, EventStream(call).__call__
+
+
+def _spec(client: Client, portable: Portable, place: _Place, *, name: str, answer: Any, **said: Any) -> Spec:
     document, path, method, item = place.document, place.path, place.method, place.item
     operation = item[method]
-    inputs = read_inputs(document, portable, item, operation, path)
-    answer, kinds = _answer(document, operation)
-    # Where an answer can be had whole as well, it is; a stream alone is a subscription.
-    shape: Shape = "subscription" if kinds == (STREAM,) else "query" if method in READING else "mutation"
-    call = HttpCall(client, method.upper(), path, inputs, _accept(kinds))
-    spec = make_spec(
-        _name(operation, method, path, taken),
+    reads = said["type"] == "subscription" and method in READING
+    return make_spec(
+        name,
+        **said,
         namespace=client.config.namespace,
         version=str((document.content.get("info") or {}).get("version", "")),
-        type=shape,
-        operation_type="query" if shape == "subscription" else kind_of_method(method),
+        operation_type="query" if reads else kind_of_method(method),
         description=_description(operation, item),
-        input=inputs.schema,
         output=portable.schema(answer) if answer is not None else None,
         codes=_codes(operation),
         tags=[tag for tag in operation.get("tags") or () if isinstance(tag, str)],
         origin={"method": method.upper(), "path": path, "deprecated": operation.get("deprecated") is True},
     )
-    return spec, EventStream(call).__call__ if shape == "subscription" else call
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
     """Give the operation's id in letters that every protocol takes, else its method and path; never one twice."""
     said = operation.get("operationId")
     plain = re.sub(r"[^\w-]+", "_", str(said)) if said else "_".join([method, *re.findall(r"\w+", path)])
-    name, number = plain.strip("_") or method, 2
+    return _free(plain.strip("_") or method, taken)
+
+
+def _free(plain: str, taken: set[str]) -> str:
+    """Give a name that no other operation has, and take it."""
+    name, number = plain, 2
     while name in taken:
         name, number = f"{plain}_{number}", number + 1
     taken.add(name)
     return name
 
 
-def _answer(document: Document, operation: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
-    """Give the schema of a success and the media types on offer: of 200, of 201, else of the first 2xx."""
+def _answers(document: Document, operation: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the schema of a success for each media type on offer: of 200, of 201, else of the first 2xx."""
     responses = {str(status): node for status, node in (operation.get("responses") or {}).items()}
     good = sorted((s for s in responses if s.startswith("2")), key=lambda s: {"200": 0, "201": 1}.get(s, 2))
     for status in good:
         response = document.follow(responses[status])
         content = response.get("content") if isinstance(response, Mapping) else None
         if isinstance(content, Mapping) and content:
-            kinds = tuple(content)
-            chosen = _json_of(kinds) or (STREAM if STREAM in kinds else None)
-            media = document.follow(content[chosen]) if chosen else {}
-            return (media.get("schema") if isinstance(media, Mapping) else None), kinds
-    return None, ()
+            media = {kind: document.follow(node) for kind, node in content.items()}
+            return {kind: node.get("schema") if isinstance(node, Mapping) else None for kind, node in media.items()}
+    return {}
 
 
 def _json_of(kinds: tuple[str, ...]) -> str | None:

@@ -112,11 +112,17 @@ class EventStream:
     call: HttpCall
     retry: float | None = None  # seconds between connections, where the server does not say
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether the request may be sent again after the stream broke off."""
+        return self.call.method in {"GET", "HEAD"}
+
     async def __call__(self, given: Mapping[str, Any], context: Context) -> AsyncGenerator[Envelope[Any], None]:
         """Yield an envelope for each event.
 
         A stream that breaks off, or ends after it gave events with ids, is taken up again after its last id; one that
-        ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says.
+        ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
+        that reads is ever sent again: any other would do its work twice.
         """
         parser, silent = Parser(), 0
         parser.retry = RETRY_SECONDS if self.retry is None else self.retry
@@ -128,7 +134,7 @@ class EventStream:
                     yield outcome
                 ended = outcome is True
             silent = 0 if heard else silent + 1
-            if ended or silent > MAX_SILENT_RECONNECTS:
+            if ended or not self.repeatable or silent > MAX_SILENT_RECONNECTS:
                 break
             await anyio.sleep(parser.retry)
             parser.restart()
@@ -162,7 +168,7 @@ class EventStream:
                     await response.aclose()
         except httpx.TransportError:
             # Before the first event a failed connection is a failed call; later it is a pause.
-            if parser.last_id is None:
+            if parser.last_id is None or not self.repeatable:
                 raise
             yield False
             return

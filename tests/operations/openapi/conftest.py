@@ -139,7 +139,7 @@ def server(streams: Streams) -> Iterator[str]:
             Route("/status/{code}", status, methods=METHODS),
             Route("/kind/{kind}", kind),
             Route("/slow", slow),
-            Route("/stream/{name}", streams.serve),
+            Route("/stream/{name}", streams.serve, methods=["GET", "POST"]),
             Route("/{rest:path}", echo, methods=METHODS),
         ]
     )

@@ -49,12 +49,12 @@ def test_the_server_says_how_long_to_wait() -> None:
     assert parser.retry == 1.5
 
 
-def taken(server: str, name: str, limit: int | None = None, **more: Any) -> list[Envelope[Any]]:
+def taken(server: str, name: str, limit: int | None = None, *, method: str = "get", **more: Any) -> list[Envelope[Any]]:
     async def main() -> list[Envelope[Any]]:
         answer = {"200": {"content": {"text/event-stream": {"schema": {"type": ["integer", "string", "object"]}}}}}
         described = {
             "openapi": "3.1.0",
-            "paths": {f"/stream/{name}": {"get": {"operationId": "op", "responses": answer}}},
+            "paths": {f"/stream/{name}": {method: {"operationId": "op", "responses": answer}}},
         }
         api = from_openapi(described, HttpConfig(base_url=server))
         ((spec, handler),) = api
@@ -100,6 +100,33 @@ def test_a_stream_that_breaks_off_goes_on(server: str, streams: Any) -> None:
     streams.scripts["broken"] = [["id: 1\ndata: 1\n\n", "BREAK"], ["data: 2\n\n", "data: [DONE]\n\n", "data: 3\n\n"]]
     assert [envelope.data for envelope in taken(server, "broken")] == [1, 2]
     assert streams.asked == [None, "1"]
+
+
+@pytest.mark.parametrize("ending", ["BREAK", ""])
+def test_a_request_that_does_something_is_never_sent_again(server: str, streams: Any, ending: str) -> None:
+    streams.asked.clear()
+    streams.scripts["once"] = [["id: 1\ndata: 1\n\n", *filter(None, [ending])], ["id: 2\ndata: 2\n\n"]]
+    envelopes = taken(server, "once", method="post")
+    assert envelopes[0].data == 1
+    assert [envelope.error is not None for envelope in envelopes[1:]] == ([True] if ending else [])
+    assert streams.asked == [None]
+
+
+def test_an_answer_on_offer_whole_and_as_a_stream_is_two_operations(server: str, streams: Any) -> None:
+    streams.scripts["both"] = [["data: 1\n\n", "data: 2\n\n"]]
+    content = {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"schema": {"type": "integer"}}}
+    post = {"operationId": "create", "responses": {"200": {"content": content}}}
+
+    async def main() -> tuple[list[str], list[Any]]:
+        api = from_openapi({"openapi": "3.1.0", "paths": {"/stream/both": {"post": post}}}, HttpConfig(base_url=server))
+        registry = Registry()
+        for spec, handler in api:
+            registry.register(spec, handler)
+        data = [envelope.data async for envelope in registry.subscribe("create_stream", shape=False)]
+        await api.aclose()
+        return [f"{spec.id} {spec.type} {spec.output.json['type']}" for spec in registry.list()], data
+
+    assert anyio.run(main) == (["create mutation object", "create_stream subscription integer"], [1, 2])
 
 
 def test_a_stream_that_only_breaks_is_given_up(server: str, streams: Any) -> None:
