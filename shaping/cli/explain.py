@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import orjson
 import typer
@@ -15,7 +16,13 @@ from shaping.cli.answer import answer, refuse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.settings import Choice
+    from shaping.settings import Choice, Generation
+    from shaping.settings.bundled import Kind
+    from shaping.settings.layers import Origin
+
+_WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
+_SHIPPED: Final[tuple[Kind, ...]] = ("profiles", "config")
+_WIDE: Final = 40  # characters of a value beside which its source still stands
 
 
 class Surface(StrEnum):
@@ -31,6 +38,7 @@ PROFILE = typer.Option(help="The profile that a call would choose; without it, t
 CONFIG = typer.Option(help="The config to use instead of the one that is found.")
 SURFACE = typer.Option(help="Where the tool is called from.")
 TIER = typer.Option(help="The caller's tier.")
+ALL = typer.Option("--all", help="Show every choice, also those that are as the bundled default has them.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
@@ -41,9 +49,10 @@ def explain(
     config: Annotated[Path | None, CONFIG] = None,
     surface: Annotated[Surface, SURFACE] = Surface.python,
     tier: Annotated[str | None, TIER] = None,
+    everything: Annotated[bool, ALL] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show the effective plan for a tool, and for each choice which file and line or which profile it came from."""
+    """Show what differs from the bundled default for a tool, and which file and line or which profile decided it."""
     from shaping.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
     from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
 
@@ -57,8 +66,11 @@ def explain(
         told = [{"choice": choice.name, "value": _plain(choice.value), "source": choice.source} for choice in choices]
         answer({"tool": tool, "config_hash": found.hash, "files": list(found.files), "choices": told})
         return
-    for line in _table(choices):
+    shown = choices if everything else _own(choices, found, surface)
+    for line in _table(shown):
         typer.echo(line)
+    if len(shown) < len(choices):
+        typer.echo(f"{len(choices) - len(shown)} other choices are as bundled; --all shows them", err=True)
     typer.echo(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}", err=True)
 
 
@@ -67,12 +79,60 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
+def _own(choices: Sequence[Choice], found: Generation, surface: Surface) -> list[Choice]:
+    """Leave the profile, what is not as the bundled default has it, and what a config says all the same."""
+    from shaping.settings import load  # noqa: PLC0415 (help must not wait for it)
+
+    bundled = {choice.name: choice.value for choice in load({}).explain("", surface=surface.value)}
+    return [
+        choice
+        for choice in reversed(choices)
+        if choice.name == "profile"
+        or choice.value != bundled[choice.name]
+        or any(origin.file in found.files for origin in choice.origins)
+    ]
+
+
 def _table(choices: Sequence[Choice]) -> list[str]:
-    rows = [(choice.name, orjson.dumps(_plain(choice.value)).decode(), choice.source) for choice in choices]
+    rows = [
+        (choice.name, _readable(_plain(choice.value)), ", ".join(map(_place, choice.origins))) for choice in choices
+    ]
     first = max(len(name) for name, _, _ in rows)
-    # A long value pushes its own source to the right, not everybody's.
-    second = max(len(value) for _, value, _ in rows if len(value) <= 40)
-    return [f"{name:<{first}}  {value:<{second}}  {source}" for name, value, source in rows]
+    second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
+    # What is too long for its column has its source below, so that the other sources stay in theirs.
+    return [
+        f"{name:<{first}}  {value:<{second}}  {source}"
+        if len(value) <= _WIDE
+        else f"{name:<{first}}  {value}\n{'':<{first}}  {'':<{second}}  {source}"
+        for name, value, source in rows
+    ]
+
+
+def _readable(value: Any) -> str:
+    """Write a value for people: words as they are, lists of words and paths with commas, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(word, str) and _WORD.fullmatch(word) for word in value)
+    ):
+        return ", ".join(value)
+    return orjson.dumps(value).decode()
+
+
+def _sources(choice: Choice) -> str:
+    return ", ".join(map(_place, choice.origins))
+
+
+def _place(origin: Origin) -> str:
+    """Say of a file that ships with shaping only that it does."""
+    from shaping.settings.bundled import bundled_path  # noqa: PLC0415 (help must not wait for it)
+
+    if origin.file is None:
+        return str(origin)
+    ours = any(Path(origin.file).is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED)
+    return f"{origin.by} (bundled)" if ours else str(origin)
 
 
 def _plain(value: Any) -> Any:

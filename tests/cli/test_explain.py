@@ -42,33 +42,71 @@ def run(*arguments: str) -> Result:
 
 def rows(result: Result) -> dict[str, list[str]]:
     assert result.exit_code == 0
-    return {line.split()[0]: line.split(maxsplit=2)[1:] for line in result.stdout.splitlines()}
+    whole = result.stdout.replace("\n   ", "   ")  # the source of a long value stands below it
+    return {line.split()[0]: line.split(maxsplit=2)[1:] for line in whole.splitlines()}
+
+
+def test_what_differs_from_the_bundled_default_is_shown_with_the_place_it_comes_from() -> None:
+    result = run("--tool", "search")
+    assert (
+        result.stdout
+        == """\
+profile            minimal                    global (bundled)
+redact             {"values":true,"names":true,"paths":[],"off":false}
+                                              global (response_config.json:3)
+exclude_when_tier  {"free":["items[].body"]}  tool override search (response_config.json:8)
+include_only       items[].title              tool override search (response_config.json:7)
+"""
+    )
+    assert "25 other choices are as bundled; --all shows them\n" in result.stderr
+
+
+def test_where_nothing_differs_there_is_only_the_profile() -> None:
+    Path("response_config.json").unlink()
+    result = run("--tool", "search")
+    assert result.stdout == "profile  minimal  global (bundled)\n"
+    assert result.stderr.startswith("28 other choices are as bundled; --all shows them\n")
+
+
+def test_what_a_config_says_is_shown_even_where_the_default_is_the_same() -> None:
+    Path("response_config.json").write_text('{"global": {"encoding": "auto"}}')
+    assert rows(run("--tool", "search")) == {
+        "profile": ["minimal", "global (bundled)"],
+        "encoding": ["auto", "global (response_config.json:1)"],
+    }
+
+
+def test_what_a_preset_says_of_a_command_differs_from_the_default() -> None:
+    found = rows(run("--tool", "pytest", "--surface", "command"))
+    assert found["parse"] == ["[]", "tool override pytest (bundled)"]
+    assert found["keep_lines"][0].startswith('["^(?:FAILED|ERROR)')
 
 
 def test_each_choice_says_which_file_and_line_or_profile_it_came_from(project: Path) -> None:
-    result = run("--tool", "search")
+    result = run("--tool", "search", "--all")
     found = rows(result)
-    assert found["include_only"] == ['["items[].title"]', "tool override search (response_config.json:7)"]
+    assert len(found) == 29
+    assert found["include_only"] == ["items[].title", "tool override search (response_config.json:7)"]
     assert found["redact"][1] == "global (response_config.json:3)"
-    assert found["max_tokens"][0] == "20000"
-    assert found["max_tokens"][1].startswith("profile minimal (")
-    assert found["dialect"] == ['"lean"', "default of the python surface"]
+    assert found["max_tokens"] == ["20000", "profile minimal (bundled)"]
+    assert found["dialect"] == ["lean", "default of the python surface"]
+    assert "--all" not in result.stderr
     assert result.stderr.endswith(f": {project / 'response_config.json'}\n")
 
 
 def test_another_config_profile_surface_and_tier_can_be_asked_about() -> None:
     Path("other.json").write_text("{}")
-    found = rows(run("--tool", "search", "--config", "other.json", "--profile", "debug", "--surface", "mcp"))
+    found = rows(run("--tool", "search", "--config", "other.json", "--profile", "debug", "--surface", "mcp", "--all"))
     assert (found["profile"], found["dialect"]) == (
-        ['"debug"', "chosen for the call"],
-        ['"none"', "default of the mcp surface"],
+        ["debug", "chosen for the call"],
+        ["none", "default of the mcp surface"],
     )
     assert rows(run("--tool", "search", "--tier", "free"))["exclude_when_tier"][0] == '{"free":["items[].body"]}'
 
 
 def test_the_environments_profile_is_the_one_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHAPING_DEBUG", "1")
-    assert rows(run("--tool", "search"))["profile"][0] == '"debug"'
+    assert rows(run("--tool", "search"))["profile"][0] == "debug"
 
 
 def test_a_program_reads_an_envelope(project: Path) -> None:
