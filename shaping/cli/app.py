@@ -11,6 +11,7 @@ import typer
 
 import shaping.cli
 from shaping.cli.program import call, for_programs, wants_json
+from shaping.cli.usage import PlainCommand, PlainGroup
 
 # The exit codes every command keeps to; `shaping run` passes on those of the program it runs.
 OK, FAILED, USAGE = 0, 1, 2
@@ -22,15 +23,20 @@ def build() -> typer.Typer:
         name="shaping",
         help="Cut what tools return down to what an agent needs, and lose nothing.",
         epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly.",
+        cls=PlainGroup,
         no_args_is_help=True,
+        rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_program)
     for module in sorted(pkgutil.iter_modules(shaping.cli.__path__), key=lambda found: found.name):
         register = getattr(importlib.import_module(f"shaping.cli.{module.name}"), "register", None)
         if register is not None:
             register(app)
+    for info in app.registered_commands:
+        if info.cls is None or not issubclass(info.cls, PlainCommand):
+            info.cls = PlainCommand
     for_programs(app.registered_commands)
     return app
 

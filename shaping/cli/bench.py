@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     from shaping.tokens.attribution import FieldCost
 
 PLACES = typer.Argument(
-    help="JSON files, JSON lines, MCP results, text files, folders of these, or - for standard input."
+    metavar="FILE...",
+    help="JSON files, JSON lines, MCP results, text files, folders of these, or - for standard input.",
 )
-PROFILE = typer.Option(help="A profile to try; may be given again. Without it, all of them.")
-TOOL = typer.Option(help="The tool whose rules apply. Without it, the file's name up to its first dot.")
-CLIENT = typer.Option(help="The client that MCP results are for, by its clientInfo.name. Without it, an unknown one.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
-TOKENIZER = typer.Option(help="o200k_base, cl100k_base, or one that is installed.")
+PROFILE = typer.Option(metavar="NAME", help="A profile to try; may be given again. Without it, all of them.")
+TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply. Without it, the file's name up to its first dot.")
+CLIENT = typer.Option(
+    metavar="NAME", help="The client that MCP results are for, by its clientInfo.name. Without it, an unknown one."
+)
+CONFIG = typer.Option(
+    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
+)
+TOKENIZER = typer.Option(metavar="NAME", help="o200k_base, cl100k_base, or one that is installed.")
 BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
-TOP = typer.Option(min=1, help="With --by-field: how many fields to show; the rest are one line.")
+TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
 AS_JSON = typer.Option("--json/--table", help="Print an envelope or a table. Without it, a table on a terminal.")
 
 

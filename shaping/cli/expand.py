@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from shaping.types import Shaped
 
 REF = typer.Argument(help="The ref that the answer gave.")
-PATH = typer.Argument(help="Which part to show, as a path; without it, all of it.")
+PATH = typer.Argument(help="Which part to show, as `items[0].user.login` or `rows[20:]`; without it, all of it.")
 CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
-MAX_TOKENS = typer.Option(min=1, help="The most tokens a page may cost.")
+MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
 STDOUT = typer.Option("--stdout", help="Print a command's standard output byte for byte, less secrets.")
 STDERR = typer.Option("--stderr", help="Print a command's standard error byte for byte, less secrets.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.", dir_okay=False)
+CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.", dir_okay=False)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 

@@ -33,10 +33,12 @@ class Surface(StrEnum):
     command = "command"
 
 
-TOOL = typer.Option(help="The tool to explain.")
-PROFILE = typer.Option(help="The profile that a call would choose; without it, the one the environment chooses.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.")
-SURFACE = typer.Option(help="Where the tool is called from.")
+TOOL = typer.Option(metavar="NAME", help="The tool to explain.")
+PROFILE = typer.Option(
+    metavar="NAME", help="The profile that a call would choose; without it, the one the environment chooses."
+)
+CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.")
+SURFACE = typer.Option(metavar="python|mcp|command", help="Where the tool is called from.")
 TIER = typer.Option(help="The caller's tier.")
 ALL = typer.Option("--all", help="Show every choice, also those that are as the bundled default has them.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")

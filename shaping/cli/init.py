@@ -9,7 +9,7 @@ import typer
 
 from shaping.cli.answer import answer
 
-DIRECTORY = typer.Argument(help="Where to write; without it, here.", file_okay=False)
+DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 STARTER = """\

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shaping.settings import Generation
 
-CONFIG = typer.Option(help="The config to use instead of the one that is found.")
+CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 

@@ -17,18 +17,27 @@ if TYPE_CHECKING:
     from shaping.surfaces.backend import Backend
     from shaping.surfaces.proxy import Proxy
 
-COMMAND = typer.Argument(help="The server's command, after --: shaping proxy -- npx -y some-server")
+COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
 URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
-TRANSPORT = typer.Option(help="With --url: http or sse, where the address does not tell.")
-HEADER = typer.Option(help="With --url: a header to send, as 'Name: value'; may be repeated.")
-SERVERS = typer.Option(help="A file with mcpServers: put all of them behind this one proxy.", exists=True)
-HTTP = typer.Option(help="Serve streamable HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.")
-SSE = typer.Option(help="Serve the older SSE transport at HOST:PORT.")
-ALLOW_HOST = typer.Option(help="With --http: a Host header to accept besides the address itself; may be repeated.")
-ALLOW_ORIGIN = typer.Option(help="With --http: a browser origin to accept; may be repeated.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
-PROFILE = typer.Option(help="The profile to use for every tool.")
-EXPAND = typer.Option(help="Offer the tool by which a model asks for what was left out.")
+TRANSPORT = typer.Option(metavar="http|sse", help="With --url: http or sse, where the address does not tell.")
+HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to send; may be repeated.")
+SERVERS = typer.Option(
+    metavar="FILE", help="A file with mcpServers: put all of them behind this one proxy.", exists=True
+)
+HTTP = typer.Option(
+    metavar="HOST:PORT",
+    help="Serve streamable HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
+)
+SSE = typer.Option(metavar="HOST:PORT", help="Serve the older SSE transport at HOST:PORT.")
+ALLOW_HOST = typer.Option(
+    metavar="HOST", help="With --http: a Host header to accept besides the address itself; may be repeated."
+)
+ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
+CONFIG = typer.Option(
+    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
+)
+PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
+EXPAND = typer.Option(help="Offer the tool by which a model asks for what was left out, or not. (default: offer)")
 
 
 def proxy(

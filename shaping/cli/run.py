@@ -8,9 +8,9 @@ from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from shaping.cli.output import fail, print_json, progress
+from shaping.cli.usage import PlainCommand
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -20,20 +20,26 @@ if TYPE_CHECKING:
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
-TOOL = typer.Option(help="The tool whose rules apply; without it, the program and its subcommand.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.", dir_okay=False)
-PROFILE = typer.Option(help="The profile to use: minimal, standard, debug or one of your own.")
-DIALECT = typer.Option(help="The wire form: invariant, lean, flat, sourced, or none for the output alone.")
-MAX_TOKENS = typer.Option(min=1, help="The most tokens the answer may cost.")
-TIMEOUT = typer.Option(min=0.001, help="Seconds after which the command and all it started is ended.")
-ETAG = typer.Option(help="The etag of an earlier answer: the same again is told as not_modified. '' asks for one.")
+TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it, the program and its subcommand.")
+CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.", dir_okay=False)
+PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
+DIALECT = typer.Option(
+    metavar="NAME", help="The wire form: invariant, lean, flat, sourced, or none for the output alone."
+)
+MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
+TIMEOUT = typer.Option(
+    metavar="SECONDS", min=0.001, help="Seconds after which the command and all it started is ended."
+)
+ETAG = typer.Option(
+    metavar="TAG", help="The etag of an earlier answer: the same again is told as not_modified. '' asks for one."
+)
 CURSOR = typer.Option(help="The cursor of a cut answer: show what comes next, without running the command again.")
-FIELDS = typer.Option(help="Comma-separated paths: keep only these of the data.")
+FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
 JSON = typer.Option("--json", help="Print the invariant envelope, whatever the config says.")
 
 
-class RunCommand(TyperCommand):
+class RunCommand(PlainCommand):
     """A command that is called wrongly exits as for any failure of ours: 2 could be the other command's."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:

@@ -18,26 +18,35 @@ if TYPE_CHECKING:
     from shaping.operations.serve import Choice
     from shaping.operations.spec import Spec
 
-OPENAPI = typer.Option(help="An OpenAPI document, 3.0 or 3.1, JSON or YAML: a file or an address; may be repeated.")
-SCAN = typer.Option(help="A directory of Python modules that export operations; may be repeated.", exists=True)
-BASE_URL = typer.Option(help="The API's address, where the document does not say or says another.")
-NAMESPACE = typer.Option(help="A word before every operation's name.")
-HEADER = typer.Option(help="A header to send with every request, as 'Name: value'; may be repeated.")
+OPENAPI = typer.Option(
+    metavar="DOCUMENT", help="An OpenAPI document, 3.0 or 3.1, JSON or YAML: a file or an address; may be repeated."
+)
+SCAN = typer.Option(
+    metavar="DIRECTORY", help="A directory of Python modules that export operations; may be repeated.", exists=True
+)
+BASE_URL = typer.Option(metavar="URL", help="The API's address, where the document does not say or says another.")
+NAMESPACE = typer.Option(metavar="WORD", help="A word before every operation's name.")
+HEADER = typer.Option(metavar="'NAME: VALUE'", help="A header to send with every request; may be repeated.")
 BEARER = typer.Option(help="The environment variable that holds a bearer token.", metavar="VARIABLE")
 API_KEY = typer.Option(help="The environment variable that holds an API key.", metavar="VARIABLE")
 BASIC = typer.Option(help="The environment variable that holds user:password.", metavar="VARIABLE")
 TAG = typer.Option(help="Serve operations with this tag; may be repeated.")
 METHOD = typer.Option(help="Serve operations of this HTTP method; may be repeated.")
-PATH = typer.Option(help="Serve operations whose path matches, as '/repos/*'; may be repeated.")
-ID = typer.Option(help="Serve operations whose id matches, as 'get_*'; may be repeated.")
-READ_ONLY = typer.Option(help="Serve only operations that change nothing.")
-LIMIT = typer.Option(help="How many tokens the list of tools may cost.", min=1)
+PATH = typer.Option(metavar="PATTERN", help="Serve operations whose path matches, as '/repos/*'; may be repeated.")
+ID = typer.Option(metavar="PATTERN", help="Serve operations whose id matches, as 'get_*'; may be repeated.")
+READ_ONLY = typer.Option("--read-only", help="Serve only operations that change nothing.")
+LIMIT = typer.Option(metavar="N", help="How many tokens the list of tools may cost.", min=1)
 LIST = typer.Option("--list", help="Say what would be served and what it costs, and stop.")
-HTTP = typer.Option(help="Serve MCP over HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.")
-API = typer.Option(help="Serve plain HTTP at HOST:PORT: POST /operations/NAME.")
-TYPED = typer.Option(help="Advertise output schemas.")
-ALLOW_EVAL = typer.Option(help="Serve operations that evaluate code; their payloads are still checked.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
+HTTP = typer.Option(
+    metavar="HOST:PORT",
+    help="Serve MCP over HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
+)
+API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME.")
+TYPED = typer.Option("--typed", help="Advertise output schemas.")
+ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate code; their payloads are still checked.")
+CONFIG = typer.Option(
+    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
+)
 
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
 _LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
 
-FILE = typer.Argument(help="A JSON file, or - for standard input. Text that is not JSON is shaped as text.")
-TOOL = typer.Option(help="The tool whose rules apply.")
-CONFIG = typer.Option(help="The config to use instead of the one that is found.", exists=True, dir_okay=False)
-PROFILE = typer.Option(help="The profile to use: minimal, standard, debug or one of your own.")
-MAX_TOKENS = typer.Option(min=1, help="The most tokens the answer may cost.")
-FIELDS = typer.Option(help="Comma-separated paths: keep only these.")
+FILE = typer.Argument(
+    help="A JSON file; - or nothing for standard input. Text that is not JSON is shaped as text.", show_default=False
+)
+TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
+CONFIG = typer.Option(
+    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
+)
+PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
+MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
+FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these.")
 AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
 AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
-CLIENT = typer.Option(help="With --mcp: the client the result is for, by its clientInfo.name.")
+CLIENT = typer.Option(metavar="NAME", help="With --mcp: the client the result is for, by its clientInfo.name.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts to standard error.")
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from shaping.tokens import TokenCount
 
-FILES = typer.Argument(help="Files to count, or - for standard input.")
-TOKENIZER = typer.Option(help="o200k_base, cl100k_base, chars, or one that is installed.")
+FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
+TOKENIZER = typer.Option(metavar="NAME", help="o200k_base, cl100k_base, chars, or one that is installed.")
 EXACT = typer.Option("--exact", help="Count long files exactly too, instead of by samples.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 

@@ -9,13 +9,14 @@ import orjson
 import typer
 
 from shaping.cli.answer import answer
-from shaping.cli.proxy import COMMAND, CONFIG, HEADER, SERVERS, TRANSPORT, URL, backends_of, need_extra
+from shaping.cli.proxy import CONFIG, HEADER, SERVERS, TRANSPORT, URL, backends_of, need_extra
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shaping.surfaces.backend import Backend
 
+COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
 AS_JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 

@@ -27,9 +27,13 @@ def register(app: typer.Typer) -> None:
 def wrap_command(
     file: File,
     *,
-    profile: Annotated[str | None, typer.Option(help="The profile the proxy should use.")] = None,
-    config: Annotated[Path | None, typer.Option(help="The response_config.json the proxy should use.")] = None,
-    skip: Annotated[list[str] | None, typer.Option(help="A server to leave as it is; may be repeated.")] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="The profile the proxy should use.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The response_config.json the proxy should use.")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
+    ] = None,
     program: Annotated[str | None, typer.Option(help="How the client starts shaping, if not as found here.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the new file and change nothing.")] = False,
 ) -> None:

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shaping.cli.app import build
+from shaping.cli.usage import PlainCommand, PlainGroup
+
+COMMANDS = sorted(typer.main.get_command(build()).commands)  # type: ignore[attr-defined]  # a Typer app makes a group
+
+
+def help_of(*words: str, width: int = 80) -> str:
+    done = CliRunner().invoke(build(), [*words, "--help"], terminal_width=width)
+    assert done.exit_code == 0
+    return str(done.stdout)
+
+
+def test_an_option_is_shown_with_what_it_takes_and_a_flag_with_nothing() -> None:
+    shown = help_of("shape")
+    assert shown.startswith("Usage: shaping shape [OPTIONS] [FILE]\n")
+    assert "  --max-tokens N  " in shown
+    assert "  -q, --quiet     " in shown
+
+
+def test_what_must_be_given_stands_in_the_usage_line() -> None:
+    assert help_of("explain").startswith("Usage: shaping explain --tool NAME [OPTIONS]\n")
+    assert help_of("expand").startswith("Usage: shaping expand [OPTIONS] REF [PATH]\n")
+    assert help_of("run").startswith("Usage: shaping run [OPTIONS] COMMAND...\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_help_names_a_python_type_or_draws_a_box(command: str) -> None:
+    assert not re.search(r"<\w|list\[|int range|[│╭╰]", help_of(command))
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_stays_within_a_narrow_terminal(command: str) -> None:
+    longest = max(map(len, help_of(*filter(None, [command]), width=60).splitlines()))
+    assert longest <= 60
+
+
+def test_the_list_of_commands_says_the_whole_sentence_of_each() -> None:
+    shown = " ".join(help_of().split())
+    assert "expand Show what an answer left out: the exact values under a path" in shown
+    assert "..." not in shown.partition("Commands:")[2]
+
+
+def test_a_hidden_option_and_a_hidden_command_are_not_shown() -> None:
+    app = typer.Typer(cls=PlainGroup, rich_markup_mode=None)
+
+    @app.command(cls=PlainCommand)
+    def one(names: list[str] | None = None, *, secret: bool = typer.Option(default=False, hidden=True)) -> None:
+        """Do the one thing."""
+
+    @app.command(cls=PlainCommand, hidden=True)
+    def other() -> None:
+        pass
+
+    assert "secret" not in CliRunner().invoke(app, ["one", "--help"]).stdout
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert ("one" in shown, "other" in shown) == (True, False)
