@@ -44,7 +44,8 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     if envelope.error is not None or debug:
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
     out |= members.shown(envelope, include, debug, ("upgrade_hints",))
-    if envelope.warnings and (debug or "warnings" in include):
+    asked = "warnings" in include
+    if (envelope.warnings and (debug or asked)) or (debug and asked):
         out["warnings"] = members.write_warnings(envelope.warnings)
     out |= _where_set(envelope, include, debug)
     if envelope.error is None or envelope.data is not None or debug:
@@ -109,8 +110,9 @@ def _nothing_to_add(envelope: Envelope[Any], include: Collection[str]) -> bool:
 
 
 def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:
-    # The document lists the members that debug shows even where null; the others would make it another contract.
-    names = [name for name in _MORE if members.is_set(envelope.meta.__dict__[name])]
+    # The document's own members stand under debug even where null; of ours, those that the profile includes.
+    meta = envelope.meta.__dict__
+    names = [name for name in _MORE if members.is_set(meta[name]) or (debug and name in include)]
     out = members.shown(envelope, include, debug, names)
     if envelope.meta.extensions and (debug or "extensions" in include):
         out["extensions"] = envelope.meta.extensions

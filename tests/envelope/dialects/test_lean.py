@@ -62,6 +62,14 @@ def test_warnings_and_extensions_are_shown_where_included() -> None:
     }
 
 
+def test_debug_shows_what_its_profile_includes_even_where_null() -> None:
+    include = {"warnings", "truncated", "cursor", "ref"}
+    wire = local_envelope([1], "op").render("lean", include=include, debug=True)
+    documented = local_envelope([1], "op").render("lean", debug=True)
+    assert wire == {**documented, "warnings": [], "truncated": False, "cursor": None, "ref": None}
+    assert Envelope.parse(wire) == Envelope.parse(documented)
+
+
 def test_debug_shows_the_documented_members_even_where_null() -> None:
     assert local_envelope([1], "op").render("lean", debug=True) == {
         "tier": None,
