@@ -172,6 +172,8 @@ def shared(
         live = _shared.get(key)
         if live is None:
             live = _shared[key] = LiveConfig(config, cwd=where, environ=seen, strict=strict)
+        else:  # whoever asks now expects what the file says now, whether or not somebody watches it
+            live.reload_if_touched()
         return live
 
 

@@ -327,6 +327,15 @@ def test_tools_of_one_place_share_one_live_config(
     assert shared(cwd=project, environ={**environ, "SHAPING_CONFIG": "x.json"}) is not one
 
 
+def test_who_asks_for_a_shared_config_gets_the_file_as_it_is_now(project: Path, environ: dict[str, str]) -> None:
+    file = project / "response_config.json"
+    file.write_text('{"global": {"profile": "standard"}}', encoding="utf-8")
+    held = shared(cwd=project, environ=environ)
+    file.write_text('{"global": {"profile": "debug"}}', encoding="utf-8")
+    assert shared(cwd=project, environ=environ) is held
+    assert held.current.plan("any").profile == "debug"
+
+
 def test_each_plan_comes_from_exactly_one_generation_in_a_storm_of_reloads(
     live: LiveConfig, write: Write, environ: dict[str, str]
 ) -> None:
