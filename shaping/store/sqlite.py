@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -135,8 +135,10 @@ class _Line:
 
 def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # SQLite gives its side files the same rights; the secret and the answers are nobody else's.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # SQLite gives its side files the same rights; the secret and the answers are nobody else's. A file that is there is
+    # not opened: closing it would take away the locks of our other connection, and with them the file's soundness.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     db = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)

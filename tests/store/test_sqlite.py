@@ -88,6 +88,16 @@ def test_several_processes_of_several_threads_lose_nothing(path: Path) -> None:
     assert [(worker.communicate(timeout=60)[0].strip(), worker.returncode) for worker in workers] == [("", 0)] * 4
 
 
+def test_another_process_that_leaves_does_not_tidy_up_under_one_that_stays(path: Path) -> None:
+    store = SqliteStore(path)
+    store.put("r", b"x", meta={}, ttl=60)
+    assert store.get("r") is not None  # by a second connection, whose opening must leave the first one's locks alone
+    visit = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM kept'); db.close()"
+    subprocess.run([sys.executable, "-c", visit, str(path)], check=True, timeout=60)
+    assert path.with_name(path.name + "-wal").exists()
+    store.close()
+
+
 def test_the_next_process_knows_the_secret(path: Path) -> None:
     one = SqliteStore(path)
     secret = one.secret
