@@ -54,15 +54,12 @@ def original_path(draft: Draft, path: str) -> str:
 
 def payload(content: bytes, plan: Plan) -> bytes:
     """Take out what must not even be stored: private paths and secrets."""
-    from shaping.redaction import redact  # noqa: PLC0415 (runs on the keeper's thread)
+    from shaping.redaction import redact_json  # noqa: PLC0415 (runs on the keeper's thread)
 
-    value: Any = orjson.loads(content)
     if plan.private is not None:
-        value = plan.private.apply(value)
+        content = orjson.dumps(plan.private.apply(orjson.loads(content)))
     rules = plan.redact
-    if not rules.off:
-        value, _ = redact(value, values=rules.values, names=rules.names, paths=rules.paths)
-    return orjson.dumps(value)
+    return content if rules.off else redact_json(content, values=rules.values, names=rules.names, paths=rules.paths)
 
 
 def expanded(

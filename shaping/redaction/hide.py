@@ -24,13 +24,18 @@ def suspect(value: Any) -> bool:
         written = orjson.dumps(value)
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
         return True
+    return suspect_json(written)
+
+
+def suspect_json(written: bytes) -> bool:
+    """Look at a value that is already written as JSON."""
     # Small texts go in faster as text, large ones as they are.
     text = written.decode() if len(written) < _SMALL else written
-    hinted = CREDENTIALS.hinted(text)
-    if hinted and CREDENTIALS.matching(text):
+    hints = CREDENTIALS.hints(text)
+    if hints and CREDENTIALS.among(hints, text):
         return True
     around = b" ".join(written[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ESCAPE.finditer(written))
-    if not around or not (hinted or CREDENTIALS.hinted(_plain(around))):
+    if not around or not (hints or CREDENTIALS.hinted(_plain(around))):
         return False
     return bool(CREDENTIALS.matching(_plain(written)))
 

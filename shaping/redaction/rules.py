@@ -75,10 +75,20 @@ class Ruleset:
             return self._at_once(text) is not None
         return any(look(text) for look, _ in self._looks)
 
+    def hints(self, text: str | bytes) -> list[Rule]:
+        """Give the rules that are worth trying on a text, in no order."""
+        if len(text) < _SHORT and self._at_once(text) is None:
+            return []
+        return [rule for look, rules in self._looks if look(text) for rule in rules]
+
+    def among(self, hints: list[Rule], text: str | bytes) -> list[Rule]:
+        """Give those of the hinted rules whose pattern is in the text."""
+        found = {rule for rule in hints if _single(rule)(text)}
+        return [rule for rule in self.rules if rule in found] if found else []
+
     def matching(self, text: str | bytes) -> list[Rule]:
         """Give the rules whose pattern is in the text; the second looks at what they found are still to be taken."""
-        found = {rule for look, rules in self._looks if look(text) for rule in rules if _single(rule)(text)}
-        return [rule for rule in self.rules if rule in found] if found else []
+        return self.among([rule for look, rules in self._looks if look(text) for rule in rules], text)
 
     def hide(self, text: str) -> tuple[str, list[str]]:
         """Replace what the rules find in the text by marks, and name those that found something."""

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.redaction import Hit, redact, redact_text
+from shaping.redaction import Hit, redact, redact_json, redact_text
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "payloads"
 TOKEN = "ghp_" + "aZ7" * 12
@@ -40,6 +40,28 @@ def test_a_planted_secret_shows_nowhere(form: str, planted: list[Any]) -> None:
         if one.shows_in(text) or one.shows_in(json.loads(json.dumps(text))) or not hits:
             shown.append((one.rule, text))
     assert shown == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_json_is_redacted_as_the_value_that_it_writes(form: str, planted: list[Any]) -> None:
+    values = [FORMS[form](one.text) for one in planted]
+    assert [redact_json(orjson.dumps(value)) for value in values] == [
+        orjson.dumps(redact(value)[0]) for value in values
+    ]
+
+
+def test_json_is_redacted_by_name_and_by_path_too() -> None:
+    written = orjson.dumps({"password": "hunter2", "a": {"b": 7}, "c": "d"})
+    assert orjson.loads(redact_json(written, names=True, paths=["a.b"])) == {
+        "password": "[redacted:field-name]",
+        "a": {"b": 0},
+        "c": "d",
+    }
+
+
+def test_json_without_a_secret_comes_back_as_it_is_however_it_is_spaced() -> None:
+    written = json.dumps({"a": [1, 2, {"b": "ünïcode %20 and more"}] * 99}, indent=2).encode()
+    assert redact_json(written) is written
 
 
 def test_each_kind_is_named_by_its_rule(planted: list[Any]) -> None:
