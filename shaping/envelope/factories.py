@@ -151,6 +151,8 @@ def _sorted_out(meta: dict[str, Any], members: frozenset[str]) -> dict[str, Any]
     """Separate the members we know from extensions, and make lists tuples."""
     known = {name: _settled(name, value) for name, value in meta.items() if name in members}
     if len(known) < len(meta):
+        if "ok" in meta:
+            raise EnvelopeError("ok is derived from the outcome and cannot be set; give an error instead")
         extra = {name: value for name, value in meta.items() if name not in members}
         known["extensions"] = {**known.get("extensions", {}), **extra}
     return known

@@ -11,6 +11,8 @@ from shaping.errors.scrub import scrub, scrub_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_REDIRECTED = 13  # the exit code
+
 
 def make_error(
     code: str,
@@ -37,6 +39,8 @@ def make_error(
         retryable = (known.retryable if retryable is None else retryable) and not (risky and known.may_leave_traces)
         hint = known.hint if hint is None else hint
         http = known.http if http is None else http
+        # An envelope refuses any other code with a redirect, and that would cost the caller the error itself.
+        redirect = redirect if known.exit_code == _REDIRECTED else None
     return ErrorDetail(
         code=registry.canonical(code),
         message=scrub(str(message)),

@@ -64,6 +64,11 @@ def test_lists_become_tuples_and_unknown_members_become_extensions() -> None:
     )
 
 
+def test_nobody_sets_ok() -> None:
+    with pytest.raises(EnvelopeError, match="ok is derived"):
+        local_envelope(1, "op", ok=False)
+
+
 def test_extensions_are_not_shared_between_envelopes() -> None:
     assert local_envelope(1, "op").meta.extensions is not local_envelope(1, "op").meta.extensions
 

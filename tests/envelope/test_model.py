@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from shaping.envelope import Envelope, EnvelopeError, LocalMeta, local_envelope, mcp_envelope
-from shaping.errors import Redirect, make_error
+from shaping.errors import ErrorDetail, Redirect, make_error
 
 OOPS = make_error("NOT_FOUND", "no such thing")
 
@@ -76,7 +76,7 @@ def test_a_redirect_is_only_for_codes_that_redirect() -> None:
     for code in ("REDIRECTED", "COMMAND_RENAMED"):
         assert not local_envelope(None, "op", error=make_error(code, "moved", redirect=moved)).ok
     with pytest.raises(ValueError, match="redirect is for REDIRECTED"):
-        local_envelope(None, "op", error=make_error("TIMEOUT", "slow", redirect=moved))
+        local_envelope(None, "op", error=ErrorDetail(code="TIMEOUT", message="slow", redirect=moved))
 
 
 def test_the_model_itself_survives_json() -> None:

@@ -60,6 +60,12 @@ def test_a_commands_own_code_is_taken_as_it_is() -> None:
     )
 
 
+def test_a_redirect_stands_only_with_a_code_that_redirects() -> None:
+    moved = Redirect(command="tool users add", permanent=True)
+    redirects = {code: make_error(code, "x", redirect=moved).redirect for code in ("NOT_FOUND", "REDIRECTED", "MOVED")}
+    assert redirects == {"NOT_FOUND": None, "REDIRECTED": moved, "MOVED": moved}
+
+
 def test_a_wait_is_dropped_where_a_retry_is_not_safe() -> None:
     assert make_error("CONFLICT", "x", retry_after=5).retry_after is None
     assert make_error("RATE_LIMITED", "x", retry_after=5).retry_after == 5
