@@ -24,6 +24,8 @@ logger = logging.getLogger("shaping.store")
 TTL: Final = 900.0
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
+_REST: Final = 0.05  # seconds that a store of this process alone is left be, so that the answer goes out first
+_PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _PAUSE: Final = 5.0  # seconds without trying after a write failed
 _PATIENCE: Final[float] = 0.25  # seconds that the first call waits for the store's key
@@ -78,6 +80,7 @@ class Keeper:
         """Give what is kept behind the ref, waiting a little where it is still to be written."""
         self._after_fork()
         with self._changed:
+            self._hurry(self._busy_with(ref))
             self._changed.wait_for(lambda: not self._busy_with(ref), timeout)
         return self.store.get(ref)
 
@@ -85,6 +88,7 @@ class Keeper:
         """Wait until everything is written; False where time ran out first."""
         self._after_fork()
         with self._changed:
+            self._hurry(bool(self._waiting))
             return self._changed.wait_for(lambda: not self._waiting and self._writing is None, timeout)
 
     def close(self, timeout: float = _AT_EXIT) -> None:
@@ -102,6 +106,7 @@ class Keeper:
         self._waiting: OrderedDict[str, _Job] = OrderedDict()
         self._writing: str | None = None
         self._thread: threading.Thread | None = None
+        self._resting = self._hurried = False
         self._paused_until = 0.0
         self._closed = False
 
@@ -117,13 +122,26 @@ class Keeper:
             return False
         self._waiting[ref] = job
         self._start()
-        self._changed.notify_all()
+        self._hurry(self._pressing())
+        if not self._resting:
+            self._changed.notify_all()
         return True
+
+    def _hurry(self, needed: bool) -> None:
+        if needed:
+            self._hurried = True
+            self._changed.notify_all()
+
+    def _pressing(self) -> bool:
+        count, total = self._limits
+        return len(self._waiting) > count * _PRESSING or self._held() > total * _PRESSING
 
     def _room(self, size: int) -> bool:
         count, total = self._limits
-        held = sum(job.size for job in self._waiting.values())
-        return len(self._waiting) < count and (held + size <= total or not self._waiting)
+        return len(self._waiting) < count and (self._held() + size <= total or not self._waiting)
+
+    def _held(self) -> int:
+        return sum(job.size for job in self._waiting.values())
 
     def _busy_with(self, ref: str) -> bool:
         return ref in self._waiting or self._writing == ref
@@ -137,24 +155,40 @@ class Keeper:
             self._thread.start()
 
     def _run(self) -> None:
-        while (job := self._next()) is not None:
-            try:
-                job.work()
-            except Exception as fault:  # noqa: BLE001  whatever a store does, the thread goes on
-                self._pause(fault)
-            finally:
-                with self._changed:
-                    self._writing = None
-                    self._changed.notify_all()
+        while self._awaited():
+            while (job := self._next()) is not None:
+                try:
+                    job.work()
+                except Exception as fault:  # noqa: BLE001  whatever a store does, the thread goes on
+                    self._pause(fault)
+                finally:
+                    with self._changed:
+                        self._writing = None
+                        self._changed.notify_all()
 
-    def _next(self) -> _Job | None:
+    def _awaited(self) -> bool:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE)
             if not self._waiting:
                 self._thread = None
+                return False
+            self._rest()
+            return True
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            if not self._waiting:
                 return None
             self._writing, job = self._waiting.popitem(last=False)
             return job
+
+    def _rest(self) -> None:
+        # Nobody but this process reads a store at hand, and whoever asks it for something that waits ends the rest: the
+        # work is done all the same, but not while the answer that it is for is still being written and sent.
+        self._resting = self.store.at_hand
+        if self._resting:
+            self._changed.wait_for(lambda: self._hurried or self._closed, _REST)
+        self._resting = self._hurried = False
 
     def _pause(self, fault: Exception) -> None:
         # The exception's text alone: a traceback of a payload's maker could carry what it was making.

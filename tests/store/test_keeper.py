@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from shaping.store.protocol import Store
+
 
 class SlowStore(MemoryStore):
     """A store that writes only when it is let."""
@@ -54,6 +56,41 @@ def test_what_is_kept_can_be_read_at_once() -> None:
     assert keeper.keep("r", lambda: b"payload", meta={"tool": "t"}) is True
     assert keeper.get("r") == Stored(b"payload", {"tool": "t"})
     keeper.close()
+
+
+def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    keeper = Keeper(MemoryStore())
+    assert keeper.keep("r", lambda: b"payload")
+    assert keeper.get("r", timeout=60) == Stored(b"payload", {})
+    assert keeper.keep("r_flushed", lambda: b"payload")
+    assert keeper.flush(60)
+    assert keeper.store.get("r_flushed") == Stored(b"payload", {})
+    keeper.close()
+
+
+def test_where_much_waits_it_is_written_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    keeper = Keeper(MemoryStore(), waiting=16)
+    kept = [keeper.keep(f"r_{number}", lambda: b"x") for number in range(3)]
+    assert _written(keeper.store, "r_2")
+    assert kept == [True] * 3
+    keeper.close()
+
+
+def test_a_store_that_others_read_is_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    keeper = Keeper(SqliteStore(tmp_path / "s"))
+    assert keeper.keep("r", lambda: b"x")
+    assert _written(keeper.store, "r")
+    keeper.close()
+
+
+def _written(store: Store, ref: str) -> bool:
+    deadline = time.monotonic() + 60
+    while store.get(ref) is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return store.get(ref) is not None
 
 
 def test_payloads_are_made_on_the_background_thread() -> None:
