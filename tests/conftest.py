@@ -1,9 +1,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import random
+import socket
+from collections.abc import Callable, Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# What a busy machine makes slow is no failure, and a commit gets the same verdict everywhere: the examples follow from
+# the tests themselves. `pytest --hypothesis-profile=explore` looks for new ones.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("steady", _PATIENT, derandomize=True, database=None)
+settings.register_profile("explore", _PATIENT, derandomize=False)
+settings.load_profile("steady")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -14,3 +24,35 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped, and SHAPING_NO_SKIPS is set: {report.longrepr}"
     return report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_choices_from_outside() -> None:
+    """Take what a developer's own shell says to shaping out of the tests' environment."""
+    ours = ("SHAPING_NO_SKIPS", "SHAPING_STORM", "SHAPING_WRITE_CASES")
+    for name in [name for name in os.environ if name.startswith("SHAPING") and name not in ours]:
+        del os.environ[name]
+    os.environ.pop("SCALPEL_MCP_INFO", None)
+
+
+@pytest.fixture(scope="session")
+def free_port() -> Callable[[], int]:
+    """Find ports for servers that are told theirs: not those that the system hands out to everybody else meanwhile."""
+    dice = random.SystemRandom()
+
+    def find() -> int:
+        while True:
+            port = dice.randrange(10_000, 32_000)
+            if _can_bind(port):
+                return port
+
+    return find
+
+
+def _can_bind(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

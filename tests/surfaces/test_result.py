@@ -279,7 +279,9 @@ DATA = st.recursive(
 BLOCKS = st.lists(st.just(IMAGE) | st.just(LINK) | st.builds(text, DATA | st.text(max_size=30)), max_size=4)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(BLOCKS, st.none() | st.dictionaries(st.text(max_size=6), DATA, max_size=3))
 def test_any_result_keeps_its_form_its_order_and_its_input(
     shaper: Shaper, content: list[Any], structured: dict[str, Any] | None

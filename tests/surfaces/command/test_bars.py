@@ -81,7 +81,9 @@ def _read(raw: bytes) -> Any:
     code=st.integers(0, 2),
     budget=st.sampled_from([None, 160, 400]),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_whatever_is_printed_comes_back_to_the_byte_within_the_budget(
     raw: bytes, code: int, budget: int | None, shaper: Shaper, replay: Any
 ) -> None:
