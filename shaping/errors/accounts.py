@@ -132,7 +132,8 @@ def _validation(exc: ValidationError) -> Account:
 
 
 def _refused(found: list[dict[str, str]], **more: Any) -> Account:
-    return Account(summary(found), "BAD_ARGUMENT", {"details": {"issues": found}, "phase": "validation", **more})
+    # No phase: a tool may check what came back after it acted, and "validation" guarantees that nothing was done.
+    return Account(summary(found), "BAD_ARGUMENT", {"details": {"issues": found}, **more})
 
 
 _NO_WORDS = {"TimeoutError": "The call did not finish in time.", "MemoryError": "The tool ran out of memory."}

@@ -84,7 +84,6 @@ def test_invalid_arguments_are_listed_by_field_without_their_values() -> None:
         "5 invalid arguments: name: Field required; mode: Input should be 'fast' or 'slow'; "
         "sizes[1]: Input should be a valid integer, unable to parse string as an integer; "
         "age: Value error, … is too old; nmae: Extra inputs are not permitted",
-        phase="validation",
         similar=["fast", "name"],
         details={
             "issues": [
@@ -284,7 +283,6 @@ def test_a_schema_validators_refusal_is_told_without_the_value() -> None:
     assert error == make_error(
         "BAD_ARGUMENT",
         '1 invalid argument: a[1]: expected type "integer"',
-        phase="validation",
         details={"issues": [{"path": "a[1]", "type": "type", "message": 'expected type "integer"'}]},
     )
     fast = caught(lambda: jsonschema_rs.validate(schema, {"a": [1, "hunter2"]}))
