@@ -13,6 +13,7 @@ from shaping.envelope.dialects.spelling import from_lean
 from shaping.envelope.meta import COMMON, SOURCES
 from shaping.errors import ErrorDetail, ToolError
 from shaping.errors.detail import Phase, Redirect, RedirectReason
+from shaping.reader.untold import untold
 
 Form: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none", "mcp"]
 
@@ -126,6 +127,8 @@ def _sourced(wire: Mapping[str, Any]) -> Seen:
     )
     said = wire.get("error", meta.get("error"))
     error = read_error({_snake(key): value for key, value in said.items()} if isinstance(said, Mapping) else said)
+    if failed and error is None:
+        error = untold(meta) or read_error(_text_of(meta.get("content")) or None)
     warnings = _sentences(wire.get("warnings", meta.get("warnings")))
     return Seen("sourced", not failed and error is None, wire.get("data"), error, warnings=warnings, meta=meta)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shaping.envelope import command_envelope, http_envelope, local_envelope
-from shaping.errors import ErrorDetail, Redirect, ToolError
+from shaping.errors import ErrorDetail, Redirect, ToolError, from_exit_code, from_status
 from shaping.reader import (
     AcquireCredentials,
     Decision,
@@ -311,9 +311,29 @@ def test_a_warning_that_announces_an_end_plans_an_update() -> None:
 # Sources that say themselves that they failed.
 
 
-def test_a_sourced_envelope_that_failed_without_an_error_is_a_failure() -> None:
-    wire = {"data": None, "meta": {"source": "http", "statusCode": 503, "headers": {}, "contentType": ""}}
-    assert interpret(wire) == GiveUp(ErrorDetail(code="INTERNAL_ERROR", message="the response says it failed"))
+@pytest.mark.parametrize(
+    ("meta", "decision"),
+    [
+        (
+            {"source": "http", "statusCode": 503, "headers": {"retry-after": ["3", "9"]}, "contentType": ""},
+            Retry(9.0, 1, from_status(503, headers={"retry-after": "9"})),
+        ),
+        ({"source": "http", "statusCode": 404, "headers": 5, "contentType": ""}, GiveUp(from_status(404))),
+        ({"source": "command", "exitCode": 3}, GiveUp(from_exit_code(3, foreign=True))),
+        (
+            {"source": "mcp", "isError": True, "content": [{"type": "text", "text": "it broke"}]},
+            GiveUp(ErrorDetail(code="INTERNAL_ERROR", message="it broke")),
+        ),
+        (
+            {"source": "mcp", "isError": True, "content": []},
+            GiveUp(ErrorDetail(code="INTERNAL_ERROR", message="the response says it failed")),
+        ),
+    ],
+)
+def test_a_sourced_envelope_that_failed_without_an_error_is_read_by_its_source(
+    meta: dict[str, Any], decision: Decision
+) -> None:
+    assert interpret({"data": None, "meta": meta}) == decision
 
 
 def test_a_command_envelope_is_read_by_its_error() -> None:
