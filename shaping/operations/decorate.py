@@ -20,7 +20,7 @@ DERIVED = {"query": "query", "subscription": "query", "mutation": "command"}
 
 @dataclass(frozen=True)
 class Operation:
-    """A function that is an operation: call it as before, or register it with `registry.add([op.pair])`."""
+    """A function that is an operation: call it as before, or register it with `registry.register(op)`."""
 
     spec: Spec
     function: Callable[..., Any]

@@ -10,6 +10,7 @@ from shaping.envelope import unwrap
 from shaping.errors import ToolError, nearest
 from shaping.operations.access import Trust
 from shaping.operations.context import Context
+from shaping.operations.decorate import Operation
 from shaping.operations.env import Env
 from shaping.operations.execute import Entry, Policy, execute, perform, refused, shaped, stamped
 from shaping.operations.guard import visible
@@ -50,8 +51,11 @@ class Registry:
             self._shaper = Shaper()
         return self._shaper
 
-    def register(self, spec: Spec, handler: Handler | None = None, *, replace: bool = False) -> None:
+    def register(self, spec: Spec | Operation, handler: Handler | None = None, *, replace: bool = False) -> None:
         """Add an operation with its handler; a name that is taken is refused unless it is to be replaced."""
+        if isinstance(spec, Operation):  # what `@operation` makes knows its own handler
+            spec, own = spec.pair
+            handler = own if handler is None else handler
         self.register_spec(spec, replace=replace)
         if handler is not None:
             self.register_handler(spec.id, handler, replace=replace)

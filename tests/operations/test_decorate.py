@@ -37,7 +37,8 @@ async def ticks(count: int) -> AsyncIterator[int]:
 @pytest.fixture
 def registry() -> Registry:
     made = Registry()
-    made.add(op.pair for op in (price, buy, ticks))
+    made.register(price)
+    made.add(op.pair for op in (buy, ticks))
     return made
 
 
