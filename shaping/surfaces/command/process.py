@@ -97,6 +97,7 @@ class _Watch:
     def __init__(self, process: subprocess.Popen[bytes], deadline: float | None, stop: threading.Event | None) -> None:
         self._process, self._deadline, self._stop = process, deadline, stop
         self._kill_at: float | None = None
+        self._ended_at: float | None = None
         self._quiet_since = monotonic()
         self.timed_out = self.left_open = False
 
@@ -129,8 +130,11 @@ class _Watch:
             _send(self._process.pid, signal.SIGKILL)
         if self._process.poll() is None:
             return
-        # What the program started may outlive it with its outputs open; nobody waits for that.
-        self.left_open = now - self._quiet_since > _LINGER
+        if self._ended_at is None:
+            self._ended_at = now
+        # What the program started may outlive it with its outputs open; nobody waits for that. What it printed itself
+        # may still lie in the pipes, so the silence counts from when its end was seen.
+        self.left_open = now - max(self._quiet_since, self._ended_at) > _LINGER
 
     def _is_over(self, now: float) -> bool:
         if self._deadline is not None and now >= self._deadline:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from shaping.surfaces.command.capture import Capture
 from shaping.surfaces.command.process import Ended, run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True)
@@ -71,48 +72,88 @@ def test_a_program_ended_by_a_signal_is_told_as_a_shell_tells_it() -> None:
     assert started("sh", "-c", "kill -40 $$")[0].signal == "40"
 
 
-def test_a_timeout_ends_the_whole_group(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-    ended = started("sh", "-c", f"sleep 60 & echo $! > {note}; wait", timeout=0.3)[0]
+def timed_out(script: str) -> tuple[Ended, bytes]:
+    """Run a script that says when it is ready, with ever more time, until it was ready before its time was over."""
+    for seconds in (0.3, 2, 10, 60):
+        ended, stdout, _ = started("sh", "-c", script, timeout=seconds)
+        if stdout:
+            break
+    return ended, stdout
+
+
+def test_a_timeout_ends_the_whole_group() -> None:
+    ended, stdout = timed_out("sleep 600 & echo $!; wait")
     assert (ended.timed_out, ended.exit_code) == (True, 143)
-    assert not _lives(int(note.read_text()))
+    assert not _lives(int(stdout))
 
 
 def test_a_group_that_does_not_listen_is_killed() -> None:
-    ended = started("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", timeout=0.2)[0]
+    ended, _ = timed_out("trap '' TERM; echo ready; while :; do sleep 0.1; done")
     assert (ended.timed_out, ended.signal) == (True, "SIGKILL")
 
 
 def test_a_program_that_closes_its_outputs_is_still_ended_in_time() -> None:
-    ended = started("sh", "-c", "exec >&- 2>&-; sleep 60", timeout=0.3)[0]
+    ended = started("sh", "-c", "exec >&- 2>&-; sleep 600", timeout=0.3)[0]
     assert ended.timed_out
 
 
 def test_nobody_waits_for_what_a_program_left_behind() -> None:
-    began = time.monotonic()
-    ended, stdout, _ = started("sh", "-c", "sleep 20 & echo started")
-    assert (ended.exit_code, ended.left_open, stdout) == (0, True, b"started\n")
-    assert time.monotonic() - began < 15
+    ended, stdout, _ = started("sh", "-c", "sleep 600 & echo $!")
+    os.kill(int(stdout), signal.SIGKILL)  # it is there to be ended: nobody has waited for it
+    assert (ended.exit_code, ended.left_open) == (0, True)
+
+
+def test_what_a_program_printed_just_before_its_end_is_read_however_late_we_look() -> None:
+    from shaping.surfaces.command.process import _Watch
+
+    process = subprocess.Popen(["echo", "last words"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    watch, stdout = _Watch(process, None, None), Capture()
+    process.wait()
+    watch._look(time.monotonic() + 60)
+    assert not watch.left_open
+    watch.read(stdout, Capture())
+    assert stdout.held == b"last words\n"
+    process.communicate()
+
+
+class Heard(Capture):
+    """A capture that does something at the first bytes."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        super().__init__()
+        self._then: Callable[[], object] | None = then
+
+    def take(self, chunk: bytes) -> None:
+        super().take(chunk)
+        then, self._then = self._then, None
+        if then is not None:
+            then()
 
 
 def test_a_caller_can_stop_it() -> None:
     stop = threading.Event()
-    threading.Timer(0.2, stop.set).start()
-    assert started("sleep", "60", stop=stop)[0].signal == "SIGTERM"
+    ended = run(Start(("sh", "-c", "echo ready; exec sleep 600")), Heard(stop.set), Capture(), stop=stop)
+    assert ended.signal == "SIGTERM"
+
+
+def test_a_caller_that_has_changed_its_mind_already_starts_nothing_that_lasts() -> None:
+    stop = threading.Event()
+    stop.set()
+    assert started("sleep", "600", stop=stop)[0].signal == "SIGTERM"
 
 
 def test_signals_are_passed_on_and_our_own_handlers_come_back() -> None:
     before = signal.getsignal(signal.SIGUSR1)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
     code = (
-        "import signal, time\n"
-        "signal.signal(signal.SIGUSR1, lambda *_: (print('got it'), exit(9)))\n"
+        "import signal\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})\n"
         "print('ready', flush=True)\n"
-        "time.sleep(20)"
+        "print(signal.sigwait({signal.SIGUSR1}).name)\n"
+        "exit(9)"
     )
-    ended, stdout, _ = started(*python(code))
-    # A signal that comes before the handler is there ends the program, which is being passed on, too.
-    assert (ended.exit_code, stdout) in {(9, b"ready\ngot it\n"), (128 + signal.SIGUSR1, b"")}
+    heard = Heard(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    ended = run(Start(python(code)), heard, Capture())
+    assert (ended.exit_code, heard.held) == (9, b"ready\nSIGUSR1\n")
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
@@ -140,9 +181,13 @@ def test_a_sink_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
 
 
 def _lives(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/stat")
-    for _ in range(40):
-        if not status.exists() or status.read_text().split()[2] == "Z":
+    """Tell whether a process is still there after a time that would be enough on the slowest machine."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return False
+        except OSError:
             return False
         time.sleep(0.05)
     return True
