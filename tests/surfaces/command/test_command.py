@@ -74,12 +74,16 @@ def test_words_that_no_system_takes_are_told(shaper: Shaper) -> None:
 
 
 def test_a_cancelled_call_ends_the_command(shaper: Shaper, tmp_path: Path) -> None:
-    note = tmp_path / "ended"
+    note, ready = tmp_path / "ended", tmp_path / "ready"
 
     async def main() -> None:
-        script = f"trap 'echo yes > {note}; exit' TERM; while :; do sleep 0.05; done"
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(command(["sh", "-c", script], shaper=shaper), 0.5)
+        script = f"trap 'echo yes > {note}; exit' TERM; : > {ready}; while :; do sleep 0.05; done"
+        task = asyncio.create_task(command(["sh", "-c", script], shaper=shaper))
+        while not ready.exists() and not task.done():  # noqa: ASYNC110  a file is no event
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     asyncio.run(main())
     assert note.read_text() == "yes\n"
