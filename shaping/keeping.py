@@ -12,14 +12,14 @@ from shaping.stages.intake import plain_or_careful
 from shaping.types import Warned, present
 
 if TYPE_CHECKING:
-    from shaping.settings import Plan, StoreSettings, Surface
+    from shaping.settings import Plan, Surface
     from shaping.shaper import Shaper
     from shaping.store import Keeper
     from shaping.store.expand import Expanded
     from shaping.types import Draft, Shaped
 
 
-def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
+def keep(draft: Draft, keeper: Keeper, ttl: float | None) -> str | None:
     """Keep the raw value of a response and give its ref; None, with a warning, where the store cannot take it."""
     from shaping.store.keeper import TTL  # noqa: PLC0415 (most responses keep nothing)
     from shaping.store.refs import make_ref  # noqa: PLC0415 (the same)
@@ -27,12 +27,10 @@ def keep(draft: Draft, keeper: Keeper, settings: StoreSettings) -> str | None:
     secret = keeper.secret
     if secret is not None:
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
-        content = orjson.dumps(plain_raw(draft))
+        content = draft.call.written or orjson.dumps(plain_raw(draft))
         ref = make_ref(secret, draft.call.tool, content, draft.call.owner)
         meta = {"tool": draft.call.tool, "owner": draft.call.owner or "", "surface": draft.plan.surface}
-        if keeper.keep(
-            ref, lambda: payload(content, draft.plan), meta=meta, ttl=settings.ttl_seconds or TTL, size=len(content)
-        ):
+        if keeper.keep(ref, lambda: payload(content, draft.plan), meta=meta, ttl=ttl or TTL, size=len(content)):
             return ref
     draft.warnings.append(Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded"))
     return None

@@ -182,7 +182,7 @@ class Shaper:
     def keep(self, draft: Draft) -> str | None:
         """Keep what a response left out, so that it can be expanded, and give its ref."""
         if draft.ref is None:
-            draft.ref = keep(draft, self.keeper(draft.plan.surface), self.generation.store_for(draft.plan.surface))
+            draft.ref = keep(draft, self.keeper(draft.plan.surface), self.generation.config.store.ttl_seconds)
         return draft.ref
 
     def cursor(self, draft: Draft, position: tuple[str, int] | None) -> str | None:
@@ -247,6 +247,8 @@ def _draft(plan: Plan, value: Any, about: dict[str, Any], shaper: Shaper) -> Dra
         value, about = value.data, {"error": value.error, "source": value, **about}
     call = Call(plan.tool, **about)
     draft = Draft(plan, call, value, shaper, list(call.warnings))
+    if call.written is not None:
+        draft.plain = value
     if call.cursor is not None:
         draft.truncated, draft.cursor = True, call.cursor
     return draft

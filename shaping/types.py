@@ -90,6 +90,7 @@ class Call:
     owner: str | None = None  # the session or identity that alone may expand what was left out
     page: str | None = None  # where a page of something expanded stands in the whole
     cursor: str | None = None  # and where the next one starts
+    written: bytes | None = None  # the value's compact JSON, where it was read from JSON and so is plain
     as_json: bool = True  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
 
 

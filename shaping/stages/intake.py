@@ -10,7 +10,18 @@ from shaping.stages.opening import OneShotError, UnknownTypeError, key_text, ope
 if TYPE_CHECKING:
     from shaping.types import Draft
 
-__all__ = ["DEEPEST", "INT_MAX", "INT_MIN", "OddError", "intake", "open_value", "plain", "plain_or_careful", "take_in"]
+__all__ = [
+    "DEEPEST",
+    "INT_MAX",
+    "INT_MIN",
+    "OddError",
+    "intake",
+    "open_value",
+    "plain",
+    "plain_or_careful",
+    "shallow",
+    "take_in",
+]
 
 # orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
 DEEPEST = 150
@@ -24,8 +35,10 @@ class OddError(Exception):
 
 
 def intake(value: Any, draft: Draft) -> Any:
-    """Take the value in, unless a field list will open only what it selects."""
+    """Take the value in, unless it is plain already or a field list will open only what it selects."""
     plan = draft.plan
+    if draft.plain is not None:
+        return value
     if plan.fields is not None and plan.fields.selective and not plan.prune.defaults:
         return value
     return take_in(value, draft)
@@ -33,6 +46,8 @@ def intake(value: Any, draft: Draft) -> Any:
 
 def take_in(value: Any, draft: Draft) -> Any:
     """Give the plain form of a value, by the fast walk where nothing in it is odd."""
+    if draft.plain is not None:  # then what was selected of it is plain too
+        return value
     if not draft.plan.prune.defaults:
         try:
             taken_in = plain(value, 0)
@@ -90,6 +105,18 @@ def plain(value: Any, depth: int) -> Any:
     except (OneShotError, UnknownTypeError):
         raise OddError from None
     return plain(opened, depth + 1)
+
+
+def shallow(value: Any, written: bytes) -> bool:
+    """Tell whether what a parser of JSON gave, which is plain otherwise, is not nested too deep for us."""
+    return written.count(b"[") + written.count(b"{") <= DEEPEST or _within(value, 0)
+
+
+def _within(value: Any, depth: int) -> bool:
+    if depth > DEEPEST:
+        return False
+    items = value.values() if type(value) is dict else value
+    return all(_within(item, depth + 1) for item in items if type(item) is dict or type(item) is list)
 
 
 def _plain_dict(value: dict[Any, Any], depth: int) -> dict[str, Any]:

@@ -127,13 +127,14 @@ def _shape_within(
     as_json = _possible(call, source).structured
     return [
         shaper.shape_by(
-            replace(_plan_for(piece, call.plan), max_tokens=budget),
+            _plan_for(piece, call.plan, budget),
             piece.value,
             if_none_match=call.if_none_match if index == 0 else None,
             warnings=call.warnings if index == 0 else (),
             shown=partial(_shown, result, source, piece, call.reads),
             arguments=call.arguments,
             owner=call.owner,
+            written=piece.written,
             as_json=as_json,
         )
         for index, (piece, budget) in enumerate(zip(source.pieces, budgets, strict=True))
@@ -149,9 +150,11 @@ def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads
     return f"{text}\n{structured}" if reads == "both" and text else structured
 
 
-def _plan_for(piece: Piece, plan: Plan) -> Plan:
-    # Prose has no fields; of the noise rules it knows boilerplate and trees, and a text without either stays as it is.
-    return replace(plan, fields=None, error_fields=None, dialect="none") if piece.prose else plan
+def _plan_for(piece: Piece, plan: Plan, budget: int | None) -> Plan:
+    if piece.prose:
+        # Prose has no fields; of the noise rules it knows boilerplate and trees, and a text without either stays.
+        return replace(plan, fields=None, error_fields=None, dialect="none", max_tokens=budget)
+    return plan if plan.max_tokens == budget else replace(plan, max_tokens=budget)
 
 
 def _written(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], call: Call) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
+from shaping.stages.intake import shallow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +23,7 @@ class Piece:
     value: Any
     blocks: tuple[int, ...]
     prose: bool = False
+    written: bytes | None = field(default=None, compare=False)  # its compact JSON, where it comes from a text of JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +52,18 @@ def read_source(result: Mapping[str, Any], schema: Mapping[str, Any] | None = No
 
 def _from_structured(structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool) -> Source:
     inner = structured["result"] if _is_wrap(structured) else _MISSING
-    mirrors = _mirrors(structured, texts)
-    if inner is not _MISSING and not mirrors:
+    piece = _mirrored(structured, texts)
+    if inner is not _MISSING and not piece.blocks:
         # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
-        mirrors = _mirrors(inner, texts)
-        wrapped = wrapped or bool(mirrors)
+        inside = _mirrored(inner, texts)
+        wrapped = wrapped or bool(inside.blocks)
+        piece = inside if wrapped else piece
+    elif wrapped and inner is not _MISSING:
+        piece = Piece(inner, piece.blocks)
     wrapped = wrapped and inner is not _MISSING
-    if not mirrors and not wrapped and (spoken := _spoken(structured, texts)) is not None:
+    if not piece.blocks and not wrapped and (spoken := _spoken(structured, texts)) is not None:
         return spoken
-    piece = Piece(inner if wrapped else structured, mirrors)
-    rest = [_text_piece(index, text) for index, text in texts if index not in mirrors]
+    rest = [_text_piece(index, text) for index, text in texts if index not in piece.blocks]
     return Source((piece, *rest), piece, wrapped)
 
 
@@ -70,9 +75,9 @@ def _spoken(structured: Any, texts: Sequence[tuple[int, str]]) -> Source | None:
     index = next((index for index, text in texts if text == told), None)
     if index is None:
         return None
-    data = read_data(told)
-    packed = data is not _MISSING
-    piece = Piece(data if packed else structured, (index,))
+    told_piece = _text_piece(index, told)
+    packed = not told_piece.prose
+    piece = told_piece if packed else Piece(structured, (index,))
     rest = [_text_piece(other, text) for other, text in texts if other != index]
     return Source((piece, *rest), piece, spoken=key, packed=packed)
 
@@ -93,24 +98,34 @@ def _says_wrapped(result: Mapping[str, Any], schema: Mapping[str, Any] | None) -
     return str(schema.get("title", "")).endswith("Output") and (schema.get("properties") or {}).keys() == {"result"}
 
 
-def _mirrors(value: Any, texts: Sequence[tuple[int, str]]) -> tuple[int, ...]:
-    """Find the text blocks that say the same as a value: one block, or one for each of its items."""
+def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> Piece:
+    """Give a value with the text blocks that say the same: one block, or one for each of its items."""
+    if not isinstance(value, dict | list):
+        index = next((index for index, text in texts if _says(value, text)), None)
+        return Piece(value, () if index is None else (index,))
+    written = _compact(value)
     for index, text in texts:
-        if _same(value, text):
-            return (index,)
+        data, read = _read(text)
+        # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
+        if read is not None and read == written:
+            return Piece(data, (index,), written=read)
+        if data is not _MISSING and data == value:
+            return Piece(value, (index,))
     split = isinstance(value, list) and 0 < len(value) == len(texts)
     if split and all(_same(item, text) for item, (_, text) in zip(value, texts, strict=True)):
-        return tuple(index for index, _ in texts)
-    return ()
+        return Piece(value, tuple(index for index, _ in texts))
+    return Piece(value, ())
 
 
 def _same(value: Any, text: str) -> bool:
-    if isinstance(value, str):
-        return value == text
-    if isinstance(value, bool | int | float | None):
-        return text.strip() == orjson.dumps(value).decode()
+    if not isinstance(value, dict | list):
+        return _says(value, text)
     parsed = read_data(text)
     return parsed is not _MISSING and bool(parsed == value)
+
+
+def _says(value: Any, text: str) -> bool:
+    return bool(value == text) if isinstance(value, str) else text.strip() == orjson.dumps(value).decode()
 
 
 def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[Piece, ...]:
@@ -129,21 +144,35 @@ def _one_list(pieces: Sequence[Piece]) -> bool:
 
 
 def _text_piece(index: int, text: str) -> Piece:
-    data = read_data(text)
-    return Piece(text, (index,), prose=True) if data is _MISSING else Piece(data, (index,))
+    data, written = _read(text)
+    return Piece(text, (index,), prose=True) if data is _MISSING else Piece(data, (index,), written=written)
 
 
 def read_data(text: str) -> Any:
     """Read an object or a list that stands as text, in JSON or as Python prints it; anything else is prose."""
+    return _read(text)[0]
+
+
+def _read(text: str) -> tuple[Any, bytes | None]:
+    """Read data that stands as text; with its compact JSON where it needs no intake."""
     start = text.lstrip()[:1]
     if start not in {"{", "[", "(", '"'}:
-        return _MISSING
+        return _MISSING, None
     try:
         data = orjson.loads(text)
     except orjson.JSONDecodeError:
         data = None
-    if not isinstance(data, dict | list):
-        from shaping.noise import read_text  # noqa: PLC0415 (few servers print anything but JSON)
+    if isinstance(data, dict | list):
+        written = _compact(data)
+        return data, written if written is not None and shallow(data, written) else None
+    from shaping.noise import read_text  # noqa: PLC0415 (few servers print anything but JSON)
 
-        data = read_text(text)
-    return data if isinstance(data, dict | list) else _MISSING
+    data = read_text(text)
+    return (data if isinstance(data, dict | list) else _MISSING), None
+
+
+def _compact(value: Any) -> bytes | None:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # too deep, an integer too large, half of a surrogate pair
+        return None

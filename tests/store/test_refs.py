@@ -30,6 +30,14 @@ def test_any_other_tool_content_owner_or_secret_has_another_ref() -> None:
     assert len(refs) == 6
 
 
+@pytest.mark.parametrize("size", [0, 2047, 2048, 5000, 300_000])
+def test_a_ref_is_of_every_byte_however_long_the_content(size: int) -> None:
+    content = bytes(size)
+    changed = [content[:at] + b"x" + content[at + 1 :] for at in (0, size // 2, size - 1) if at >= 0 and size]
+    refs = {make_ref(SECRET, "search", one) for one in (content, content + b"x", *changed)}
+    assert len(refs) == 2 + len(changed)
+
+
 def test_a_cursor_gives_its_position_back() -> None:
     position = "40/3.é~x"
     assert read_cursor(SECRET, "r_a", make_cursor(SECRET, "r_a", position)) == position

@@ -3,8 +3,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given, strategies as st
 
+from shaping.stages.intake import DEEPEST, OddError, plain
 from shaping.surfaces.source import Piece, Source, read_source
 
 ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
@@ -100,3 +103,47 @@ def test_only_text_is_looked_at() -> None:
     content = [{"type": "image", "data": "x", "mimeType": "image/png"}, {"type": "text"}, text("a")]
     assert read_source({"content": content}) == Source((Piece("a", (2,), prose=True),))
     assert read_source({}) == Source(())
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES.map(lambda value: {"value": value}), st.sampled_from([None, 2]), st.booleans())
+def test_what_is_said_to_need_no_intake_is_plain_and_written_as_it_is(
+    value: dict[str, Any], indent: int | None, beside: bool
+) -> None:
+    result = {"content": [text(json.dumps(value, indent=indent))]}
+    for piece in read_source(result | ({"structuredContent": value} if beside else {})).pieces:
+        if piece.written is not None:
+            assert plain(piece.value, 0) is piece.value
+            assert piece.written == orjson.dumps(piece.value)
+
+
+def test_a_mirror_needs_no_intake_however_it_is_printed() -> None:
+    [piece] = read_source({"content": [text(ITEMS)], "structuredContent": {"result": ITEMS}}).pieces
+    assert piece.written == orjson.dumps(ITEMS)
+
+
+@pytest.mark.parametrize(("structured", "told"), [({"a": 1}, {"a": True}), ({"a": 1.0}, {"a": 1})])
+def test_a_mirror_that_only_compares_equal_does_not_replace_the_data(structured: Any, told: Any) -> None:
+    [piece] = read_source({"content": [text(told)], "structuredContent": structured}).pieces
+    assert (repr(piece.value), piece.blocks, piece.written) == (repr(structured), (0,), None)
+
+
+@pytest.mark.parametrize("levels", [DEEPEST + 1, 300])
+def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
+    [piece] = read_source({"content": [text("[" * levels + "]" * levels)]}).pieces
+    assert piece.written is None or plain(piece.value, 0) is piece.value
+    [deeper] = read_source({"content": [text("[" * (levels + 1) + "]" * (levels + 1))]}).pieces
+    assert deeper.written is None
+    with pytest.raises(OddError):
+        plain(deeper.value, 0)
+
+
+def test_a_wide_value_needs_no_intake() -> None:
+    [piece] = read_source({"content": [text([[[index]] for index in range(DEEPEST)])]}).pieces
+    assert piece.written is not None
