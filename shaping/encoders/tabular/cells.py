@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -20,18 +21,22 @@ class Missing:
 MISSING: Final = Missing()
 KEY = "(key)"  # the column of a table made of an object: the members' names
 
-_LITERAL = r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?"
-_LITERALS = re.compile(_LITERAL)
+# Possessive throughout: a date or a version begins like a number, and nothing is gained by reading it twice.
+_LITERAL = r"true|false|null|-?+(?>0|[1-9]\d*+)(?>\.\d++)?+(?>[eE][+-]?+\d++)?+"
+_LITERALS = re.compile(_LITERAL, re.ASCII)
 # A bare cell has no comma or brace, no control character, no edge that is a space or opens JSON, and is no literal.
-_ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[]|^-$| $|^$|^(?:{_LITERAL})$")
-# Clears most columns in one search of the whole: none of these anywhere, and no cell that begins like a literal.
-_ODD_MARK = re.compile(r"[,{}\"\[\x00-\x09\x0b-\x1f\x7f]")
-_SUSPECT = frozenset(" =-0123456789tfn") | {""}
-_ODD_STARTS = frozenset(" =") | {""}
+_ODD_INSIDE = re.compile(r"[,{}\x00-\x1f\x7f]")
+_ODD_WHOLE = re.compile(rf"[ =\"\[]|(?:{_LITERAL}|-)?+$", re.ASCII)
+# The same of a column between commas: most columns are cleared by the first of these, which is by far the quickest.
+_SUSPECT = re.compile(r",[ =\-0-9tfn,]")
+_ODD_START = re.compile(r",[ =,]")
+_ODD_BETWEEN = re.compile(rf",(?:{_LITERAL}|-),", re.ASCII)
 _LITERAL_ENDS = frozenset("0123456789el-")
+_PLAIN = frozenset({int, float, bool, type(None)})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_STARTS = frozenset(' "[{') | {""}
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
+_last = itemgetter(-1)
 
 
 def quoted(value: Json) -> str:
@@ -42,7 +47,8 @@ def quoted(value: Json) -> str:
 def cell(value: Any) -> str:
     """Return one value as a cell; a missing one is empty."""
     if type(value) is str:
-        return quoted(value) if _ODD.search(value) else value
+        odd = _ODD_WHOLE.match(value) or value[-1] == " " or _ODD_INSIDE.search(value)
+        return quoted(value) if odd else value
     return "" if value is MISSING else quoted(value)
 
 
@@ -55,7 +61,7 @@ def line(text: str) -> str:
 
 def name(key: str) -> str:
     """Return a member's name as it stands in headers and before colons."""
-    return quoted(key) if _ODD_NAME.search(key) else key
+    return key if key.isidentifier() or not _ODD_NAME.search(key) else quoted(key)
 
 
 def texts(column: Sequence[str]) -> list[str]:
@@ -63,29 +69,40 @@ def texts(column: Sequence[str]) -> list[str]:
     first = column[0]
     if first == column[-1] and column.count(first) == len(column):
         return [cell(first)] * len(column)
-    joined = "\n".join(column)
-    if _ODD_MARK.search(joined) or joined.count("\n") >= len(column) or " \n" in joined or joined.endswith(" "):
-        return [quoted(text) if _ODD.search(text) else text for text in column]
-    starts = {text[:1] for text in column}
-    if _SUSPECT.isdisjoint(starts):
+    if _all_bare(column):
         return list(column)
-    if _ODD_STARTS.isdisjoint(starts) and _LITERAL_ENDS.isdisjoint({text[-1:] for text in column}):
-        return list(column)
-    return [quoted(text) if text[:1] in _SUSPECT and _ODD.search(text) else text for text in column]
+    known = {text: cell(text) for text in set(column)}
+    return [known[text] for text in column]
 
 
-def numbers(column: Sequence[int] | Sequence[float]) -> list[str]:
-    """Return a column of numbers as cells."""
-    return orjson.dumps(column)[1:-1].decode().split(",")
+def cells(column: Sequence[Any], kinds: set[type]) -> list[str]:
+    """Return a column of anything of these types as cells."""
+    if kinds == {str}:
+        return texts(column)
+    if kinds <= _PLAIN:
+        return orjson.dumps(column)[1:-1].decode().split(",")
+    bare = iter(texts([value for value in column if type(value) is str]) if str in kinds else ())
+    # JSON has no line breaks between its quotes, so that one decoding does for all.
+    others = [orjson.dumps(value) for value in column if type(value) is not str and value is not MISSING]
+    rest = iter(b"\n".join(others).decode().split("\n"))
+    return [next(bare) if type(value) is str else "" if value is MISSING else next(rest) for value in column]
 
 
-def cells(column: Sequence[Any]) -> list[str]:
-    """Return a column of anything as cells."""
-    present = [value for value in column if type(value) is str]
-    if 2 * len(present) < len(column):
-        return ["" if value is MISSING else cell(value) for value in column]
-    done = iter(texts(present))
-    return [next(done) if type(value) is str else "" if value is MISSING else quoted(value) for value in column]
+def _all_bare(column: Sequence[str]) -> bool:
+    """Tell whether no cell needs quotes, in a few searches of the whole column; in doubt, say no."""
+    joined = f",{','.join(column)},"
+    if joined.count(",") > len(column) + 1 or (" " in joined and " ," in joined):
+        return False
+    if "{" in joined or "}" in joined or '"' in joined or "[" in joined or "\x7f" in joined:
+        return False
+    # What JSON would escape is what must not be there: this is the quickest way to see that nothing is.
+    if not (joined.isascii() and len(orjson.dumps(joined)) == len(joined) + 2) and _CONTROL.search(joined):
+        return False
+    if not _SUSPECT.search(joined):
+        return True
+    if _ODD_START.search(joined):
+        return False
+    return _LITERAL_ENDS.isdisjoint(map(_last, column)) or not _ODD_BETWEEN.search(joined)
 
 
 def read_cell(text: str) -> Any:

@@ -21,13 +21,24 @@ _WORTH = 400  # characters that must be saved
 def given(nodes: Sequence[Node]) -> list[Node]:
     """Take recurring sentences out of the rows and say by which short cell of the row each is decided."""
     leaves = [node for node in nodes if type(node) is Leaf]
-    short = sorted((leaf for leaf in leaves if _size(leaf) < _SENTENCE * len(leaf.cells)), key=_size)
-    return [part for node in nodes for part in (_decided(node, short) if type(node) is Leaf else (node,))]
+    sizes = {leaf.name: len("".join(leaf.cells)) / len(leaf.cells) for leaf in leaves}
+    told = {leaf.name for leaf in leaves if sizes[leaf.name] >= _SENTENCE and _recurs(leaf.cells)}
+    if not told:
+        return list(nodes)
+    short = sorted((leaf for leaf in leaves if sizes[leaf.name] < _SENTENCE), key=lambda leaf: sizes[leaf.name])
+    keys = [leaf for leaf in short if len(set(leaf.cells)) * _OFTEN <= len(leaf.cells)]
+    return [
+        part
+        for node in nodes
+        for part in (_decided(node, keys) if type(node) is Leaf and node.name in told else (node,))
+    ]
+
+
+def _recurs(cells: Sequence[str]) -> bool:
+    return len(set(cells)) <= len(cells) // 2
 
 
 def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
-    if _size(leaf) < _SENTENCE * len(leaf.cells) or len(set(leaf.cells)) > len(leaf.cells) // 2:
-        return (leaf,)
     best: dict[str, str] = {}
     name, worth = "", _WORTH
     for key in keys:
@@ -42,11 +53,9 @@ def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
     return (Leaf(leaf.name, rest), told_all) if any(rest) else (told_all,)
 
 
-def _told(keys: list[str], cells: list[str]) -> tuple[dict[str, str], int]:
+def _told(keys: Sequence[str], cells: Sequence[str]) -> tuple[dict[str, str], int]:
     """Return what each key says in every row it is in, where that is often and long, and the characters saved."""
     counts = Counter(keys)
-    if len(counts) * _OFTEN > len(keys):
-        return {}, 0
     pairs = dict.fromkeys(zip(keys, cells, strict=True))
     if len(pairs) >= 2 * len(counts):
         return {}, 0
@@ -55,7 +64,3 @@ def _told(keys: list[str], cells: list[str]) -> tuple[dict[str, str], int]:
         del told[key]
     told = {key: said for key, said in told.items() if key and counts[key] >= _OFTEN and len(said) >= _SENTENCE}
     return told, sum(len(said) * (counts[key] - 1) - len(key) for key, said in told.items())
-
-
-def _size(leaf: Leaf) -> int:
-    return sum(map(len, leaf.cells))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.tabular.cells import KEY, MISSING, cell, cells, name, numbers, quoted, texts
+from shaping.encoders.tabular.cells import KEY, MISSING, cell, cells, name, quoted, texts
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
 from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LONG = 100  # a string longer than this stands under its row
 _NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that comes back stays in the row
-_NUMBERS = ({int}, {float})
 _NAMES = ("name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code")
 
 
@@ -38,7 +37,7 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], finder: Finder, d
     """Return the columns of records that are members of an object, their names first."""
     inner = finder.within(len(records))
     named = texts(keys)
-    inner.seen[tuple(named)] = KEY
+    inner.known(named, KEY)
     return Table(len(records), [Leaf(KEY, named), *_members(records, inner, Spot("", "", depth - 1))])
 
 
@@ -58,51 +57,54 @@ def _column(column: Sequence[Any], finder: Finder, spot: Spot) -> Sequence[Node]
         return _records(column, kinds, finder, spot)
     if list in kinds:
         return _lists(column, kinds, finder, spot)
-    if kinds == {str} and max(map(len, column)) <= _LONG:
-        return (said_once(texts(column), finder, spot),)
-    if kinds in _NUMBERS:
-        return (said_once(numbers(column), finder, spot),)
-    if str in kinds and len(column) > 1 and (text := _text(column, spot.label)):
+    if str in kinds and len(column) > 1 and (text := _text(column, kinds, spot.label)):
         rest = [MISSING if said is not None else value for said, value in zip(text.values, column, strict=True)]
-        return (text,) if all(value is MISSING for value in rest) else (Leaf(spot.label, cells(rest)), text)
-    return (said_once(cells(column), finder, spot),)
+        return (
+            (text,) if rest.count(MISSING) == len(rest) else (Leaf(spot.label, cells(rest, set(map(type, rest)))), text)
+        )
+    return (said_once(cells(column, kinds), finder, spot),)
 
 
-def _text(column: Sequence[Any], label: str) -> Text | None:
+def _text(column: Sequence[Any], kinds: set[type], label: str) -> Text | None:
     """Return the long strings of a column, where it has any and they are not all the same."""
+    strings = column if len(kinds) == 1 else [value for value in column if type(value) is str]
+    if max(map(len, strings)) <= _LONG:
+        return None
     values = [value if type(value) is str and len(value) > _LONG else None for value in column]
-    if values.count(None) == len(values) or (values[0] is not None and values.count(values[0]) == len(values)):
+    if values[0] is not None and values.count(values[0]) == len(values):
         return None
     return Text(label, values)
 
 
 def _odd(column: Sequence[Any], plain: Sequence[Any], label: str) -> list[Node]:
     """Return what stands where most rows have a record or a list as a column of the same name."""
+    if all(plain):
+        return []
     odd = [MISSING if usual else value for usual, value in zip(plain, column, strict=True)]
-    return [] if all(value is MISSING for value in odd) else [Leaf(label, cells(odd))]
+    return [] if odd.count(MISSING) == len(odd) else [Leaf(label, cells(odd, set(map(type, odd))))]
 
 
 def _records(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
     """Return nested records as a group of columns, and maps of records as rows under each row."""
-    rows = [value if type(value) is dict else {} for value in column]
+    rows = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
     if spot.depth > _DEEP or not any(rows):
-        return [said_once(cells(column), finder, spot)]
-    nodes = [] if kinds == {dict} and all(rows) else _odd(column, rows, spot.label)
+        return [said_once(cells(column, kinds), finder, spot)]
+    nodes = _odd(column, rows, spot.label)
     if not are_maps(rows):
         return [*nodes, *_group(rows, finder, spot, whole=not nodes)]
     items = [item for row in rows for item in row.values()]
     if not all(type(item) is dict and item for item in items):
-        return [said_once(cells(column), finder, spot)]
+        return [said_once(cells(column, kinds), finder, spot)]
     inner = keyed([key for row in rows for key in row], items, finder, spot.depth + 1)
     return [*nodes, Items(spot.label, inner, [len(row) or -1 for row in rows], keyed=True)]
 
 
 def _group(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot, *, whole: bool) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
-    if finder.repeats and finder.count > 1 and len(max(rows, key=len)) > 2:
-        dumps = [orjson.dumps(row) for row in rows]
+    if finder.repeats and finder.count > 1 and max(map(len, rows)) > 2:
+        dumps = list(map(orjson.dumps, rows))
         # Where an empty record stands beside absent ones, repeating the column would make them the same.
-        if whole and (known := finder.known(b"\n".join(dumps), spot.path)):
+        if whole and (known := finder.known(dumps, spot.path)):
             return [Same(spot.label, known)]
         if found := _lookup(rows, dumps, finder, spot):
             return found
@@ -154,12 +156,12 @@ def _identifier(records: Sequence[dict[str, Json]]) -> str | None:
 
 def _lists(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
     """Return lists of one record as a group, of entries as a group, of records as rows under each row, else as JSON."""
-    lists = [value if type(value) is list else [] for value in column]
+    lists = column if len(kinds) == 1 else [value if type(value) is list else [] for value in column]
     items = list(chain.from_iterable(lists))
     if spot.depth > _DEEP or not items or set(map(type, items)) != {dict} or not all(items):
-        return [said_once(cells(column), finder, spot)]
-    if kinds == {list} and column[0] == column[-1]:
-        whole = said_once(cells(column), finder, spot)
+        return [said_once(cells(column, kinds), finder, spot)]
+    if len(kinds) == 1 and column[0] == column[-1]:
+        whole = said_once(cells(column, kinds), finder, spot)
         if type(whole) is not Leaf:
             return [whole]
     nodes = _odd(column, lists, spot.label)
@@ -170,7 +172,7 @@ def _lists(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot) 
     if pairs := pairs_of(present, items):
         return [*nodes, _pivoted(lists, pairs, finder, spot)]
     if len(quoted(items)) < 60 + 16 * len(present):
-        return [said_once(cells(column), finder, spot)]
+        return [said_once(cells(column, kinds), finder, spot)]
     return [*nodes, Items(spot.label, table(items, finder, spot.depth + 1), [len(each) or -1 for each in lists])]
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shaping.encoders.tabular.nodes import Constant, Leaf, Same
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shaping.encoders.tabular.nodes import Node
 
 # What one asks of a single record, however many agree: how it is, and whose it is.
@@ -24,16 +26,21 @@ class Finder:
     constants: bool
     near: bool = True  # whether what comes back stays in its row unless it is long
     count: int = 0
-    seen: dict[Any, str] = field(default_factory=dict)
+    # By first and last cell, which tell most columns apart, so that few columns are compared and none is hashed.
+    seen: dict[tuple[Any, Any], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
 
     def within(self, count: int) -> Finder:
         """Return a finder for another table of so many rows."""
         return Finder(self.repeats, self.constants, self.near, count)
 
-    def known(self, content: Any, path: str) -> str | None:
+    def known(self, content: Sequence[Any], path: str) -> str | None:
         """Return the path of a column with this content seen before; remember this one where there is none."""
-        first = self.seen.setdefault(content, path)
-        return None if first == path else first
+        alike = self.seen.setdefault((content[0], content[-1]), [])
+        for other, first in alike:
+            if other == content:
+                return None if first == path else first
+        alike.append((content, path))
+        return None
 
 
 class Spot(NamedTuple):
@@ -60,7 +67,7 @@ def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
         apart = finder.constants and not _asked_of_a_record(spot)
         return Constant(spot.label, first) if apart else Leaf(spot.label, cells)
     if finder.repeats and finder.count > 1:
-        known = finder.known(tuple(cells), spot.path)
+        known = finder.known(cells, spot.path)
         if known and sum(map(len, cells)) > len(known) + len(spot.label) + 8:
             return Same(spot.label, known)
     return Leaf(spot.label, cells)

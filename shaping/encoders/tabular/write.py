@@ -57,10 +57,11 @@ def rows(table: Table, indent: int) -> list[str]:
     cells = list(_cells(table.nodes))
     if not cells:
         lines = [pad + EMPTY] * table.count
-    elif "" in cells[-1]:
-        lines = [pad + (row.rstrip(",") or EMPTY) for row in map(",".join, zip(*cells, strict=True))]
+    elif all(cells[-1]):
+        lines = list(map(",".join, zip(*cells, strict=True)))
+        lines = [pad + row for row in lines] if pad else lines
     else:
-        lines = [pad + row for row in map(",".join, zip(*cells, strict=True))]
+        lines = [pad + (row.rstrip(",") or EMPTY) for row in map(",".join, zip(*cells, strict=True))]
     under = list(_under(table.nodes))
     lists = [(steps, node) for steps, node in under if type(node) is Items]
     for (_, items), label in zip(lists, shortest([steps for steps, _ in lists]), strict=True):
