@@ -64,6 +64,8 @@ class Tool:
         inner = getattr(function, "__func__", function)
         if not callable(inner):
             raise TypeError(f"@shape stands above a function, not {type(inner).__name__}; a name is tool=...")
+        if if_none_match is not None and if_none_match not in inspect.signature(inner).parameters:
+            raise TypeError(f"if_none_match names an argument; {_name_of(inner)} has no {if_none_match!r}")
         self.function = inner
         self.name: str = tool or _name_of(inner)
         self.profile = profile

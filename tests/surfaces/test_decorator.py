@@ -486,3 +486,11 @@ def test_the_shapers_own_environment_switches_a_failing_tool_off_too() -> None:
 
     with pytest.raises(ValueError, match="as it is"):
         fail()
+
+
+def test_a_tag_is_looked_for_only_in_an_argument_that_is_there() -> None:
+    with pytest.raises(TypeError, match="if_none_match names an argument; search has no 'etag'"):
+
+        @shape(if_none_match="etag")
+        def search(q: str) -> dict[str, Any]:
+            return {"q": q}
