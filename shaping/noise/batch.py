@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shaping.types import Json, Reason
+
+    Owners = Callable[[], Sequence[dict[str, Json]]]
 
 MISSING: Final[Any] = object()
 LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
@@ -25,6 +28,13 @@ def _is_plain_map(row: dict[str, Json]) -> bool:
         return False
     joined = "\n".join(row.values())  # type: ignore[arg-type]
     return "://" not in joined and "</" not in joined and max(map(len, row.values())) < 64  # type: ignore[arg-type]
+
+
+def _longest(values: list[Any]) -> int:
+    try:
+        return max(map(len, values), default=0)
+    except TypeError:  # a record holds something else there
+        return max((len(value) for value in values if type(value) is str), default=0)
 
 
 @dataclass(slots=True)
@@ -41,8 +51,8 @@ class Batch:
     nested: bool  # whether they stand inside a record that has a page of its own
     arguments: frozenset[str]
     around: int = 0  # how many other members the record has in which each of these is a member
-    owners: Sequence[dict[str, Json]] | None = None  # the records in which these stand, one for each
-    sample: list[dict[str, Json]] = field(default_factory=list)
+    owners: Owners | None = None  # gives the records in which these stand, one for each
+    sample: Sequence[dict[str, Json]] = ()
     links: list[str] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
     hex: list[str] = field(default_factory=list)
@@ -50,7 +60,7 @@ class Batch:
     wrapped: list[str] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)  # members that hold records or lists
     plain: list[str] = field(default_factory=list)
-    uniform: bool = False
+    uniform: bool = True  # whether all have the same members in the same order
     drop: dict[str, Reason] = field(default_factory=dict)
     replace: dict[str, list[Any]] = field(default_factory=dict)
     cut: dict[str, tuple[int, Reason]] = field(default_factory=dict)
@@ -59,50 +69,64 @@ class Batch:
     def sort(self) -> None:
         """Sort the members by what they hold."""
         rows = self.rows
-        shapes = dict(zip(map(tuple, rows), rows, strict=True))
-        self.uniform = len(shapes) == 1
-        self.sample = [rows[0], *list(shapes.values())[:_SHAPES]]
-        if len(rows) == 1 and _is_plain_map(rows[0]):
-            self.plain.extend(rows[0])
-            return
+        if len(rows) == 1:
+            self.sample = rows
+            if _is_plain_map(rows[0]):
+                self.plain.extend(rows[0])
+                return
+        else:
+            self._take_sample()
         kinds: dict[str, list[str]] = {}
+        plain, inside, kind_of = self.plain, self.inside, self._kind_of
         for row in self.sample:
             for key, value in row.items():
-                known = kinds.get(key)
-                if known is None or known is self.plain:
-                    kinds[key] = self._kind_of(key, value)
+                if kinds.get(key, plain) is not plain:
+                    continue
+                kind = type(value)
+                if kind is str:
+                    kinds[key] = kind_of(key, value)  # type: ignore[arg-type]
+                else:
+                    kinds[key] = inside if kind is dict or kind is list else plain
         for key, members in kinds.items():
             members.append(key)
         if len(rows) > len(self.sample):
             self._find_long()
 
+    def _take_sample(self) -> None:
+        rows = self.rows
+        shapes = list(map(tuple, rows))
+        self.uniform = shapes.count(shapes[0]) == len(shapes)
+        if self.uniform:
+            self.sample = rows[0], rows[-1]
+        else:
+            last_of_each = dict(zip(shapes, rows, strict=True)).values()
+            self.sample = [rows[0], *islice(last_of_each, _SHAPES)]
+
     def _find_long(self) -> None:
         """Find the long strings among short ones, which are seldom in a sample."""
         first = self.sample[0]
-        for key in [key for key in self.plain if type(value := first.get(key)) is str and len(value) > _SHORT]:
-            if self._longest(key) > _LONG:
+        keys = [key for key in self.plain if type(value := first.get(key)) is str and len(value) > _SHORT]
+        if not keys or _longest(self.cells(keys)) <= _LONG:
+            return
+        for key in keys:
+            # A list among the strings counts by its length, but only where every record has the member.
+            values = self.present(key)
+            if _longest(values if self.uniform else [value for value in values if type(value) is str]) > _LONG:
                 self.plain.remove(key)
                 self.long.append(key)
 
-    def _longest(self, key: str) -> int:
-        if self.uniform:
-            try:
-                return max(map(len, map(itemgetter(key), self.rows)))
-            except TypeError:  # a record holds something else there
-                pass
-        return max((len(value) for row in self.rows if type(value := row.get(key)) is str), default=0)
-
-    def _kind_of(self, key: str, value: Json) -> list[str]:
-        if type(value) is not str:
-            return self.inside if type(value) is dict or type(value) is list else self.plain
+    def _kind_of(self, key: str, value: str) -> list[str]:
         size = len(value)
-        if value.startswith(LINK_STARTS):
+        slash = "/" in value
+        if (slash or "@" in value) and value.startswith(LINK_STARTS):
             return self.links if " " not in value and "\n" not in value else self.wrapped
+        if size < 8:
+            return self.plain
         if size > _LONG:
             return self.long
-        if size >= 8 and meaning(key).opaque:
+        if meaning(key).opaque:
             return self.opaque
-        if size >= 20 and ("\n" in value or "</" in value or "://" in value):
+        if size >= 20 and ("\n" in value or (slash and ("</" in value or "://" in value))):
             return self.wrapped
         return self.hex if size >= 64 and value.isalnum() else self.plain
 
@@ -110,15 +134,31 @@ class Batch:
         """Return a member's value in every record, or MISSING."""
         if (changed := self.replace.get(key)) is not None:
             return changed
+        if self.uniform:
+            return [row[key] for row in self.rows]
         return [row.get(key, MISSING) for row in self.rows]
+
+    def present(self, key: str) -> list[Any]:
+        """Return a member's value in every record that has it, as it came."""
+        if self.uniform:
+            return [row[key] for row in self.rows]
+        return [row[key] for row in self.rows if key in row]
+
+    def cells(self, keys: list[str]) -> list[Any]:
+        """Return what these members hold in the records that have them, record by record."""
+        if len(keys) == 1:
+            return self.present(keys[0])
+        if self.uniform:
+            return list(chain.from_iterable(map(itemgetter(*keys), self.rows)))
+        return [row[key] for row in self.rows for key in keys if key in row]
 
     def texts(self, key: str) -> list[str] | None:
         """Return a member's strings, or None where a record holds something else there."""
-        values = [row[key] for row in self.rows if key in row]
+        values = self.present(key)
         if set(map(type, values)) == {str}:
-            return values  # type: ignore[return-value]
+            return values
         values = [value for value in values if value is not None]
-        return values if values and set(map(type, values)) == {str} else None  # type: ignore[return-value]
+        return values if values and set(map(type, values)) == {str} else None
 
     def identified_without(self, key: str) -> bool:
         """Tell whether a record can still be told from the others when this member is gone."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shaping.noise.batch import LINK_STARTS
 from shaping.noise.names import meaning
@@ -82,15 +81,17 @@ def _is_plumbing(key: str, batch: Batch, company: int) -> bool:
 
 def _only_links(keys: list[str], batch: Batch) -> list[str]:
     """Return those members that hold a link in every record that has them."""
-    if len(keys) > 1 and batch.uniform and all(map(_all_http, map(itemgetter(*keys), batch.rows))):
-        return keys
+    first = batch.sample[0]
+    usual = [key for key in keys if str(first.get(key)).startswith("http")]
+    if len(usual) > 1 and _all_http(batch.cells(usual)):
+        return keys if len(usual) == len(keys) else [key for key in keys if key in usual or _all_links(key, batch)]
     return [key for key in keys if _all_links(key, batch)]
 
 
-def _all_http(values: tuple[Json, ...]) -> bool:
+def _all_http(values: list[Any]) -> bool:
     try:
-        return ("\n" + "\n".join(values)).count("\nhttp") == len(values)  # type: ignore[arg-type]
-    except TypeError:
+        return ("\0" + "\0".join(values)).count("\0http") == len(values)
+    except TypeError:  # a record holds something else there
         return False
 
 
@@ -107,30 +108,31 @@ def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
 
 def _extends(key: str, base: str, batch: Batch) -> bool:
     """Tell whether every link is the other one with the same ending."""
-    pairs = [(str(row[key]), row.get(base)) for row in batch.rows if type(row.get(key)) is str]
-    link, start = pairs[0]
-    if not isinstance(start, str) or not link.startswith(start):
+    rows = [row for row in batch.rows if type(row.get(key)) is str]
+    link, start = rows[0][key], rows[0].get(base)
+    if type(start) is not str or not link.startswith(start):  # type: ignore[union-attr]
         return False
-    ending = link[len(start) :]
-    return all(isinstance(start, str) and link == start + ending for link, start in pairs)
+    ending = link[len(start) :]  # type: ignore[index]
+    return all(type(start := row.get(base)) is str and row[key] == start + ending for row in rows)  # type: ignore[operator]
 
 
 def _derived(key: str, batch: Batch) -> bool:
     """Tell whether one pattern and one other member, its own or its owner's, give every value of this link."""
     rows = [row for row in batch.rows if type(row.get(key)) is str]
-    if _pattern([str(row[key]) for row in rows], rows, key):
+    values = [row[key] for row in rows]
+    if _pattern(values, rows, key):  # type: ignore[arg-type]
         return True
     if batch.owners is None:
         return False
-    owned = [(row, owner) for row, owner in zip(batch.rows, batch.owners, strict=True) if type(row.get(key)) is str]
-    return _pattern([str(row[key]) for row, _ in owned], [owner for _, owner in owned], key)
+    owners = [owner for row, owner in zip(batch.rows, batch.owners(), strict=True) if type(row.get(key)) is str]
+    return _pattern(values, owners, key)  # type: ignore[arg-type]
 
 
 def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
     first = values[0]
     segments = set(_SEGMENT.findall(first))
     for name, value in rows[0].items():
-        if name == key or type(value) not in (str, int) or str(value) not in segments:
+        if (type(value) is not str and type(value) is not int) or str(value) not in segments or name == key:
             continue
         if len(rows) < _ENOUGH:
             return True

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _FINE = frozenset({"passed", "pass", "ok", "success", "succeeded", "successful", "green", True})
 _MANY, _SHARE = 12, 0.75
+_WORD = 12  # characters from which a string says more than a verdict
 
 
 def passing(batch: Batch) -> None:
@@ -23,9 +24,11 @@ def passing(batch: Batch) -> None:
         return
     fine = [row.get(verdict) in _FINE for row in batch.rows]
     for key in batch.inside:
+        if key in batch.drop:
+            continue
         column = batch.column(key)
         dull = [ok and _is_dull(value, row) for ok, value, row in zip(fine, column, batch.rows, strict=True)]
-        if key not in batch.drop and sum(dull) > len(dull) // 2:
+        if sum(dull) > len(dull) // 2:
             batch.replace[key] = [MISSING if gone else value for gone, value in zip(dull, column, strict=True)]
             batch.cut[key] = sum(dull), "bulk"
 
@@ -40,11 +43,19 @@ def _divides(values: list[Any]) -> bool:
 def _is_dull(value: Any, row: dict[str, Any]) -> bool:
     """Tell whether a subtree holds only times, verdicts and pieces of the row's own names."""
     if type(value) is dict:
-        return all(_is_dull(item, row) for item in value.values())
-    if type(value) is list:
-        return all(_is_dull(item, row) for item in value)
-    if value is MISSING:
-        return False
-    if type(value) is str:
-        return value in _FINE or any(type(name) is str and value in name for name in row.values()) or len(value) < 12
+        value = value.values()
+    elif type(value) is not list:
+        return value is not MISSING and (type(value) is not str or _is_piece(value, row))
+    for item in value:
+        kind = type(item)
+        if kind is str:
+            if len(item) >= _WORD and not _is_piece(item, row):
+                return False
+        elif (kind is dict or kind is list) and not _is_dull(item, row):
+            return False
     return True
+
+
+def _is_piece(text: str, row: dict[str, Any]) -> bool:
+    """Tell whether a string is short, as every verdict is, or part of what the row says itself."""
+    return len(text) < _WORD or any(type(name) is str and text in name for name in row.values())

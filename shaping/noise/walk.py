@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.noise.batch import MISSING, Batch
-from shaping.noise.boilerplate import boilerplate, needs_unwrapping, unwrap
+from shaping.noise.boilerplate import boilerplate, may_be_wrapped, unwrap
 from shaping.noise.bulk import bulk
 from shaping.noise.embedded import find_data
 from shaping.noise.hypermedia import hypermedia
@@ -22,8 +21,11 @@ from shaping.types import Omission
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from shaping.noise.batch import Owners
     from shaping.types import Json, Reason
 
+_HOLDERS = (dict, list, str)
+_NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
 
 # In this order: what a link says is settled before anything asks whether a record is still identified.
@@ -41,7 +43,7 @@ class Place(NamedTuple):
     listed: bool = False
     nested: bool = False
     around: int = 0
-    owners: Sequence[dict[str, Json]] | None = None
+    owners: Owners | None = None
 
 
 @dataclass(slots=True)
@@ -53,25 +55,27 @@ class _Walk:
 
     def values(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         """Return values at one place without noise; the same object where nothing changed."""
-        if depth > _DEEP:
-            return values
         kinds = set(map(type, values))
-        if kinds == {dict}:
-            return self.records(values, path, depth, place)
+        if depth > _DEEP or kinds.isdisjoint(_HOLDERS):
+            return values
+        if len(kinds) == 1:
+            return self._step(kinds.pop())(values, path, depth, place)
         out = list(values)
         changed = False
-        for kind, step in ((dict, self.records), (list, self._lists), (str, self._strings)):
+        for kind in _HOLDERS:
             if kind not in kinds:
                 continue
             places = [index for index, value in enumerate(values) if type(value) is kind]
             old = [values[index] for index in places]
-            owners = None if place.owners is None else [place.owners[index] for index in places]
-            new = step(old, path, depth, place._replace(owners=owners))
+            new = self._step(kind)(old, path, depth, place._replace(owners=_picked(place.owners, places)))
             if new is not old:
                 changed = True
                 for index, value in zip(places, new, strict=True):
                     out[index] = value
         return out if changed else values
+
+    def _step(self, kind: type) -> Callable[[Sequence[Any], str, int, Place], Sequence[Any]]:
+        return self.records if kind is dict else self._lists if kind is list else self._strings
 
     def records(self, rows: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         """Apply every rule to the records of one place, then go into what is left of them."""
@@ -89,21 +93,24 @@ class _Walk:
 
     def _go_inside(self, batch: Batch, key: str, depth: int) -> None:
         old = batch.column(key)
-        present = [value for value in old if type(value) in (dict, list)]
-        owners = [row for row, value in zip(batch.rows, old, strict=True) if type(value) in (dict, list)]
-        place = Place(batch.listed, batch.nested or batch.page, batch.company(key), owners)
+        present, rows = old, batch.rows
+        if not _NESTS.issuperset(map(type, old)):
+            present = [value for value in old if type(value) in _NESTS]
+            rows = [row for row, value in zip(rows, old, strict=True) if type(value) in _NESTS]
+        place = Place(batch.listed, batch.nested or batch.page, batch.company(key), lambda: rows)
         new = self.values(present, _joined(batch.path, key), depth + 1, place)
         if new is present:
             return
-        fresh = iter(new)
         # A record that held nothing but noise goes with it.
-        batch.replace[key] = [(next(fresh) or MISSING) if type(value) in (dict, list) else value for value in old]
+        if present is old:
+            batch.replace[key] = [value or MISSING for value in new]
+        else:
+            fresh = iter(new)
+            batch.replace[key] = [(next(fresh) or MISSING) if type(value) in _NESTS else value for value in old]
 
     def _lists(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         items = list(chain.from_iterable(values))
-        owners = None
-        if place.owners is not None:
-            owners = [owner for owner, value in zip(place.owners, values, strict=True) for _ in value]
+        owners = _spread(place.owners, values)
         new = self.values(items, f"{path}[]", depth + 1, Place(listed=True, nested=place.nested, owners=owners))
         if new is items:
             return values
@@ -114,7 +121,7 @@ class _Walk:
         return out
 
     def _strings(self, values: Sequence[Any], path: str, _depth: int, _place: Place) -> Sequence[Any]:
-        if not self.strings or not needs_unwrapping("\n".join(values)):
+        if not self.strings or not may_be_wrapped(values):
             return values
         out = list(map(unwrap, values))
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
@@ -170,21 +177,46 @@ def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str])
     ]
 
 
+def _picked(owners: Owners | None, places: list[int]) -> Owners | None:
+    if owners is None:
+        return None
+
+    def pick() -> list[dict[str, Json]]:
+        every = owners()
+        return [every[index] for index in places]
+
+    return pick
+
+
+def _spread(owners: Owners | None, lists: Sequence[list[Any]]) -> Owners | None:
+    """Give every element of a list the owner of the list; few places ever ask."""
+    if owners is None:
+        return None
+    return lambda: [owner for owner, elements in zip(owners(), lists, strict=True) for _ in elements]
+
+
 def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
-    drop = batch.drop
-    if not drop:
-        rows = [row.copy() for row in batch.rows]
-    elif batch.uniform and len(kept := [key for key in batch.rows[0] if key not in drop]) > 1:
-        pick = itemgetter(*kept)
-        rows = [dict(zip(kept, pick(row), strict=True)) for row in batch.rows]
-    else:
-        rows = [{key: value for key, value in row.items() if key not in drop} for row in batch.rows]
+    rows = _without(batch.drop, batch)
     for key, column in batch.replace.items():
         for row, value in zip(rows, column, strict=True):
             if value is not MISSING:
                 row[key] = value
             else:
                 row.pop(key, None)
+    return rows
+
+
+def _without(drop: Collection[str], batch: Batch) -> list[dict[str, Json]]:
+    """Copy the records without some of their members, whichever way is less work."""
+    if not batch.uniform and drop:
+        return [{key: value for key, value in row.items() if key not in drop} for row in batch.rows]
+    kept = [key for key in batch.rows[0] if key not in drop]
+    if len(kept) < len(drop):
+        return [{key: row[key] for key in kept} for row in batch.rows]
+    rows = [row.copy() for row in batch.rows]
+    for row in rows if drop else ():
+        for key in drop:
+            del row[key]
     return rows
 
 
