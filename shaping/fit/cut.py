@@ -27,7 +27,7 @@ class Cut:
 
     def to(self, value: Any, room: int) -> Any:
         """Give as much of the value as goes into the room; what fits is handed on as it is."""
-        if self._sizes.of(value, room) <= room:
+        if self._sizes.of(value, room) <= room or value in ([], {}):
             return value
         if isinstance(value, dict):
             return self._object(value, room)

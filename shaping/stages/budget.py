@@ -45,12 +45,16 @@ def _cut(value: Any, draft: Draft) -> Any:
 
     budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
     fitted = fit_value(value, budget, render, counter(plan.tokenizer))
-    if not fitted.fits:
-        # What is said about the cut would alone be over the budget: then it is only said that there was one.
+    if not fitted.fits or _is_mute(fitted, value):
+        # What is said about the cut would take all of the budget: then it is only said that there was one.
         draft.terse = True
         fitted = fit_value(value, budget, render, counter(plan.tokenizer))
     _note(fitted, already, draft)
     return fitted.value
+
+
+def _is_mute(fitted: Fitted, value: Any) -> bool:
+    return isinstance(value, (str, list, dict)) and bool(value) and not fitted.value
 
 
 def _note(fitted: Fitted, already: tuple[Omission, ...], draft: Draft) -> None:

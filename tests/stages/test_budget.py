@@ -36,3 +36,17 @@ def test_a_price_is_looked_up_once_however_often_a_budget_is_tried() -> None:
     told = {omission["path"]: omission for omission in shaped.value["omissions"]}
     assert told["[].name"]["count"] == 60
     assert told["[].name"]["tokens"] > 100
+
+
+def test_where_the_marks_leave_no_room_for_data_they_make_way_for_it() -> None:
+    shaper = Shaper({}, expandable=True)
+    with using(max_tokens=48, dialect="none"):
+        shaped = shaper.shape(ROWS, tool="t", surface="command")
+    assert shaped.data != []
+
+
+@pytest.mark.parametrize("value", [[], {}, [[]], {"a": []}])
+def test_what_is_empty_already_goes_out_as_it_is_under_any_budget(value: object) -> None:
+    with using("debug", max_tokens=1, dialect="none"):
+        shaped = Shaper({}).shape(value, tool="t")
+    assert not any(warning.code == "SHAPING_FAULT" for warning in shaped.warnings)
