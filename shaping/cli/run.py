@@ -117,7 +117,7 @@ def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> i
 
 def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
-    from shaping.surfaces.command.answer import wire_of  # noqa: PLC0415 (the same)
+    from shaping.surfaces.command.wire import wire_of  # noqa: PLC0415 (the same)
 
     ref, _, place = cursor.partition(":")
     shaper = Shaper(config, expandable=True, watch=False)
@@ -135,22 +135,19 @@ def _emit(line: bytes) -> None:
 
 
 def _print(envelope: Envelope[Any], plan: Plan) -> None:
-    from shaping.surfaces.command.answer import wire_of  # noqa: PLC0415 (help must not wait for it)
+    from shaping.surfaces.command.wire import outputs_of, wire_of  # noqa: PLC0415 (help must not wait for it)
 
     if plan.dialect != "none":
         print_json(wire_of(envelope, plan))
         return
-    error = envelope.error
-    stdout: Any = envelope.data if error is None else (error.details or {}).get("stdout")
-    stderr = None if error is None else error.detail
-    if isinstance(stdout, dict) and stdout.keys() <= {"stdout", "stderr"}:
-        stdout, stderr = stdout.get("stdout"), stdout.get("stderr")
-    if isinstance(stdout, str):
-        sys.stdout.write(stdout)
-    elif stdout is not None:
-        print_json(stdout)
-    sys.stderr.write(stderr or (error.message + "\n" if error else ""))
+    stdout, stderr = outputs_of(envelope)
+    sys.stdout.write(stdout)
     sys.stdout.flush()
+    sys.stderr.write(stderr if stderr.endswith("\n") or not stderr else stderr + "\n")
+    if envelope.meta.truncated:
+        # Nothing in the output itself may say so: it is the command's own.
+        rest = f"; all of it: shaping expand {envelope.meta.ref}" if envelope.meta.ref else ""
+        typer.echo(f"shaping: cut to {plan.max_tokens} tokens{rest}", err=True)
 
 
 def _own_failure(fault: Exception) -> typer.Exit:

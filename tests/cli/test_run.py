@@ -119,6 +119,15 @@ def test_the_dialect_none_is_the_output_alone() -> None:
     assert b'"data":{"stdout":"x\\n"}' in shaping("run", "--dialect", "none", "--json", "--", "echo", "x").stdout
 
 
+def test_a_cut_output_alone_says_beside_it_how_to_get_the_rest() -> None:
+    done = shaping("run", "--dialect", "none", "--max-tokens", "40", "--", "sh", "-c", "seq 900; printf note >&2")
+    assert done.stdout.endswith(b"\n900\n")
+    said = done.stderr.decode().splitlines()
+    assert (said[-2], said[-1][:48]) == ("note", "shaping: cut to 40 tokens; all of it: shaping ex")
+    ref = said[-1].rsplit(" ", 1)[1]
+    assert shaping("expand", ref, "--stdout").stdout == b"".join(b"%d\n" % n for n in range(1, 901))
+
+
 def test_a_stream_is_shaped_as_it_comes() -> None:
     code = 'import sys, time\nprint(\'{"a": 1, "b": null}\', flush=True)\ntime.sleep(30)'
     process = subprocess.Popen(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ import orjson
 from shaping.surfaces.command.important import says_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from shaping.settings import Plan
     from shaping.tokens import TokenCounter
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it
 _LONGEST: Final = 400  # characters shown of a line where not every line can be shown
 _AROUND: Final = 2  # lines shown around one that tells of an error, where there is room
+_LENGTHS: Final = (_LONGEST, 160, 80, 40, 20)  # characters of the one line that there is room for
+_FEW: Final = 4  # lines
+_LEAST: Final = 80  # characters of it where there is no room at all
 _LOOK: Final = 12  # characters a token; a text longer than that many for each of its tokens is not counted whole
 
 
@@ -56,6 +59,7 @@ class Cut:
     text: str
     tokens: int
     whole: bool = True
+    shown: int = 0  # lines, where it is not whole
     missing: int = 0
     missing_errors: int = 0
 
@@ -66,22 +70,34 @@ def price(text: str, counter: TokenCounter) -> int:
 
 
 class Cutter:
-    """Lines that can be cut to any room in tokens."""
+    """Lines that can be cut to any room in tokens, at the price of a text as it will stand there."""
 
-    def __init__(self, lines: Sequence[str], rules: Rules, counter: TokenCounter) -> None:
-        self._lines, self._rules, self._counter = lines, rules, counter
+    def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
+        self._lines, self._rules, self._price = lines, rules, price
 
     def to(self, room: int | None) -> Cut:
         """Cut to a room; None is room enough."""
         if room is None:
             return Cut(self._whole, 0)
         beginning = self._whole[: room * _LOOK]
-        tokens = price(beginning, self._counter)
+        tokens = self._price(beginning)
         if tokens <= room and len(beginning) == len(self._whole):
             return Cut(self._whole, tokens)
         return self._fitted(room)
 
+    def least(self) -> Cut:
+        """Show the one line that tells most, or its beginning, whatever it costs."""
+        return self._choice.one(_LEAST) if self._whole.strip() else self.to(None)
+
     def _fitted(self, room: int) -> Cut:
+        found = self._by_lines(room)
+        if found.shown:
+            return found
+        ways = ((length, marked) for marked in (True, False) for length in _LENGTHS)
+        tried = (self._choice.one(length, marked=marked) for length, marked in ways)
+        return next((one for one in tried if one.tokens <= room), found)
+
+    def _by_lines(self, room: int) -> Cut:
         target = room
         while True:
             found = self._choice.within(target)
@@ -96,17 +112,17 @@ class Cutter:
 
     @cached_property
     def _choice(self) -> _Choice:
-        return _Choice([_short(line) for line in self._lines], self._rules, self._counter)
+        return _Choice([_short(line) for line in self._lines], self._rules, self._price)
 
 
 class _Choice:
     """The lines of a text, and which of them a room has place for."""
 
-    def __init__(self, lines: Sequence[str], rules: Rules, counter: TokenCounter) -> None:
+    def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
         # The end of the last line is no line of its own.
         self._ends = len(lines) > 1 and not lines[-1]
         lines = lines[:-1] if self._ends else lines
-        self._lines, self._counter = lines, counter
+        self._lines, self._price = lines, price
         self._matter = [at for at, line in enumerate(lines) if rules.matters(line)]
         # A long line that matters makes way for shorter ones that do; what only fills is taken in order.
         self._sought = {0, len(lines) - 1, *self._matter}
@@ -127,7 +143,21 @@ class _Choice:
                 break
             chosen.add(at)
             left -= cost
-        return self._told(chosen)
+        return self._told(set() if self._begins_only(chosen) else chosen)
+
+    def _begins_only(self, chosen: set[int]) -> bool:
+        """Whether there is room for no more than a beginning, which tells less than an end."""
+        return len(chosen) < _FEW and len(self._lines) - 1 not in chosen and not chosen & set(self._matter)
+
+    def one(self, length: int, *, marked: bool = True) -> Cut:
+        """Show one line, no more than so many characters of it: the first that tells of an error, or the last."""
+        written = (at for at in range(len(self._lines) - 1, -1, -1) if self._lines[at].strip())
+        at = next(iter(self._matter), next(written, 0))
+        cut = self._told({at}, length)
+        if marked:
+            return cut
+        text = _begun(self._lines[at], length)
+        return replace(cut, text=text, tokens=self._price(text))
 
     def _by_worth(self) -> Iterator[int]:
         last = len(self._lines) - 1
@@ -140,20 +170,21 @@ class _Choice:
 
     def _cost(self, at: int) -> int:
         if at not in self._costs:
-            self._costs[at] = price(self._lines[at] + "\n", self._counter)
+            self._costs[at] = self._price(self._lines[at] + "\n")
         return self._costs[at]
 
-    def _told(self, chosen: set[int]) -> Cut:
+    def _told(self, chosen: set[int], length: int = _LONGEST) -> Cut:
         shown, before = [], -1
         for at in [*sorted(chosen), len(self._lines)]:
             if at - before > 1:
                 shown.append(_gap(at - before - 1))
-            shown += self._lines[at : at + 1]
+            shown += [_begun(line, length) for line in self._lines[at : at + 1]]
             before = at
         text = "\n".join(shown) + ("\n" if self._ends and len(self._lines) - 1 in chosen else "")
         missing = len(self._lines) - len(chosen)
         lost = len(set(self._matter) - chosen)
-        return Cut(text, price(text, self._counter), whole=False, missing=missing, missing_errors=lost)
+        cost = self._price(text)
+        return Cut(text, cost, whole=False, shown=len(chosen), missing=missing, missing_errors=lost)
 
 
 def _gap(count: int) -> str:
@@ -166,6 +197,11 @@ def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
         yield places[step]
         if step != len(places) - 1 - step:
             yield places[-1 - step]
+
+
+def _begun(line: str, length: int) -> str:
+    # Lines are no longer than the longest already, but for what says how much of one is missing.
+    return line if length == _LONGEST or len(line) <= length else line[: length - 1] + "…"
 
 
 def _short(line: str) -> str:

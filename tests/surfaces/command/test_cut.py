@@ -11,8 +11,12 @@ COUNTER = counter("o200k_base")
 NONE = Rules()
 
 
+def cutter(lines: list[str], rules: Rules = NONE) -> Cutter:
+    return Cutter(lines, rules, lambda text: price(text, COUNTER))
+
+
 def cut(lines: list[str], room: int | None, rules: Rules = NONE) -> Cut:
-    return Cutter(lines, rules, COUNTER).to(room)
+    return cutter(lines, rules).to(room)
 
 
 def test_what_fits_is_left_alone() -> None:
