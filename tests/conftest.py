@@ -3,7 +3,10 @@ from __future__ import annotations
 import os
 import random
 import socket
+import subprocess
+import time
 from collections.abc import Callable, Generator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +38,14 @@ def _no_choices_from_outside() -> None:
     os.environ.pop("SCALPEL_MCP_INFO", None)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _patient_keepers() -> Generator[None]:
+    """Wait for a store's key as long as it takes: that a call goes on without it is tested where it is the subject."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shaping.store.keeper._PATIENCE", 60.0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def free_port() -> Callable[[], int]:
     """Find ports for servers that are told theirs: not those that the system hands out to everybody else meanwhile."""
@@ -47,6 +58,25 @@ def free_port() -> Callable[[], int]:
                 return port
 
     return find
+
+
+@pytest.fixture(scope="session")
+def until_it_listens() -> Callable[[subprocess.Popen[Any], int], None]:
+    """Wait until a server that was started takes connections, as long as a slow machine may need."""
+
+    def wait(server: subprocess.Popen[Any], port: int) -> None:
+        deadline = time.monotonic() + 120
+        while not _is_open(port):
+            assert server.poll() is None, f"the server ended with {server.returncode} before it listened"
+            assert time.monotonic() < deadline, "the server did not listen within 120 s"
+            time.sleep(0.05)
+
+    return wait
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _can_bind(port: int) -> bool:

@@ -96,7 +96,7 @@ class CallHandler(Listening):
     async def _serve(self, request: Requested, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                if await self._transport.claim(":".join(_key(request))):
+                if await self._claimed(request):
                     await self._answer(request)
             if scope.cancelled_caught:
                 await self._try_to_say(request, Aborted(request_id=request.request_id))
@@ -105,6 +105,14 @@ class CallHandler(Listening):
             raise
         finally:
             del self._running[_key(request)]
+
+    async def _claimed(self, request: Requested) -> bool:
+        try:
+            return await self._transport.claim(":".join(_key(request)))
+        except OSError as lost:
+            # Whoever else serves may have it; what runs here goes on until the listening itself breaks off.
+            log.warning("a call could not be claimed: %s", type(lost).__name__)
+            return False
 
     async def _answer(self, request: Requested) -> None:
         try:

@@ -4,7 +4,6 @@ import gc
 import os
 import random
 import shutil
-import socket
 import subprocess
 import sys
 from contextlib import asynccontextmanager, suppress
@@ -55,7 +54,7 @@ class Shop:
     async def wait(self, given: Any) -> Any:
         self.started.append(given)
         try:
-            await anyio.sleep(given.get("seconds", 5))
+            await anyio.sleep(given.get("seconds", 600))
         except BaseException:
             self.cancelled.append(given)
             raise
@@ -71,9 +70,12 @@ async def serving(shop: Shop, transport: Transport | None = None) -> AsyncIterat
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while not holds():  # noqa: ASYNC110  what is waited for happens inside the code under test
             await anyio.sleep(0.001)
+
+
+LONGER = (0.05, 1, 5, 20)  # seconds to try, where a deadline must not pass before the other side has begun
 
 
 def code(envelope: Envelope[Any]) -> str | None:
@@ -152,8 +154,11 @@ def test_a_deadline_ends_the_call_on_both_sides() -> None:
 
     async def main() -> None:
         async with serving(shop) as (calls, handler):
-            assert code(await calls.call("wait", {}, deadline=0.05)) == "TIMEOUT"
-            await until(lambda: not handler.running)
+            for deadline in LONGER:
+                assert code(await calls.call("wait", {}, deadline=deadline)) == "TIMEOUT"
+                await until(lambda: not handler.running)
+                if shop.started:
+                    break
 
     anyio.run(main)
     assert shop.cancelled == [{}]
@@ -185,8 +190,10 @@ def test_a_caller_that_is_cancelled_cancels_the_handler() -> None:
 
     async def main() -> None:
         async with serving(shop) as (calls, handler):
-            with anyio.move_on_after(0.05):
-                await calls.call("wait", {})
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda: calls.call("wait", {}))
+                await until(lambda: bool(shop.started))
+                tasks.cancel_scope.cancel()
             await until(lambda: not handler.running)
 
     anyio.run(main)
@@ -194,34 +201,40 @@ def test_a_caller_that_is_cancelled_cancels_the_handler() -> None:
 
 
 def test_a_request_id_is_used_by_one_call_at_a_time() -> None:
+    shop = Shop()
+
     async def main() -> None:
-        async with serving(Shop()) as (calls, _), anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: calls.call("wait", {"seconds": 0.05}, request_id="same"))
-            await anyio.sleep(0.01)
+        async with serving(shop) as (calls, _), anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: calls.call("wait", {}, request_id="same"))
+            await until(lambda: bool(shop.started))
             assert code(await calls.call("echo", request_id="same")) == "CONFLICT"
+            await calls.abort("same")
 
     anyio.run(main)
 
 
 def test_two_callers_may_use_the_same_request_id() -> None:
     async def main() -> list[Any]:
-        transport, answers = InProcess(), list[Any]()
+        shop, transport, answers = Shop(), InProcess(), list[Any]()
         async with (
-            serving(Shop(), transport) as (calls, _),
+            serving(shop, transport) as (calls, _),
             PendingCalls(transport) as others,
             anyio.create_task_group() as tasks,
         ):
 
-            async def ask(who: PendingCalls, seconds: float) -> None:
-                answers.append(code(await who.call("wait", {"seconds": seconds}, request_id="1", deadline=5)))
+            async def ask(who: PendingCalls, name: str) -> None:
+                answers.append((name, code(await who.call("wait", {}, request_id="1"))))
 
-            tasks.start_soon(ask, calls, 5)
-            tasks.start_soon(ask, others, 0.1)
-            await anyio.sleep(0.02)
+            tasks.start_soon(ask, calls, "one")
+            tasks.start_soon(ask, others, "other")
+            await until(lambda: len(shop.started) == 2)
             await calls.abort("1")
+            await until(lambda: len(answers) == 1 and len(shop.cancelled) == 1)
+            assert (calls.pending, others.pending) == ((), ("1",))
+            await others.abort("1")
         return answers
 
-    assert anyio.run(main) == ["ABORTED", None]
+    assert anyio.run(main) == [("one", "ABORTED"), ("other", "ABORTED")]
 
 
 def test_input_that_is_not_json_is_refused_before_it_is_sent() -> None:
@@ -245,8 +258,8 @@ def test_a_call_that_nobody_serves_fails_at_once() -> None:
 
 def test_nothing_stays_pending_when_the_callers_connection_is_lost() -> None:
     async def main() -> None:
-        transport = InProcess()
-        async with serving(Shop(), transport) as (calls, _), anyio.create_task_group() as tasks:
+        shop, transport = Shop(), InProcess()
+        async with serving(shop, transport) as (calls, _), anyio.create_task_group() as tasks:
             answers: list[Envelope[Any]] = []
 
             async def ask() -> None:
@@ -254,7 +267,7 @@ def test_nothing_stays_pending_when_the_callers_connection_is_lost() -> None:
 
             for _n in range(5):
                 tasks.start_soon(ask)
-            await anyio.sleep(0.02)
+            await until(lambda: len(shop.started) == 5)
             await transport.disconnect(calls._replies)
             await until(lambda: len(answers) == 5)
             assert {code(answer) for answer in answers} == {"UNAVAILABLE"}
@@ -278,7 +291,7 @@ def test_a_server_that_stops_tells_its_callers() -> None:
                 answers.append(await calls.call("wait", {}))
 
             tasks.start_soon(ask)
-            await anyio.sleep(0.02)
+            await until(lambda: bool(shop.started))
         assert [answer.error and answer.error.message for answer in answers] == ["the server stopped"]
 
     anyio.run(main)
@@ -292,7 +305,7 @@ def test_a_server_whose_connection_is_lost_stops_what_it_ran() -> None:
         transport = InProcess()
         async with serving(shop, transport) as (calls, handler), anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: calls.call("wait", {}))
-            await anyio.sleep(0.02)
+            await until(lambda: bool(shop.started))
             await transport.disconnect("calls")
             await until(lambda: not handler.running)
 
@@ -328,7 +341,9 @@ def test_events_about_a_call_settle_it_once() -> None:
                     answers: list[str | None] = []
 
                     async def ask(number: int = number, answers: list[str | None] = answers) -> None:
-                        answers.append(code(await calls.call("echo", request_id=str(number), deadline=0.05)))
+                        # Only the last, which no event settles, is to run into its deadline.
+                        deadline = 600 if number < 3 else 0.05
+                        answers.append(code(await calls.call("echo", request_id=str(number), deadline=deadline)))
 
                     tasks.start_soon(ask)
                     await anext(requests)
@@ -384,8 +399,23 @@ def test_a_connection_that_fails_is_an_error_envelope() -> None:
             transport.broken = set()
             await transport.publish("calls", b"break")
             await transport.publish(calls._replies, b"break")
-            await anyio.sleep(0.01)
+            await until(lambda: transport._listeners == {})
             assert code(await calls.call("echo")) == "UNAVAILABLE"
+
+    anyio.run(main)
+
+
+def test_a_call_that_cannot_be_claimed_ends_nothing_else() -> None:
+    class Unclaimed(InProcess):
+        async def claim(self, request_id: str) -> bool:
+            if request_id.endswith("lost"):
+                raise ConnectionError
+            return await super().claim(request_id)
+
+    async def main() -> None:
+        async with serving(Shop(), Unclaimed()) as (calls, _):
+            assert code(await calls.call("echo", request_id="lost", deadline=0.05)) == "TIMEOUT"
+            assert (await calls.call("echo", 1)).data == {"echo": 1}
 
     anyio.run(main)
 
@@ -429,26 +459,19 @@ async def storm(count: int) -> dict[str, int]:
 
 
 @pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
+def redis_url(tmp_path: Path, free_port: Callable[[], int], until_it_listens: Callable[..., None]) -> Iterator[str]:
     if not (server := shutil.which("redis-server")):
         pytest.skip("no redis-server on this machine")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)],
         stdout=subprocess.DEVNULL,
     )
     try:
-        for _ in range(200):
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=0.1).close()
-                break
-            except OSError:
-                anyio.run(anyio.sleep, 0.02)
+        until_it_listens(process, port)
         yield f"redis://127.0.0.1:{port}/0"
     finally:
-        process.terminate()
+        process.kill()
         process.wait()
 
 
@@ -465,7 +488,10 @@ def test_calls_go_over_a_real_redis_and_are_served_once(redis_url: str) -> None:
             ):
                 assert (await calls.call("echo", {"a": 1})).data == {"echo": {"a": 1}}
                 assert (await calls.call("wait", {"seconds": 0})).data == "slept"
-                assert code(await calls.call("wait", {}, deadline=0.1)) == "TIMEOUT"
+                for deadline in LONGER:
+                    assert code(await calls.call("wait", {}, deadline=deadline)) == "TIMEOUT"
+                    if len(shop.started) == 2:
+                        break
                 assert calls.pending == ()
                 await until(lambda: shop.cancelled == [{}])
         finally:
@@ -479,17 +505,16 @@ def test_calls_go_over_a_real_redis_and_are_served_once(redis_url: str) -> None:
 
 def test_a_redis_that_goes_away_leaves_nothing_pending(redis_url: str) -> None:
     async def main() -> None:
-        here = RedisTransport(redis_url)
-        there = RedisTransport(redis_url)
-        async with CallHandler(Shop().registry, there, shape=False), PendingCalls(here) as calls:
+        shop, here, there = Shop(), RedisTransport(redis_url), RedisTransport(redis_url)
+        async with CallHandler(shop.registry, there, shape=False), PendingCalls(here) as calls:
             async with anyio.create_task_group() as tasks:
                 answers: list[str | None] = []
 
                 async def ask() -> None:
-                    answers.append(code(await calls.call("wait", {}, deadline=5)))
+                    answers.append(code(await calls.call("wait", {}, deadline=600)))
 
                 tasks.start_soon(ask)
-                await anyio.sleep(0.1)
+                await until(lambda: bool(shop.started))
                 admin = RedisTransport(redis_url)
                 with suppress(Exception):
                     await admin._redis.shutdown(nosave=True)
