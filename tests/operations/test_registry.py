@@ -177,7 +177,7 @@ def test_an_exception_is_the_answer_to_the_call() -> None:
 
 
 async def slow(_: Any) -> None:
-    await anyio.sleep(5)
+    await anyio.sleep(600)
 
 
 @pytest.mark.parametrize(("kind", "retryable"), [("query", True), ("mutation", False)])
@@ -195,17 +195,22 @@ def test_a_call_that_takes_too_long_is_stopped(kind: str, retryable: bool) -> No
 def test_cancelling_the_caller_cancels_the_handler() -> None:
     ended: list[str] = []
 
-    async def handler(_: Any) -> None:
-        try:
-            await anyio.sleep(5)
-        finally:
-            ended.append("cancelled")
-
     async def main() -> None:
+        begun = anyio.Event()
+
+        async def handler(_: Any) -> None:
+            begun.set()
+            try:
+                await anyio.sleep(600)
+            finally:
+                ended.append("cancelled")
+
         registry = Registry()
         registry.register(spec(), handler)
-        with anyio.move_on_after(0.01):
-            await registry.execute("shop.get", shape=False)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: registry.execute("shop.get", shape=False))
+            await begun.wait()
+            tasks.cancel_scope.cancel()
 
     anyio.run(main)
     assert ended == ["cancelled"]

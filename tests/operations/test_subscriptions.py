@@ -104,7 +104,7 @@ def test_a_silent_source_is_given_up_and_closed() -> None:
     async def silent(_: Any) -> AsyncGenerator[Any, None]:
         try:
             yield 1
-            await anyio.sleep(5)
+            await anyio.sleep(600)
         finally:
             closed.append("closed")
 

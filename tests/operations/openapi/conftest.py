@@ -90,10 +90,11 @@ async def kind(request: Request) -> Response:
 
 
 async def slow(request: Request) -> Response:
-    """Answer too late."""
+    """Answer too late: when nobody waits any more."""
     import anyio
 
-    await anyio.sleep(0.3)
+    while not await request.is_disconnected():  # noqa: ASYNC110  there is no event for it
+        await anyio.sleep(0.05)
     return JSONResponse({})
 
 
@@ -120,7 +121,7 @@ class Streams:
                 if chunk == "BREAK":
                     raise RuntimeError("the connection breaks off")
                 if chunk == "HANG":
-                    await anyio.sleep(30)
+                    await anyio.sleep(600)
                 yield chunk
         finally:
             self.closed.set()

@@ -151,12 +151,15 @@ def test_closing_the_subscription_closes_the_connection(server: str, streams: An
     streams.closed.clear()
     streams.scripts["open"] = [["data: 1\n\n", "HANG"]]
     assert [envelope.data for envelope in taken(server, "open", limit=1)] == [1]
-    assert streams.closed.wait(5)
+    assert streams.closed.wait(60)
 
 
 def test_a_silent_stream_is_given_up_after_its_idle_time(server: str, streams: Any) -> None:
-    streams.scripts["idle"] = [["data: 1\n\n", "HANG"]]
-    envelopes = taken(server, "idle", idle_timeout=1)
+    for seconds in (1, 5, 20):  # more where a slow machine did not even answer in time
+        streams.scripts["idle"] = [["data: 1\n\n", "HANG"]]
+        envelopes = taken(server, "idle", idle_timeout=seconds)
+        if envelopes[0].ok:
+            break
     assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
         (1, None),
         (None, "TIMEOUT"),
