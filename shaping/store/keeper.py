@@ -29,6 +29,7 @@ _PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _PAUSE: Final = 5.0  # seconds without trying after a write failed
 _PATIENCE: Final[float] = 0.25  # seconds that the first call waits for the store's key
+_READING: Final = 10.0  # seconds that a reader waits for a write; it asks for what was promised
 _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 
 
@@ -76,13 +77,16 @@ class Keeper:
         with self._changed:
             return self._asked(ref, job)
 
-    def get(self, ref: str, *, timeout: float = 2.0) -> Stored | None:
+    def get(self, ref: str, *, timeout: float = _READING) -> Stored | None:
         """Give what is kept behind the ref, waiting a little where it is still to be written."""
         self._after_fork()
         with self._changed:
             self._hurry(self._busy_with(ref))
             self._changed.wait_for(lambda: not self._busy_with(ref), timeout)
-        return self.store.get(ref)
+        found = self.store.get(ref)
+        if found is not None and self._secret is None:
+            self._secret = self.store.secret  # who reads waits for the store anyway, and cursors need it next
+        return found
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until everything is written; False where time ran out first."""
