@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import mcp_types
@@ -15,35 +15,60 @@ from shaping.surfaces.front import of_envelope
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from anyio.streams.memory import MemoryObjectReceiveStream
-
     from shaping.surfaces.front import Front
 
     Check = Callable[[Front], Awaitable[None]]
 
 
 @asynccontextmanager
-async def settle(read: Any, write: Any, check: Check) -> AsyncIterator[MemoryObjectReceiveStream[Any]]:
+async def settle(read: Any, write: Any, check: Check) -> AsyncIterator[Settled]:
     """Refuse the newer protocol on a pipe until `check` passes it: the first request let in decides for good."""
-    inner, outer = anyio.create_memory_object_stream[Any](0)
-    async with inner, outer, anyio.create_task_group() as tasks:
-        tasks.start_soon(_forward, read, write, inner, check)
-        yield outer
-        tasks.cancel_scope.cancel()
+    yield Settled(read, write, check)
 
 
-async def _forward(read: Any, write: Any, inner: Any, check: Check) -> None:
-    settled = False
-    async with inner:
-        async for item in read:
+class Settled:
+    """A client's messages less those refused; not a stream of its own, because every stream is a task that waits."""
+
+    def __init__(self, read: Any, write: Any, check: Check) -> None:
+        self._read, self._write, self._check = read, write, check
+        self._open = False
+
+    @property
+    def last_context(self) -> Any:
+        """The context that the last message was sent in, where the stream below knows it."""
+        return getattr(self._read, "last_context", None)
+
+    async def receive(self) -> Any:
+        """Give the next message that is let in."""
+        while True:
+            item = await self._read.receive()
             message = item.message if isinstance(item, SessionMessage) else None
-            if not settled and isinstance(message, mcp_types.JSONRPCRequest):
-                refusal = await _refusal(message, check)
-                if refusal is not None:
-                    await write.send(SessionMessage(refusal))
-                    continue
-                settled = True
-            await inner.send(item)
+            if self._open or not isinstance(message, mcp_types.JSONRPCRequest):
+                return item
+            refusal = await _refusal(message, self._check)
+            if refusal is None:
+                self._open = True
+                return item
+            await self._write.send(SessionMessage(refusal))
+
+    async def aclose(self) -> None:
+        """Take no more messages."""
+        await self._read.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 async def _refusal(request: mcp_types.JSONRPCRequest, check: Check) -> mcp_types.JSONRPCError | None:
