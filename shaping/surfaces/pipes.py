@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import stat
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from mcp.server.stdio import stdio_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 _LINE_LIMIT = 256 * 1024 * 1024
+_GRACE_SECONDS = 0.3
 
 
 @asynccontextmanager
@@ -26,13 +29,33 @@ async def own_pipes() -> AsyncIterator[tuple[Any, Any]]:
     inbound, outbound = _claimed()
     reader, source = await _reader(inbound)
     writer = await _writer(outbound)
-    lines, texts = _Lines(reader), _Texts(writer)
+    lines, texts = _Lines(reader), _Texts(writer, source.close)
     try:
         async with stdio_server(lines, texts) as streams:  # type: ignore[arg-type]  # it only iterates the one and writes the other
             yield streams
     finally:
         source.close()
         writer.close()
+
+
+@asynccontextmanager
+async def until_left(read: Any) -> AsyncIterator[Any]:
+    """Pass on what a client says, and end what is under way when it has left: a handshake would not notice."""
+    inner, outer = anyio.create_memory_object_stream[Any](math.inf)
+
+    async def listen(scope: anyio.CancelScope) -> None:
+        async with inner:
+            async for item in read:
+                await inner.send(item)
+        # Time for what was asked last; to begin an end that takes the servers along within two seconds.
+        await anyio.sleep(_GRACE_SECONDS)
+        scope.cancel()
+
+    async with outer, anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as scope:
+            tasks.start_soon(listen, scope)
+            yield outer
+        tasks.cancel_scope.cancel()
 
 
 def _is_pipe(number: int) -> bool:
@@ -85,13 +108,17 @@ class _Lines:
 class _Texts:
     """Our messages to the client."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, hang_up: Callable[[], None]) -> None:
         self._writer = writer
+        self._hang_up = hang_up
 
     async def write(self, text: str) -> None:
-        """Send a message, waiting while the client is slow to read."""
-        self._writer.write(text.encode())
-        await self._writer.drain()
+        """Send a message, waiting while the client is slow to read; one that reads no more has left."""
+        try:
+            self._writer.write(text.encode())
+            await self._writer.drain()
+        except ConnectionError:
+            self._hang_up()
 
     async def flush(self) -> None:
         """Do nothing: what is written is on its way."""

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
-from shaping.surfaces.pipes import _Lines, _reader, _Texts, _writer
+from shaping.surfaces.pipes import _Lines, _reader, _Texts, _writer, until_left
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +18,7 @@ async def test_lines_come_and_texts_go_without_a_thread() -> None:
     inbound, ours = os.pipe()
     theirs, outbound = os.pipe()
     reader, source = await _reader(inbound)
-    lines, texts = _Lines(reader), _Texts(await _writer(outbound))
+    lines, texts = _Lines(reader), _Texts(await _writer(outbound), source.close)
     os.write(ours, b'{"a": 1}\nlast \xff')
     os.close(ours)
     assert [line async for line in lines] == ['{"a": 1}\n', "last \ufffd"]
@@ -26,6 +28,40 @@ async def test_lines_come_and_texts_go_without_a_thread() -> None:
     texts._writer.close()
     source.close()
     os.close(theirs)
+
+
+async def test_a_client_that_reads_no_more_has_left() -> None:
+    inbound, ours = os.pipe()
+    theirs, outbound = os.pipe()
+    reader, source = await _reader(inbound)
+    lines, texts = _Lines(reader), _Texts(await _writer(outbound), source.close)
+    os.close(theirs)
+    with anyio.fail_after(30):
+        while not source.is_closing():
+            await texts.write("x" * 70_000)
+            await anyio.lowlevel.checkpoint()
+        assert [line async for line in lines] == []
+    texts._writer.close()
+    os.close(ours)
+
+
+async def test_what_is_under_way_ends_soon_after_the_client_left() -> None:
+    inner, outer = anyio.create_memory_object_stream[str](2)
+    heard: list[str] = []
+    await inner.send("a")
+    await inner.aclose()
+    with anyio.fail_after(30):
+        async with outer, until_left(outer) as listened:
+            heard += [item async for item in listened]
+            await anyio.sleep_forever()
+    assert heard == ["a"]
+
+
+async def test_what_ends_by_itself_is_not_waited_for() -> None:
+    inner, outer = anyio.create_memory_object_stream[str](0)
+    with anyio.fail_after(30):
+        async with inner, outer, until_left(outer):
+            pass
 
 
 SCRIPT = """
