@@ -24,6 +24,7 @@ HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to sen
 SERVERS = typer.Option(
     metavar="FILE", help="A file with mcpServers: put all of them behind this one proxy.", exists=True
 )
+START_TIMEOUT = typer.Option(metavar="SECONDS", min=1, help="How long a server may take to start. (default: 55)")
 HTTP = typer.Option(
     metavar="HOST:PORT",
     help="Serve streamable HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
@@ -47,6 +48,7 @@ def proxy(
     transport: Annotated[str | None, TRANSPORT] = None,
     header: Annotated[list[str] | None, HEADER] = None,
     servers: Annotated[Path | None, SERVERS] = None,
+    start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     http: Annotated[str | None, HTTP] = None,
     sse: Annotated[str | None, SSE] = None,
     allow_host: Annotated[list[str] | None, ALLOW_HOST] = None,
@@ -58,6 +60,7 @@ def proxy(
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
     need_extra()
     backends = backends_of(command or [], url, transport, header or [], servers)
+    allow_time(backends, start_timeout)
     built = _proxy(backends, config, profile, expand=expand)
     if http is None and sse is None:
         _run(built, built.serve_pipes)
@@ -120,6 +123,12 @@ def backends_of(
     return [command_backend(command)]
 
 
+def allow_time(backends: list[Backend], seconds: float | None) -> None:
+    """Let servers take so long to start."""
+    for backend in backends:
+        backend.seconds = seconds or backend.seconds
+
+
 def _need_url(url: str) -> None:
     try:
         parts = urlsplit(url)
@@ -171,6 +180,9 @@ def _run(built: Proxy, serve: Any) -> None:
     # What is kept for later is written on another thread, which must not hold up the answer that is going out.
     sys.setswitchinterval(0.0005)
     anyio.run(_until_signal, built, serve)
+    # Why was logged when it happened; a client's log of exits should show it too.
+    if built.outage is not None:
+        raise typer.Exit(1)
 
 
 async def _until_signal(built: Proxy, serve: Any) -> None:
@@ -185,8 +197,16 @@ async def _until_signal(built: Proxy, serve: Any) -> None:
 async def _end_on_signal(built: Proxy) -> None:
     import anyio  # noqa: PLC0415 (an extra)
 
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with anyio.open_signal_receiver(*_endings()) as signals:
         async for number in signals:
             await built.end()
             # The thread that reads our input cannot be interrupted; everything that has to end has ended.
             os._exit(128 + number)
+
+
+def _endings() -> list[signal.Signals]:
+    """List the signals to end on; a hang-up only where nobody asked to survive it, as nohup does."""
+    endings = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        endings.append(signal.SIGHUP)
+    return endings

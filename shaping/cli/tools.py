@@ -9,7 +9,17 @@ import orjson
 import typer
 
 from shaping.cli.answer import answer
-from shaping.cli.proxy import CONFIG, HEADER, SERVERS, TRANSPORT, URL, backends_of, need_extra
+from shaping.cli.proxy import (
+    CONFIG,
+    HEADER,
+    SERVERS,
+    START_TIMEOUT,
+    TRANSPORT,
+    URL,
+    allow_time,
+    backends_of,
+    need_extra,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +37,7 @@ def tools(
     transport: Annotated[str | None, TRANSPORT] = None,
     header: Annotated[list[str] | None, HEADER] = None,
     servers: Annotated[Path | None, SERVERS] = None,
+    start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     config: Annotated[Path | None, CONFIG] = None,
     as_json: Annotated[bool, AS_JSON] = False,
 ) -> None:
@@ -37,6 +48,7 @@ def tools(
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
 
     backends = backends_of(command or [], url, transport, header or [], servers)
+    allow_time(backends, start_timeout)
     counted = [_counted(tool, Shaper(config, watch=False)) for tool in anyio.run(_listed, backends)]
     counted.sort(key=lambda row: -row["tokens"])
     if as_json:

@@ -15,6 +15,9 @@ import mcp_types
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fastmcp.client.transports.base import ClientTransport, SessionKwargs, TransportOptions
 from mcp.shared.message import SessionMessage
+from pydantic_core import from_json
+
+from shaping.errors import scrub
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 _LEAVE_SECONDS = 0.7
 _TERMINATE_SECONDS = 0.5
 _LINE_LIMIT = 256 * 1024 * 1024
+_ANSWER = {"jsonrpc", "id", "result"}
+_LAST_LINES = 5
+_LINE_SHOWN = 200
+_LOOK_SECONDS = 0.25
 
 
 class Child(ClientTransport):
@@ -48,13 +55,19 @@ class Child(ClientTransport):
         self.cwd = cwd
         self.log = log
         self.alive = False
-        self._last: deque[str] = deque(maxlen=1)
-        self._exit: int | None = None
+        self.problem: OSError | None = None
+        self.exit_code: int | None = None
+        self._last: deque[str] = deque(maxlen=_LAST_LINES)
+
+    @property
+    def words(self) -> list[str]:
+        """The last lines that the child printed beside its answers, without secrets."""
+        return list(self._last)
 
     @property
     def obituary(self) -> str:
         """Say how the child ended, in its own last words where it had any."""
-        ended = "could not be started" if self._exit is None else f"ended with exit code {self._exit}"
+        ended = "closed its output" if self.exit_code is None else f"ended with exit code {self.exit_code}"
         words = f": {self._last[-1]}" if self._last else ""
         return f"the server {self.name!r} {ended}{words}"
 
@@ -71,6 +84,7 @@ class Child(ClientTransport):
             tasks.start_soon(self._read, process, inbound)
             tasks.start_soon(self._write, process, outbound)
             tasks.start_soon(self._relay_log, process)
+            tasks.start_soon(self._watch, process, inbound)
             try:
                 async with options.session_class(read, write, **session_kwargs) as session:
                     yield session
@@ -85,7 +99,7 @@ class Child(ClientTransport):
                 self.command, env={**os.environ, **self.env}, cwd=self.cwd, start_new_session=True
             )
         except OSError as problem:
-            self._last.append(str(problem))
+            self.problem = problem
             raise
         self.alive = True
         return process
@@ -100,9 +114,20 @@ class Child(ClientTransport):
                     await inbound.send(message)
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     break
-            self.alive = False
-            with anyio.move_on_after(_LEAVE_SECONDS):
-                self._exit = await process.wait()
+            await self._mourn(process)
+
+    async def _watch(self, process: Process, inbound: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        """Notice an end that leaves the pipes open: a descendant may hold them and will never answer."""
+        await _exited(process)
+        # What it wrote before it died is still read.
+        await anyio.sleep(_LEAVE_SECONDS)
+        await self._mourn(process)
+        await inbound.aclose()
+
+    async def _mourn(self, process: Process) -> None:
+        self.alive = False
+        await _ended(process, _LEAVE_SECONDS)
+        self.exit_code = process.returncode
 
     def _parsed(self, line: bytes) -> SessionMessage | None:
         if not line.lstrip().startswith(b"{"):
@@ -110,7 +135,7 @@ class Child(ClientTransport):
             self._note(line)
             return None
         try:
-            return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return SessionMessage(_message(line))
         except ValueError:
             self._note(line)
             return None
@@ -131,7 +156,8 @@ class Child(ClientTransport):
         text = line.decode(errors="replace").rstrip()
         if not text:
             return
-        self._last.append(text[:200])
+        text = scrub(text)
+        self._last.append(text[:_LINE_SHOWN])
         print(f"[{self.name}] {text}", file=self.log or sys.stderr, flush=True)
 
     async def _stop(self, process: Process) -> None:
@@ -143,11 +169,20 @@ class Child(ClientTransport):
                 break
             _signal_tree(process, sign)
         await _ended(process, _TERMINATE_SECONDS)
-        self._exit = process.returncode
+        if self.exit_code is None:
+            self.exit_code = process.returncode
         # Descendants that outlive their parent would hold our pipes, and so us, open.
         _signal_tree(process, signal.SIGKILL)
         with anyio.move_on_after(_TERMINATE_SECONDS):
             await process.aclose()
+
+
+def _message(line: bytes) -> mcp_types.JSONRPCMessage:
+    """Read a message; an answer, which may be long, as one, and not as each of the four kinds until one fits."""
+    data = from_json(line)
+    if data.keys() == _ANSWER:
+        return mcp_types.JSONRPCResponse.model_validate(data, by_name=False)
+    return mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
 
 
 async def _ended(process: Process, patience: float) -> bool:
@@ -155,6 +190,20 @@ async def _ended(process: Process, patience: float) -> bool:
         while process.returncode is None:  # noqa: ASYNC110 - wait() also waits for the pipes, which descendants may hold
             await anyio.sleep(0.01)
     return process.returncode is not None
+
+
+async def _exited(process: Process) -> None:
+    """Wait for the process alone; its own wait() also waits for the pipes."""
+    if not hasattr(os, "pidfd_open"):
+        while process.returncode is None:  # noqa: ASYNC110 - nothing tells of it on this system
+            await anyio.sleep(_LOOK_SECONDS)
+        return
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(process.pid)
+        try:
+            await anyio.wait_readable(handle)
+        finally:
+            os.close(handle)
 
 
 def _signal_tree(process: Process, sign: signal.Signals) -> None:

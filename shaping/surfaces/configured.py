@@ -7,20 +7,16 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from fastmcp.client.transports import SSETransport, StreamableHttpTransport
-
 from shaping.surfaces import jsonc
 from shaping.surfaces.backend import Backend
 from shaping.surfaces.child import Child
+from shaping.surfaces.remote import bare, remote_transport
 from shaping.surfaces.wrap import HEADER_VARIABLE, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fastmcp.client.transports import ClientTransport
-
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
-_SSE_PATH = re.compile(r"/sse/?(\?|$)")
 
 
 class ServersError(ValueError):
@@ -37,13 +33,7 @@ def url_backend(
     url: str, name: str | None = None, *, transport: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Backend:
     """Return a server that is reached by HTTP; an address that ends in `/sse` means the older transport."""
-    sent = dict(headers or {})
-    older = transport == "sse" if transport else _SSE_PATH.search(url) is not None
-
-    def connect() -> ClientTransport:
-        return SSETransport(url, headers=sent) if older else StreamableHttpTransport(url, headers=sent)
-
-    return Backend(name or url, connect)
+    return Backend(name or bare(url), lambda: remote_transport(url, kind=transport, headers=headers))
 
 
 def listed_backends(text: str, environ: Mapping[str, str] = os.environ) -> list[Backend]:

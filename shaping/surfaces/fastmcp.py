@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from shaping.shaper import Shaper
 from shaping.surfaces import faults
-from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter, unavailable
+from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter
 from shaping.surfaces.announce import Announcer
 
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ class ShapingMiddleware(Middleware):
     def _failed(self, session: Session, name: str, error: Exception) -> dict[str, Any]:
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):
-            retry_after = getattr(cause, "retry_after", None)
-            if retry_after is None:
+            detail = getattr(cause, "detail", None)
+            if detail is None:
                 # An answer to the protocol, not to the model.
                 raise cause
-            return self.adapter.failed(session, name, unavailable(str(cause), retry_after))
+            return self.adapter.failed(session, name, detail)
         if isinstance(error, NotFoundError):
             return self.adapter.failed(session, name, faults.of_text(str(error), name, session.tools))
         table = session.generation.config.errors

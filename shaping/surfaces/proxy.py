@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from mcp.shared.exceptions import MCPError
 
 from shaping.surfaces.front import GREETING, Front, of_session
 from shaping.surfaces.generation import settle
-from shaping.surfaces.pipes import own_pipes
+from shaping.surfaces.outage import ServerUnavailableError, together, told
+from shaping.surfaces.pipes import own_pipes, until_left
 from shaping.surfaces.servers import Servers
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
-    from shaping.surfaces.backend import Backend, Link
+    from shaping.surfaces.backend import Backend
+    from shaping.surfaces.link import Link
 
 logger = logging.getLogger("shaping")
 
@@ -46,13 +49,17 @@ class Proxy(FastMCP[Any]):
 
     @asynccontextmanager
     async def _closing(self, _: Any) -> AsyncIterator[None]:
+        for backend in self.backends:
+            backend.ended = False
         try:
             yield
         finally:
             await self.end()
 
     async def end(self) -> None:
-        """End every server behind the proxy."""
+        """End every server behind the proxy, for good."""
+        for backend in self.backends:
+            backend.ended = True
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 for backend in self.backends:
@@ -60,14 +67,28 @@ class Proxy(FastMCP[Any]):
 
     async def check_generation(self, front: Front) -> None:
         """Refuse a client of the newer protocol where a server behind speaks only the older one."""
-        for backend in self.backends:
-            await backend.link(front)
+        outcomes = await asyncio.gather(*(_reached(backend, front) for backend in self.backends))
+        problems = [problem for problem in outcomes if problem is not None]
+        others = [problem for problem in problems if not isinstance(problem, ServerUnavailableError)]
+        # One of several that is down must not keep the client out; it is taken as it is when it comes.
+        if others or len(problems) == len(self.backends):
+            raise others[0] if others else together(problems)
+        for backend, problem in zip(self.backends, outcomes, strict=True):
+            if problem is not None:
+                backend.admit(front)
 
     async def serve_pipes(self) -> None:
         """Serve one client over this process's own pipes until it closes them."""
         server = self._mcp_server
-        async with self._lifespan_manager(), own_pipes() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        async with self._lifespan_manager(), own_pipes() as (read, write), until_left(read) as heard:
+            await server.run(heard, write, server.create_initialization_options())
+
+    @property
+    def outage(self) -> str | None:
+        """Say why no server was ever reached, where that is so."""
+        if any(backend.reached for backend in self.backends):
+            return None
+        return next((told(backend.failure) for backend in self.backends if backend.failure is not None), None)
 
     def links(self, session: Any) -> list[Link]:
         """Return the live connections that serve a client."""
@@ -101,6 +122,14 @@ class Greeting(Middleware):
         if context.fastmcp_context is not None:
             await self.proxy.check_generation(of_session(context.fastmcp_context.session))
         return await call_next(context)
+
+
+async def _reached(backend: Backend, front: Front) -> MCPError | None:
+    try:
+        await backend.link(front)
+    except MCPError as problem:
+        return problem
+    return None
 
 
 def _name(backends: Sequence[Backend]) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fastmcp.server.dependencies import get_context
 from fastmcp.server.providers.base import Provider
 from fastmcp.server.providers.proxy import ProxyProvider
 from mcp.shared.exceptions import MCPError
+
+from shaping.surfaces.front import of_session
+from shaping.surfaces.outage import ServerUnavailableError, StillStartingError, together
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from shaping.surfaces.backend import Backend
 
 logger = logging.getLogger("shaping")
+# A server that is slow to start is left out of a list after so long, and announced when it is there.
+_PATIENCE = 10.0
 Named = TypeVar("Named", "Tool", "Prompt")
 Listed = TypeVar("Listed")
 
@@ -46,6 +53,9 @@ class Servers(Provider):
     def __init__(self, backends: Sequence[Backend]) -> None:
         super().__init__()
         self.parts = [Part(backend) for backend in backends]
+        if len(self.parts) > 1:
+            for backend in backends:
+                backend.patience = _PATIENCE
         self._tools: dict[str, Tool] = {}
         self._prompts: dict[str, Prompt] = {}
 
@@ -55,7 +65,7 @@ class Servers(Provider):
 
     async def _get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:  # noqa: ARG002 - a remote tool has one version
         # What a server offers depends on the client, so a name that is not known yet is asked for once more.
-        if name not in self._tools or any(part._tools_cache is None for part in self.parts):  # noqa: SLF001 - the same
+        if name not in self._tools or self._outdated("_tools_cache"):
             await self._list_tools()
         return self._tools.get(name)
 
@@ -64,7 +74,7 @@ class Servers(Provider):
         return list(self._prompts.values())
 
     async def _get_prompt(self, name: str, version: VersionSpec | None = None) -> Prompt | None:  # noqa: ARG002 - the same
-        if name not in self._prompts or any(part._prompts_cache is None for part in self.parts):  # noqa: SLF001 - the same
+        if name not in self._prompts or self._outdated("_prompts_cache"):
             await self._list_prompts()
         return self._prompts.get(name)
 
@@ -86,24 +96,45 @@ class Servers(Provider):
 
     async def owner(self, *, prompt: str | None = None, uri: str | None = None) -> Backend:
         """Return the server a prompt, a resource or a template comes from; the first where nobody claims it."""
-        for part in self.parts:
-            if prompt is not None and await part._get_prompt(prompt):  # noqa: SLF001 - the same
-                return part.backend
-            if uri is not None and await _offers(part, uri):
-                return part.backend
-        return self.parts[0].backend
+
+        async def claims(part: Part) -> Backend | None:
+            claimed = prompt is not None and await part._get_prompt(prompt)  # noqa: SLF001 - the same
+            return part.backend if claimed or (uri is not None and await _offers(part, uri)) else None
+
+        return await self._first(claims) or self.parts[0].backend
+
+    def _outdated(self, cache: str) -> bool:
+        """Say whether a list must be asked for anew; a server that is down is tried again without waiting for it."""
+        stale = [part for part in self.parts if getattr(part, cache) is None]
+        down = [part for part in stale if part.backend.away]
+        if down and len(self.parts) > 1:
+            front = of_session(get_context().session)
+            for part in down:
+                part.backend.nudge(front)
+        return len(stale) > len(down)
 
     async def _gather(self, ask: Callable[[Part], Awaitable[Sequence[Listed]]]) -> list[tuple[str, Sequence[Listed]]]:
-        lists: list[tuple[str, Sequence[Listed]]] = []
-        for part in self.parts:
-            try:
-                lists.append((part.backend.name, await ask(part)))
-            except MCPError as error:
-                # One server of several that is down must not take the others with it; a single one has to say so.
-                if len(self.parts) == 1:
-                    raise
-                logger.warning("the server %r is left out: %s", part.backend.name, error)
+        if len(self.parts) == 1:
+            return [(self.parts[0].backend.name, await ask(self.parts[0]))]
+        while True:
+            outcomes = await asyncio.gather(*(_outcome(ask, part) for part in self.parts))
+            lists = [(part.backend.name, found) for part, found in outcomes if not isinstance(found, MCPError)]
+            # With nothing to show yet, a server that is still starting is worth more of the client's time.
+            if lists or not any(isinstance(found, StillStartingError) for _, found in outcomes):
+                break
+        problems = [(part, found) for part, found in outcomes if isinstance(found, MCPError)]
+        if not lists:
+            raise together([problem for _, problem in problems])
+        self._leave_out(problems)
         return lists
+
+    def _leave_out(self, problems: Sequence[tuple[Part, MCPError]]) -> None:
+        """Go on without the servers that cannot answer: one that is down must not take the others with it."""
+        for part, problem in problems:
+            if isinstance(problem, ServerUnavailableError):
+                part.backend.miss(of_session(get_context().session))
+            if isinstance(problem, StillStartingError) or not isinstance(problem, ServerUnavailableError):
+                logger.warning("%s: its tools are left out for now: %s", part.backend.name, problem)
 
     async def _first(self, ask: Callable[[Part], Awaitable[Listed | None]]) -> Listed | None:
         for part in self.parts:
@@ -116,6 +147,15 @@ class Servers(Provider):
             if found is not None:
                 return found
         return None
+
+
+async def _outcome(
+    ask: Callable[[Part], Awaitable[Sequence[Listed]]], part: Part
+) -> tuple[Part, Sequence[Listed] | MCPError]:
+    try:
+        return part, await ask(part)
+    except MCPError as problem:
+        return part, problem
 
 
 def _apart(lists: list[tuple[str, Sequence[Named]]]) -> dict[str, Named]:

@@ -10,8 +10,9 @@ from fastmcp.client.transports import FastMCPTransport
 from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 
-from shaping.surfaces.backend import Backend, Link
+from shaping.surfaces.backend import Backend
 from shaping.surfaces.front import Front
+from shaping.surfaces.link import Link
 from shaping.surfaces.proxy import Proxy
 from shaping.surfaces.relay import Relay, progress_for
 

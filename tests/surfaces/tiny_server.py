@@ -44,7 +44,8 @@ def serve() -> None:
         elif method == "tools/list":
             reply(message, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]})
         elif method == "tools/call" and params["name"] == "refuse":
-            reply(message, error={"code": -32050, "message": "not today", "data": {"why": "rain"}})
+            error = {"code": -32050, "message": "not today", "data": {"why": "rain"}}
+            reply(message, error=error | (params.get("arguments") or {}))
         elif method == "tools/call":
             answer = json.dumps(call(params["name"], params.get("arguments") or {}))
             reply(message, result={"content": [{"type": "text", "text": answer}]})

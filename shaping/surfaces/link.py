@@ -1,0 +1,136 @@
+"""One live connection from one client to one server behind the proxy, shared by the calls that are under way."""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+from fastmcp.server.providers.proxy import PROXY_TRANSPORT_OPTIONS, ProxyClient
+from mcp.shared.exceptions import MCPError
+
+from shaping.surfaces.child import Child
+from shaping.surfaces.outage import ServerUnavailableError, is_hangup, refusal
+from shaping.surfaces.relay import Relay, progress_for
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import mcp_types
+    from fastmcp.client.transports import ClientTransport
+    from fastmcp.server.dependencies import FastMCPRequestContext
+
+    from shaping.surfaces.backend import Backend
+    from shaping.surfaces.front import Front
+
+
+class Borrowed(ProxyClient[Any]):
+    """FastMCP's proxy client over a connection that outlives the call, knowing which call it serves."""
+
+    link: Link
+    call: FastMCPRequestContext | None = None
+
+    async def __aenter__(self) -> Self:
+        if self.call is not None:
+            self.link.relay.active.append(self.call)
+        try:
+            await super().__aenter__()  # type: ignore[no-untyped-call]  # FastMCP does not annotate it
+        except Exception as error:
+            self._leave()
+            raise self.link.lost(error) from error
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+        await super().__aexit__(kind, error, trace)  # type: ignore[no-untyped-call]  # the same
+        if not isinstance(error, Exception):
+            return
+        if self.link.is_lost(error):
+            raise self.link.lost(error) from error
+        refused = refusal(self.link.backend.name, self.transport) if isinstance(error, MCPError) else None
+        if refused is not None:
+            raise ServerUnavailableError(refused) from error
+
+    def _leave(self) -> None:
+        if self.call is not None and self.call in self.link.relay.active:
+            self.link.relay.active.remove(self.call)
+
+
+@dataclass
+class Link:
+    """A live connection from one client to one server."""
+
+    backend: Backend
+    client: Borrowed
+    relay: Relay
+    since: float | None = None
+    dead: bool = False
+
+    @classmethod
+    def to(cls, backend: Backend, transport: ClientTransport, relay: Relay) -> Link:
+        """Return a connection that is not open yet."""
+        client = _client(transport, relay.front, relay)
+        link = client.link = cls(backend, client, relay)
+        return link
+
+    async def open(self) -> None:
+        """Connect."""
+        await self.client.__aenter__()
+        self.since = time.monotonic()
+
+    def is_lost(self, error: Exception) -> bool:
+        """Say whether an error means that the connection, not the call, has failed."""
+        if isinstance(error, MCPError):
+            return is_hangup(error, self.client.transport) or not self._alive()
+        return isinstance(error, RuntimeError | OSError | anyio.ClosedResourceError | anyio.BrokenResourceError)
+
+    def lost(self, error: Exception) -> ServerUnavailableError:
+        """Take the connection out of use and say why."""
+        return ServerUnavailableError(self.backend.failed(self, error))
+
+    def _alive(self) -> bool:
+        transport = self.client.transport
+        return transport.alive if isinstance(transport, Child) else self.client.is_connected()
+
+    @property
+    def usable(self) -> bool:
+        """Say whether a call may be sent."""
+        return not self.dead and self._alive()
+
+    def for_call(self, call: FastMCPRequestContext | None) -> Borrowed:
+        """Return a client for one call: the connection is shared, the progress is not."""
+        client = copy.copy(self.client)
+        client.call = call
+        client._proxy_rc_ref = [None]  # noqa: SLF001 - FastMCP keeps one slot per client, which calls side by side would share
+        client._progress_handler = progress_for(call)  # noqa: SLF001 - the same
+        return client
+
+
+def _client(transport: ClientTransport, front: Front, relay: Relay) -> Borrowed:
+    can = front.capabilities
+    client = Borrowed(
+        transport, mode="auto" if front.modern else "legacy", message_handler=relay.news, client_info=front.info
+    )
+    kwargs = client._session_kwargs  # noqa: SLF001 - the public handlers rewrite requests and drop images, so the SDK's own are set
+    kwargs["sampling_callback"] = relay.sample if can.sampling else None
+    kwargs["elicitation_callback"] = relay.elicit if can.elicitation else None
+    kwargs["list_roots_callback"] = relay.roots if can.roots else None
+    kwargs["logging_callback"] = relay.log
+    # Headers of the client in front are not forwarded: its token for us is not meant for the servers behind us.
+    options = replace(PROXY_TRANSPORT_OPTIONS, session_class=_session_class(can), forward_incoming_headers=False)
+    client._transport_options = options  # noqa: SLF001 - the same
+    return client
+
+
+def _session_class(can: mcp_types.ClientCapabilities) -> type[Any]:
+    class Mirrored(PROXY_TRANSPORT_OPTIONS.session_class):  # type: ignore[name-defined,misc]  # the base is chosen at run time
+        """A session that says it can do what the client in front can do: servers list their tools by that."""
+
+        def _build_capabilities(self, _: str) -> mcp_types.ClientCapabilities:
+            return can
+
+    return Mirrored

@@ -1,0 +1,68 @@
+"""A server reached by HTTP: its headers, and what it answered when it would not let us in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fastmcp.client.transports import SSETransport, StreamableHttpTransport
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx2
+    from fastmcp.client.transports import ClientTransport
+
+_SSE_PATH = re.compile(r"/sse/?(\?|$)")
+_REFUSED = 400
+
+
+class Door:
+    """Makes the HTTP clients of one connection, and remembers the last refusal, which the SDK's errors do not tell."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.refused: int | None = None
+
+    def __call__(
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+        **_: Any,
+    ) -> httpx2.AsyncClient:
+        """Make a client; redirects stay within the origin, or another host would be sent the headers."""
+        client = create_mcp_http_client(headers=headers, timeout=timeout, auth=auth)
+        client.event_hooks.setdefault("response", []).append(self._note)
+        return client
+
+    async def _note(self, response: httpx2.Response) -> None:
+        self.refused = response.status_code if response.status_code >= _REFUSED else None
+
+    @property
+    def address(self) -> str:
+        """The address without what may be secret in it."""
+        return bare(self.url)
+
+
+def remote_transport(
+    url: str, *, kind: str | None = None, headers: Mapping[str, str] | None = None, auth: Any = None
+) -> ClientTransport:
+    """Return a transport to an address; one that ends in `/sse` means the older kind unless `kind` says."""
+    older = kind == "sse" if kind else _SSE_PATH.search(url) is not None
+    make = SSETransport if older else StreamableHttpTransport
+    return make(url, headers=dict(headers or {}), auth=auth, httpx_client_factory=Door(url))
+
+
+def door_of(transport: object) -> Door | None:
+    """Return the door of a transport that has one."""
+    door = getattr(transport, "httpx_client_factory", None)
+    return door if isinstance(door, Door) else None
+
+
+def bare(url: str) -> str:
+    """Give an address without its user, password and query, where people put keys."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
