@@ -14,9 +14,14 @@ class Identity:
     """Who calls: an id, the scopes it has, and what it may do with which resources."""
 
     id: str
-    scopes: frozenset[str] = frozenset()
+    scopes: Collection[str] = frozenset()
     # Actions by `type:id`, or by `type:*` for every resource of a type; the action `*` is every action.
     resources: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # A list is common, and one scope alone is text, in which every part of it would be found.
+        given = (self.scopes,) if isinstance(self.scopes, str) else self.scopes
+        object.__setattr__(self, "scopes", frozenset(given))
 
     def may(self, action: str, resource_type: str, resource_id: str | None) -> bool:
         """Whether an action is granted on a resource; without an id, only a grant on the whole type counts."""
@@ -28,12 +33,17 @@ class Identity:
 class Access:
     """What a caller needs: all of `scopes`, one of `any_scopes`, and the action on the resource."""
 
-    scopes: tuple[str, ...] = ()
-    any_scopes: tuple[str, ...] = ()
+    scopes: Collection[str] = ()
+    any_scopes: Collection[str] = ()
     resource_type: str | None = None
     action: str | None = None
     resource_id: str | None = None  # one resource, by its id
     id_member: str | None = None  # the input member that names the resource
+
+    def __post_init__(self) -> None:
+        for name in ("scopes", "any_scopes"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
 
     @property
     def is_open(self) -> bool:
@@ -59,7 +69,7 @@ class Access:
         missing = [scope for scope in self.scopes if scope not in identity.scopes]
         if missing:
             return f"the scope {missing[0]}" if len(missing) == 1 else f"the scopes {', '.join(missing)}"
-        if self.any_scopes and identity.scopes.isdisjoint(self.any_scopes):
+        if self.any_scopes and frozenset(identity.scopes).isdisjoint(self.any_scopes):
             return f"one of the scopes {', '.join(self.any_scopes)}"
         if self.resource_type is not None:
             action, wanted = self.action or "read", self._wanted(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +16,7 @@ from shaping.operations.validator import Validator
 
 Issue: TypeAlias = dict[str, str]
 Settled: TypeAlias = tuple[Any, list[Issue]]
+STRIPPED = "the declared output has no such member; it was left out"
 
 
 @runtime_checkable
@@ -32,7 +33,7 @@ class Schema(Protocol):
         ...
 
     def settle(self, value: Any) -> Settled:
-        """Give output in its declared form and no issues; or as it is, with what is wrong about it."""
+        """Give output in its declared form, or as it is where that cannot be reached; and what was wrong about it."""
         ...
 
 
@@ -89,9 +90,10 @@ class Written:
     def settle(self, value: Any) -> Settled:
         """Strip, fill and coerce, where the value is valid after it."""
         settled = normalise(self.json, value, self._validator.accepts)
-        if self._validator.accepts(settled):
-            return settled, []
-        return value, self._validator.issues(value)
+        if not self._validator.accepts(settled):
+            return value, self._validator.issues(value)
+        wrong = [] if self._validator.accepts(value) else self._validator.issues(value)
+        return settled, wrong or stripped(value, settled)
 
 
 class Typed:
@@ -119,9 +121,26 @@ class Typed:
     def settle(self, value: Any) -> Settled:
         """Give the value as JSON by its type."""
         try:
-            return self.adapter.dump_python(self.adapter.validate_python(value), mode="json", by_alias=True), []
+            settled = self.adapter.dump_python(self.adapter.validate_python(value), mode="json", by_alias=True)
         except ValidationError as problem:
             return value, issues(problem)
+        return settled, stripped(value, settled)
+
+
+def stripped(value: Any, settled: Any) -> list[Issue]:
+    """Name the members that the declared form has no place for; only what was plain data can be compared."""
+    lost = dict.fromkeys(_lost(value, settled, ""))
+    return [{"path": path, "type": "stripped", "message": STRIPPED} for path in lost]
+
+
+def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(settled, dict):
+        for name, item in value.items():
+            where = f"{path}.{name}" if path else str(name)
+            yield from _lost(item, settled[name], where) if name in settled else (where,)
+    elif isinstance(value, list) and isinstance(settled, list):
+        for item, kept in zip(value, settled, strict=False):
+            yield from _lost(item, kept, f"{path}[]")
 
 
 def invalid(found: list[Issue], **said: Any) -> ToolError:

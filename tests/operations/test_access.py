@@ -63,6 +63,15 @@ def test_the_id_in_the_input_is_the_one_that_must_be_granted(given: Any, said: s
     assert verdict(Access(resource_type="project", action="edit", id_member="project"), given=given) == said
 
 
+def test_scopes_may_come_in_a_list_and_one_alone_is_itself() -> None:
+    assert verdict(Access(any_scopes=("read",)), Identity("bob", ["read"])) is None
+    assert verdict(Access(scopes=("read",)), Identity("bob", "reader")) == "op needs the scope read"
+    assert (Identity("bob", "read"), Access("read", "write")) == (
+        Identity("bob", frozenset({"read"})),
+        Access(("read",), ("write",)),
+    )
+
+
 def test_nobody_may_do_what_needs_somebody() -> None:
     assert verdict(Access(), None) is None
     assert verdict(Access(scopes=("read",)), None) == "op needs an identity"
