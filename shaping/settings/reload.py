@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"
 _STEP_MS = 50
 # Some file systems (networks, mounts of a container) report nothing: look again once in a while.
 _LOOK_AGAIN_MS = 500
+# The clock of a file system ticks every few milliseconds, and two edits within one tick bear the same time.
+_FRESH_NS = 100_000_000
 
 _log = logging.getLogger("shaping.settings")
 
@@ -43,7 +46,7 @@ class LiveConfig:
         self._environ = dict(os.environ if environ is None else environ)
         self._lock = threading.RLock()
         self._stop: threading.Event | None = None
-        self._seen: Signature = ()
+        self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
         self.current: Generation = self._first(strict=strict)
 
@@ -72,7 +75,7 @@ class LiveConfig:
     def reload(self) -> bool:
         """Read the config again and take it where it is good; say whether `current` changed."""
         with self._lock:
-            self._seen = self._signature()
+            self._seen = self._as_seen()
             try:
                 fresh = self._load()
                 fresh.warm(self.current)
@@ -94,7 +97,7 @@ class LiveConfig:
         return frozenset(directory for directory in self._directories() if directory.is_dir())
 
     def _first(self, *, strict: bool) -> Generation:
-        self._seen = self._signature()
+        self._seen = self._as_seen()
         try:
             return self._load()
         except ConfigError as error:
@@ -129,6 +132,11 @@ class LiveConfig:
         """Describe every file that counts so that any edit, rename or step back in time makes a difference."""
         files = [file for place in self._places() for file in (place, *_profiles_beside(place))]
         return tuple(entry for file in files if (entry := _stat(file)) is not None)
+
+    def _as_seen(self) -> Signature | None:
+        """Describe the files for later; None where one is so fresh that its next edit could look the same."""
+        signature, now = self._signature(), time.time_ns()
+        return None if any(abs(now - changed) < _FRESH_NS for *_, changed in signature) else signature
 
     def restart(self) -> None:
         """Watch again in a forked process, where the thread did not come along and may have held the lock."""
