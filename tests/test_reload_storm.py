@@ -43,7 +43,7 @@ def test_every_response_in_a_storm_of_reloads_comes_from_exactly_one_config(tmp_
     for thread in threads:
         thread.start()
     # Six busy threads may keep the watcher waiting: the storm goes on until it has been seen.
-    deadline, turn = time.monotonic() + 60, 0
+    deadline, turn = time.monotonic() + 300, 0
     while turn < 24 or (len(hashes) < 2 and time.monotonic() < deadline):
         file.write_text(config(turn % 4) if turn % 5 else "{ not json")
         time.sleep(0.03)
@@ -61,7 +61,7 @@ def test_a_config_that_appears_after_the_start_takes_effect(tmp_path: Path, monk
     shaper = Shaper()
     assert shaper.shape(RAW, tool="tool").value == {"data": RAW}
     (tmp_path / "response_config.json").write_text('{"tool_overrides": {"tool": {"include_only": ["field1"]}}}')
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while shaper.shape(RAW, tool="tool").value != {"data": {"field1": 1}} and time.monotonic() < deadline:
         time.sleep(0.02)
     assert shaper.shape(RAW, tool="tool").value == {"data": {"field1": 1}}
