@@ -16,7 +16,6 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from fastmcp.client.transports.base import ClientTransport, SessionKwargs, TransportOptions
 from mcp.shared.message import SessionMessage
 from pydantic_core import from_json
-from pydantic_core import from_json
 
 from shaping.errors import scrub
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 _LEAVE_SECONDS = 0.7
 _TERMINATE_SECONDS = 0.5
 _LINE_LIMIT = 256 * 1024 * 1024
-_ANSWER = {"jsonrpc", "id", "result"}
 _ANSWER = {"jsonrpc", "id", "result"}
 _LAST_LINES = 5
 _LINE_SHOWN = 200
@@ -177,14 +175,6 @@ class Child(ClientTransport):
         _signal_tree(process, signal.SIGKILL)
         with anyio.move_on_after(_TERMINATE_SECONDS):
             await process.aclose()
-
-
-def _message(line: bytes) -> mcp_types.JSONRPCMessage:
-    """Read a message; an answer, which may be long, as one, and not as each of the four kinds until one fits."""
-    data = from_json(line)
-    if data.keys() == _ANSWER:
-        return mcp_types.JSONRPCResponse.model_validate(data, by_name=False)
-    return mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
 
 
 def _message(line: bytes) -> mcp_types.JSONRPCMessage:
