@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shaping.types import Json
 
 
@@ -28,11 +26,11 @@ _LITERALS = re.compile(_LITERAL, re.ASCII)
 _ODD_INSIDE = re.compile(r"[,{}\x00-\x1f\x7f]")
 _ODD_WHOLE = re.compile(rf"[ =\"\[]|(?:{_LITERAL}|-)?+$", re.ASCII)
 # The same of a column between commas: most columns are cleared by the first of these, which is by far the quickest.
-_SUSPECT = re.compile(r",[ =\-0-9tfn,]")
-_ODD_START = re.compile(r",[ =,]")
+_SUSPECT = re.compile(r",[ =,\"\[\-0-9tfn]")
+_ODD_START = re.compile(r",[ =,\"\[]")
 _ODD_BETWEEN = re.compile(rf",(?:{_LITERAL}|-),", re.ASCII)
 _LITERAL_ENDS = frozenset("0123456789el-")
-_PLAIN = frozenset({int, float, bool, type(None)})
+_SCALARS = frozenset({int, float, bool, type(None), str})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_STARTS = frozenset(' "[{') | {""}
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
@@ -64,36 +62,42 @@ def name(key: str) -> str:
     return key if key.isidentifier() or not _ODD_NAME.search(key) else quoted(key)
 
 
-def texts(column: Sequence[str]) -> list[str]:
+def texts(column: list[str]) -> list[str]:
     """Return a column of strings as cells."""
-    first = column[0]
-    if first == column[-1] and column.count(first) == len(column):
-        return [cell(first)] * len(column)
     if _all_bare(column):
-        return list(column)
+        return column
     known = {text: cell(text) for text in set(column)}
     return [known[text] for text in column]
 
 
-def cells(column: Sequence[Any], kinds: set[type]) -> list[str]:
+def cells(column: list[Any], kinds: set[type]) -> list[str]:
     """Return a column of anything of these types as cells."""
-    if kinds == {str}:
+    if Missing in kinds:
+        present = [value for value in column if value is not MISSING]
+        done = iter(cells(present, kinds - {Missing}) if present else ())
+        return ["" if value is MISSING else next(done) for value in column]
+    if str not in kinds:
+        return _json(column, kinds)
+    if len(kinds) == 1:
         return texts(column)
-    if kinds <= _PLAIN:
+    bare = iter(texts([value for value in column if type(value) is str]))
+    rest = iter(_json([value for value in column if type(value) is not str], kinds))
+    return [next(bare) if type(value) is str else next(rest) for value in column]
+
+
+def _json(column: list[Any], kinds: set[type]) -> list[str]:
+    if kinds <= _SCALARS:
         return orjson.dumps(column)[1:-1].decode().split(",")
-    bare = iter(texts([value for value in column if type(value) is str]) if str in kinds else ())
-    # JSON has no line breaks between its quotes, so that one decoding does for all.
-    others = [orjson.dumps(value) for value in column if type(value) is not str and value is not MISSING]
-    rest = iter(b"\n".join(others).decode().split("\n"))
-    return [next(bare) if type(value) is str else "" if value is MISSING else next(rest) for value in column]
+    # JSON has no line breaks, so that one decoding does for all.
+    return b"\n".join(map(orjson.dumps, column)).decode().split("\n")
 
 
-def _all_bare(column: Sequence[str]) -> bool:
+def _all_bare(column: list[str]) -> bool:
     """Tell whether no cell needs quotes, in a few searches of the whole column; in doubt, say no."""
     joined = f",{','.join(column)},"
     if joined.count(",") > len(column) + 1 or (" " in joined and " ," in joined):
         return False
-    if "{" in joined or "}" in joined or '"' in joined or "[" in joined or "\x7f" in joined:
+    if "{" in joined or "}" in joined or "\x7f" in joined:
         return False
     # What JSON would escape is what must not be there: this is the quickest way to see that nothing is.
     if not (joined.isascii() and len(orjson.dumps(joined)) == len(joined) + 2) and _CONTROL.search(joined):

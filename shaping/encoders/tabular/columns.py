@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _WIDE, _MAP, _FILLED = 24, 8, 0.34
 
 
-def columns(rows: Sequence[dict[str, Json]]) -> dict[str, Sequence[Any]]:
+def columns(rows: Sequence[dict[str, Json]]) -> dict[str, list[Any]]:
     """Return each member's values, MISSING where a record has none."""
     first = rows[0]
     if len(first) > 1 and set(map(len, rows)) == {len(first)}:
         try:
-            return dict(zip(first, zip(*map(itemgetter(*first), rows), strict=True), strict=True))
+            return dict(zip(first, map(list, zip(*map(itemgetter(*first), rows), strict=True)), strict=True))
         except KeyError:  # as many members, but others
             pass
     keys = dict.fromkeys(chain.from_iterable(rows))

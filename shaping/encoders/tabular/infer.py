@@ -11,12 +11,13 @@ from shaping.encoders.tabular.cells import KEY, MISSING, cell, cells, name, quot
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
 from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
-from shaping.encoders.tabular.once import Finder, Spot, said_once
+from shaping.encoders.tabular.once import Finder, Spot, said_once, throughout
 from shaping.encoders.tabular.pairs import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shaping.encoders.tabular.once import Records
     from shaping.encoders.tabular.pairs import Pairs
     from shaping.types import Json
 
@@ -51,7 +52,10 @@ def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot) -> lis
     ]
 
 
-def _column(column: Sequence[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
+def _column(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
+    first = column[0]
+    if (first is None or type(first) is str) and first == column[-1] and column.count(first) == len(column):
+        return (throughout(cell(first), len(column), finder, spot),)
     kinds = set(map(type, column))
     if dict in kinds:
         return _records(column, kinds, finder, spot)
@@ -65,18 +69,16 @@ def _column(column: Sequence[Any], finder: Finder, spot: Spot) -> Sequence[Node]
     return (said_once(cells(column, kinds), finder, spot),)
 
 
-def _text(column: Sequence[Any], kinds: set[type], label: str) -> Text | None:
-    """Return the long strings of a column, where it has any and they are not all the same."""
+def _text(column: list[Any], kinds: set[type], label: str) -> Text | None:
+    """Return the long strings of a column, where it has any."""
     strings = column if len(kinds) == 1 else [value for value in column if type(value) is str]
     if max(map(len, strings)) <= _LONG:
         return None
     values = [value if type(value) is str and len(value) > _LONG else None for value in column]
-    if values[0] is not None and values.count(values[0]) == len(values):
-        return None
     return Text(label, values)
 
 
-def _odd(column: Sequence[Any], plain: Sequence[Any], label: str) -> list[Node]:
+def _odd(column: list[Any], plain: list[Any], label: str) -> list[Node]:
     """Return what stands where most rows have a record or a list as a column of the same name."""
     if all(plain):
         return []
@@ -84,9 +86,9 @@ def _odd(column: Sequence[Any], plain: Sequence[Any], label: str) -> list[Node]:
     return [] if odd.count(MISSING) == len(odd) else [Leaf(label, cells(odd, set(map(type, odd))))]
 
 
-def _records(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
+def _records(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
     """Return nested records as a group of columns, and maps of records as rows under each row."""
-    rows = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
+    rows: Records = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
     if spot.depth > _DEEP or not any(rows):
         return [said_once(cells(column, kinds), finder, spot)]
     nodes = _odd(column, rows, spot.label)
@@ -99,20 +101,22 @@ def _records(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot
     return [*nodes, Items(spot.label, inner, [len(row) or -1 for row in rows], keyed=True)]
 
 
-def _group(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot, *, whole: bool) -> list[Node]:
+def _group(rows: Records, finder: Finder, spot: Spot, *, whole: bool) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
     if finder.repeats and finder.count > 1 and max(map(len, rows)) > 2:
-        dumps = list(map(orjson.dumps, rows))
         # Where an empty record stands beside absent ones, repeating the column would make them the same.
-        if whole and (known := finder.known(dumps, spot.path)):
+        if whole and (known := finder.known_records(rows, spot.path)):
             return [Same(spot.label, known)]
-        if found := _lookup(rows, dumps, finder, spot):
+        if found := _lookup(rows, finder, spot):
             return found
     return [Group(spot.label, _members(rows, finder, spot))]
 
 
-def _lookup(rows: Sequence[dict[str, Json]], dumps: list[bytes], finder: Finder, spot: Spot) -> list[Node]:
+def _lookup(rows: Records, finder: Finder, spot: Spot) -> list[Node]:
     """Return records that come back with their long members told once, where one member names them."""
+    if not any(key.lower().endswith(_NAMES) for key in next(filter(None, rows))):
+        return []
+    dumps = list(map(orjson.dumps, rows))
     distinct = dict(zip(dumps, rows, strict=True))
     distinct.pop(b"{}", None)
     records = list(distinct.values())
@@ -154,7 +158,7 @@ def _identifier(records: Sequence[dict[str, Json]]) -> str | None:
     return None
 
 
-def _lists(column: Sequence[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
+def _lists(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
     """Return lists of one record as a group, of entries as a group, of records as rows under each row, else as JSON."""
     lists = column if len(kinds) == 1 else [value if type(value) is list else [] for value in column]
     items = list(chain.from_iterable(lists))

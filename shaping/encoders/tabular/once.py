@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import orjson
 
 from shaping.encoders.tabular.nodes import Constant, Leaf, Same
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shaping.encoders.tabular.nodes import Node
+
+Records: TypeAlias = "list[dict[str, Any]]"
 
 # What one asks of a single record, however many agree: how it is, and whose it is.
 _STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health"})
@@ -26,20 +28,31 @@ class Finder:
     constants: bool
     near: bool = True  # whether what comes back stays in its row unless it is long
     count: int = 0
-    # By first and last cell, which tell most columns apart, so that few columns are compared and none is hashed.
-    seen: dict[tuple[Any, Any], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
+    # By first and last, which tell most columns apart, so that few are compared and none is hashed.
+    seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
+    seen_records: dict[tuple[bytes, bytes], list[tuple[Records, str]]] = field(default_factory=dict)
 
     def within(self, count: int) -> Finder:
         """Return a finder for another table of so many rows."""
         return Finder(self.repeats, self.constants, self.near, count)
 
-    def known(self, content: Sequence[Any], path: str) -> str | None:
-        """Return the path of a column with this content seen before; remember this one where there is none."""
-        alike = self.seen.setdefault((content[0], content[-1]), [])
+    def known(self, cells: list[str], path: str) -> str | None:
+        """Return the path of a column with these cells seen before; remember this one where there is none."""
+        alike = self.seen.setdefault((cells[0], cells[-1]), [])
         for other, first in alike:
-            if other == content:
+            if other == cells:
                 return None if first == path else first
-        alike.append((content, path))
+        alike.append((cells, path))
+        return None
+
+    def known_records(self, rows: Records, path: str) -> str | None:
+        """Return the path of a column with these records, written the same, likewise."""
+        alike = self.seen_records.setdefault((orjson.dumps(rows[0]), orjson.dumps(rows[-1])), [])
+        for other, first in alike:
+            # Equal is not enough: 1 is equal to 1.0, and members in another order are written in another order.
+            if other == rows and orjson.dumps(other) == orjson.dumps(rows):
+                return None if first == path else first
+        alike.append((rows, path))
         return None
 
 
@@ -63,14 +76,20 @@ class Spot(NamedTuple):
 def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
     """Return a column as a constant or as another column's repetition where it is one."""
     first = cells[0]
-    if finder.count > 1 and first and first == cells[-1] and cells.count(first) == len(cells):
-        apart = finder.constants and not _asked_of_a_record(spot)
-        return Constant(spot.label, first) if apart else Leaf(spot.label, cells)
+    if first and first == cells[-1] and cells.count(first) == len(cells):
+        return throughout(first, len(cells), finder, spot)
     if finder.repeats and finder.count > 1:
         known = finder.known(cells, spot.path)
         if known and sum(map(len, cells)) > len(known) + len(spot.label) + 8:
             return Same(spot.label, known)
     return Leaf(spot.label, cells)
+
+
+def throughout(cell: str, count: int, finder: Finder, spot: Spot) -> Node:
+    """Return a column of one cell as a constant, unless it is what one asks of each record."""
+    if finder.constants and finder.count > 1 and not _asked_of_a_record(spot):
+        return Constant(spot.label, cell)
+    return Leaf(spot.label, [cell] * count)
 
 
 def _asked_of_a_record(spot: Spot) -> bool:
