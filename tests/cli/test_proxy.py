@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,10 @@ from fastmcp import Client
 from fastmcp.client.transports import SSETransport
 from typer.testing import CliRunner
 
+from shaping.cli.address import address
 from shaping.cli.proxy import register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from typer.testing import Result
 
 TINY = [sys.executable, str(Path(__file__).parents[1] / "surfaces" / "tiny_server.py")]
@@ -99,7 +98,9 @@ class Pipes:
     def ask(self, method: str, params: dict[str, Any]) -> Any:
         self._send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())["result"]
+        while "id" not in (answer := json.loads(self.process.stdout.readline())):
+            pass  # news of the server's, which nobody asked for
+        return answer["result"]
 
     def call(self, name: str) -> Any:
         return json.loads(self.ask("tools/call", {"name": name, "arguments": {}})["content"][0]["text"])
@@ -110,15 +111,20 @@ class Pipes:
         self.process.stdin.flush()
 
     def end(self) -> tuple[int, str]:
-        _, stderr = self.process.communicate(timeout=30)
+        _, stderr = self.process.communicate(timeout=120)
         return self.process.returncode, stderr
 
 
 def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
+    """Tell whether a process outlives the signal that ends it, however busy the machine is."""
+    deadline = time.monotonic() + 30  # the child itself would stay for a minute
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return False
+        except OSError:
+            return False
+        time.sleep(0.05)
     return True
 
 
@@ -139,31 +145,31 @@ def test_a_signal_ends_the_proxy_and_its_child(number: signal.Signals) -> None:
     assert (client.end()[0], is_alive(pid)) == (128 + number, False)
 
 
-@contextmanager
-def served(flag: str, *arguments: str) -> Iterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([*SHAPING, "proxy", flag, f"127.0.0.1:{port}", *arguments])
-    try:
-        for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
+Served = Callable[..., AbstractContextManager[int]]
+
+
+@pytest.fixture
+def served(free_port: Callable[[], int], until_it_listens: Callable[..., None]) -> Served:
+    @contextmanager
+    def served(flag: str, *arguments: str) -> Iterator[int]:
+        port = free_port()
+        with subprocess.Popen([*SHAPING, "proxy", flag, f"127.0.0.1:{port}", *arguments]) as process:
+            try:
+                until_it_listens(process, port)
+                yield port
+            finally:
+                process.terminate()
+
+    return served
 
 
 @pytest.mark.anyio
-async def test_http_is_served_to_whom_it_is_meant_for_and_chained(anyio_backend_name: str) -> None:
+async def test_http_is_served_to_whom_it_is_meant_for_and_chained(anyio_backend_name: str, served: Served) -> None:
     with served(
         "--http", "--allow-host", "friend.example", "--allow-origin", "https://app.example", "--", *TINY
     ) as port:
         url = f"http://127.0.0.1:{port}/mcp"
-        async with httpx.AsyncClient() as browser:
+        async with httpx.AsyncClient(timeout=120) as browser:
             seen = {
                 headers: (await browser.get(url, headers=[headers])).status_code
                 for headers in [
@@ -196,6 +202,7 @@ def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("shaping.surfaces.proxy.Proxy.serve_pipes", serve)
     monkeypatch.setattr("fastmcp.FastMCP.run_http_async", serve)
+    monkeypatch.setattr("shaping.cli.proxy.listening_at", address)  # nothing listens, so nothing need be free
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)
     monkeypatch.setattr("sys.setswitchinterval", lambda _: None)

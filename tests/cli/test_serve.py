@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from shaping.cli.app import build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 DOCUMENT: dict[str, Any] = {
@@ -182,12 +182,14 @@ def test_an_http_api_is_an_mcp_server_whose_answers_are_shaped(document: str, ap
     assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7})
 
 
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextmanager
-def served(api: str, option: str, place: str) -> Iterator[str]:
-    """Run the command on a free port; give its address once it answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def served(api: str, option: str, place: str, port: int) -> Iterator[str]:
+    """Run the command; give its address once it answers."""
     arguments = ["--openapi", f"{api}/openapi.json", "--header", "Authorization: Bearer T0ken", option, str(port)]
     command = [sys.executable, "-c", PROGRAM, "serve", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -195,30 +197,29 @@ def served(api: str, option: str, place: str) -> Iterator[str]:
             assert process.stderr is not None
             assert process.stderr.readline().startswith("2 operations, ")
             assert process.stderr.readline() == f"serving http://127.0.0.1:{port}/{place}\n"
-            for _ in range(200):
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except ConnectionError:
-                    time.sleep(0.05)
+            deadline = time.monotonic() + 120
+            while not is_open(port):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             yield f"http://127.0.0.1:{port}/{place}"
         finally:
             process.terminate()
 
 
-def test_an_http_api_is_served_as_plain_http_too(api: str) -> None:
-    with served(api, "--api", "operations") as address:
+def test_an_http_api_is_served_as_plain_http_too(api: str, free_port: Callable[[], int]) -> None:
+    with served(api, "--api", "operations", free_port()) as address:
         kind = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{address}/get_order", b'{"id": 7}', kind, method="POST")  # noqa: S310  loopback
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  loopback
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310  loopback
             assert json.loads(answer.read()) == {"data": {"id": 7, "total": 12.5}}
 
 
-def test_an_http_api_is_served_as_mcp_over_http_too(api: str) -> None:
+def test_an_http_api_is_served_as_mcp_over_http_too(api: str, free_port: Callable[[], int]) -> None:
     async def main(address: str) -> Any:
         async with Client(address) as client:
             return await client.call_tool("get_order", {"id": 7}, raise_on_error=False)
 
-    with served(api, "--http", "mcp") as address:
+    with served(api, "--http", "mcp", free_port()) as address:
         result = anyio.run(main, address)
     assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7, "total": 12.5})
