@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Closing its input asks a server to leave; the whole way to its death must stay under two seconds.
 _LEAVE_SECONDS = 0.7
 _TERMINATE_SECONDS = 0.5
+# The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
+_MOURN_SECONDS = 5.0
 _LINE_LIMIT = 256 * 1024 * 1024
 _ANSWER = {"jsonrpc", "id", "result"}
 _LAST_LINES = 5
@@ -126,7 +128,7 @@ class Child(ClientTransport):
 
     async def _mourn(self, process: Process) -> None:
         self.alive = False
-        await _ended(process, _LEAVE_SECONDS)
+        await _ended(process, _MOURN_SECONDS)
         self.exit_code = process.returncode
 
     def _parsed(self, line: bytes) -> SessionMessage | None:
