@@ -275,7 +275,7 @@ def test_editing_the_config_beside_the_tool_changes_the_next_answer(
     assert eventually(tool, {"data": {"b": 2}})
 
 
-def eventually(call: Any, expected: Any, seconds: float = 10) -> bool:
+def eventually(call: Any, expected: Any, seconds: float = 60) -> bool:
     import time
 
     end = time.monotonic() + seconds

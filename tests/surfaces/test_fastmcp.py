@@ -298,7 +298,7 @@ async def test_a_change_is_announced_even_while_nobody_calls(tmp_path: Path) -> 
         await client.list_tools()
         file.write_text('{"tools_changed": "announce", "tool_overrides": {"issues": {"include_only": ["title"]}}}')
         shaper._live.reload()
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await heard.wait()
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -31,7 +30,7 @@ from shaping.surfaces.outage import ServerUnavailableError, reason
 from shaping.surfaces.proxy import Proxy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.anyio
 TINY = [sys.executable, str(Path(__file__).with_name("tiny_server.py"))]
@@ -103,17 +102,29 @@ async def test_a_server_that_ends_at_once_is_quoted_without_its_secrets() -> Non
 
 
 async def test_a_server_that_says_nothing_the_protocol_knows_is_given_up_and_quoted() -> None:
-    said = await refusal(shell("echo hello; echo world; exec sleep 600", seconds=2.0))
-    message = "the server 'sh' did not answer within 2 s, and printed:\n  hello\n  world"
+    for seconds in (2, 10, 40):  # more where a slow machine did not even start it in time
+        said = await refusal(shell("echo hello; echo world; exec sleep 600", seconds=seconds))
+        if "world" in said[1]["message"]:
+            break
+    message = f"the server 'sh' did not answer within {seconds} s, and printed:\n  hello\n  world"
     assert said == unavailable(message, SILENT)
 
 
 async def test_a_server_that_hangs_is_given_up_and_ended(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    said = await refusal(shell(f"echo $$ > {file}; exec sleep 600", seconds=2.0))
-    assert said == unavailable("the server 'sh' did not answer within 2 s", SILENT)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(file.read_text()), 0)
+    for seconds in (2, 10, 40):
+        said = await refusal(shell(f"echo $$ > {file}; exec sleep 600", seconds=seconds))
+        if file.exists() and file.read_text():
+            break
+    assert said == unavailable(f"the server 'sh' did not answer within {seconds} s", SILENT)
+    await until(lambda: not lives(int(file.read_text())))
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 async def test_a_server_that_refuses_the_handshake_is_quoted() -> None:
@@ -199,10 +210,10 @@ def remote(port: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_remote_server_that_was_away_is_reached_again_by_the_next_call(mode: Any) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+async def test_a_remote_server_that_was_away_is_reached_again_by_the_next_call(
+    mode: Any, free_port: Callable[[], int]
+) -> None:
+    port = free_port()
 
     async def pid(client: Client[Any]) -> Any:
         result: Any = await client.call_tool("pid", {}, raise_on_error=False)
@@ -348,16 +359,16 @@ async def test_servers_that_are_all_slow_are_waited_for(tmp_path: Path, monkeypa
 async def test_a_server_left_alone_says_again_why() -> None:
     backend = command_backend(["/no/such/program"], "ghost")
     front = Front("f", modern=False, info=None, capabilities=mcp_types.ClientCapabilities())
-    messages = []
-    for _ in range(3):
+    messages: list[str] = []
+    while not messages or (len(messages) < 8 and "left alone" not in messages[-1]):
         with pytest.raises(ServerUnavailableError) as caught:
             await backend.link(front)
         messages.append(caught.value.detail.message)
     assert caught.value.detail.retry_after is not None
     assert caught.value.detail.hint == DESKTOP
-    first, second, third = messages
-    assert (first, third.splitlines()[0]) == (second, first)
-    assert "It is left alone for " in third
+    first, second, *_, last = messages
+    assert (first, last.splitlines()[0]) == (second, first)
+    assert "It is left alone for " in last
 
 
 async def test_a_server_that_ends_while_it_starts_is_not_waited_for() -> None:
@@ -366,7 +377,7 @@ async def test_a_server_that_ends_while_it_starts_is_not_waited_for() -> None:
     asked = asyncio.create_task(backend.link(front))
     await until(lambda: backend.away)
     await backend.close()
-    with anyio.fail_after(30), pytest.raises(ServerUnavailableError):
+    with anyio.fail_after(60), pytest.raises(ServerUnavailableError):
         await asked
     backend.ended = True
     backend.nudge(front)

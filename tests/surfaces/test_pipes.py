@@ -91,6 +91,6 @@ def test_a_stray_print_does_not_land_between_two_messages(how: str, tmp_path: ob
         stored.seek(0)
         given: dict[str, Any] = {"input": request} if how == "pipe" else {"stdin": stored}
         program = [sys.executable, "-c", SCRIPT]
-        done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True, **given)
+        done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=True, **given)
     assert done.stdout == '{"jsonrpc":"2.0","id":1,"result":{}}\n'
     assert "a stray line" in done.stderr

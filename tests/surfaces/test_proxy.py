@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,13 @@ def proxied(*backends: Backend) -> Proxy:
     return Proxy(backends, [ShapingMiddleware({}, expand=False)])
 
 
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 async def call(client: Client[Any], name: str, /, **arguments: Any) -> Any:
     result: Any = await client.call_tool(name, arguments, raise_on_error=False)
     return json.loads(result.content[0].text)
@@ -43,10 +49,11 @@ async def test_a_server_that_prints_on_its_protocol_stream_works_and_its_lines_a
     async with Client(proxied(tiny(log=log))) as client:
         answer = await call(client, "noise")
     assert answer["pid"]
-    assert log.getvalue().splitlines() == [
+    # Each stream keeps its order; nobody knows which of two is read first.
+    assert sorted(log.getvalue().splitlines()) == [
+        "[tiny] [info] a log line on the right one",
         "[tiny] [info] a log line on the wrong stream",
         "[tiny] {not json either",
-        "[tiny] [info] a log line on the right one",
     ]
 
 
@@ -70,8 +77,10 @@ async def test_a_child_that_dies_is_unavailable_and_restarted_at_the_next_call()
 
 async def test_a_child_that_keeps_dying_is_left_alone_for_a_while() -> None:
     async with Client(proxied(tiny())) as client:
-        for _ in range(3):
+        for _ in range(7):
             last = await call(client, "die")
+            if "left alone" in last["error"]["message"]:  # the while doubles; a slow machine may outlast the first ones
+                break
     assert last["error"]["code"] == "UNAVAILABLE"
     assert last["error"]["retry_after"] > 0
     assert "left alone" in last["error"]["message"]
@@ -98,8 +107,9 @@ async def test_children_end_with_the_proxy_even_if_they_refuse_to() -> None:
     backend = tiny("--stubborn")
     async with Client(proxied(backend)) as client:
         pid = (await call(client, "pid"))["pid"]
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    with anyio.fail_after(30):  # it would stay for a minute
+        while lives(pid):  # noqa: ASYNC110 - a death is no event
+            await anyio.sleep(0.05)
 
 
 def names(prefix: str) -> FastMCP[Any]:
@@ -165,7 +175,9 @@ async def test_progress_goes_to_the_call_it_belongs_to_even_among_many() -> None
     @server.tool
     async def work(ctx: Context, n: int) -> int:
         await ctx.report_progress(n, 100)
-        await asyncio.sleep(0.05)
+        with anyio.move_on_after(60):
+            while len(seen) < 10:  # noqa: ASYNC110 - all calls are under way at once
+                await anyio.sleep(0.01)
         return n
 
     seen: dict[int, list[float]] = {}
@@ -184,21 +196,24 @@ async def test_progress_goes_to_the_call_it_belongs_to_even_among_many() -> None
 
 async def test_a_cancelled_call_is_cancelled_at_its_server() -> None:
     server: FastMCP[Any] = FastMCP("c")
-    cancelled = anyio.Event()
+    begun, cancelled = anyio.Event(), anyio.Event()
 
     @server.tool
     async def wait() -> str:
+        begun.set()
         try:
-            await anyio.sleep(30)
+            await anyio.sleep(600)
         except asyncio.CancelledError:
             cancelled.set()
             raise
         return "late"
 
     async with Client(proxied(within("c", server)), mode="legacy") as client:
-        with anyio.move_on_after(0.3):
-            await client.call_tool("wait", {})
-        with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "wait", {})
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(60):
             await cancelled.wait()
 
 
@@ -220,6 +235,9 @@ async def test_news_of_a_changed_tool_list_reaches_the_client_and_the_new_tool_w
         await client.list_tools()
         await client.call_tool("grow", {})
         grown = await client.call_tool("grown", {})
+        with anyio.move_on_after(60):
+            while "ToolListChangedNotification" not in heard:  # noqa: ASYNC110 - the list is looked at below
+                await anyio.sleep(0.01)
     assert grown.content[0].text == "new"
     assert "ToolListChangedNotification" in heard
 
@@ -270,7 +288,7 @@ async def test_roots_that_change_are_told_to_the_server() -> None:
     async with Client(proxied(within("r", server)), mode="legacy", roots=["file:///a"]) as client:
         await client.list_tools()
         await client.session.send_notification(mcp_types.RootsListChangedNotification())
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await told.wait()
 
 
