@@ -53,6 +53,7 @@ class Batch:
     around: int = 0  # how many other members the record has in which each of these is a member
     owners: Owners | None = None  # gives the records in which these stand, one for each
     sample: Sequence[dict[str, Json]] = ()
+    kinds: dict[str, list[str]] = field(default_factory=dict)  # each member, and which of these it is in
     links: list[str] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
     hex: list[str] = field(default_factory=list)
@@ -68,23 +69,21 @@ class Batch:
 
     def sort(self) -> None:
         """Sort the members by what they hold."""
-        rows = self.rows
-        if len(rows) == 1:
+        rows, kinds, plain, inside = self.rows, self.kinds, self.plain, self.inside
+        if len(rows) > 1:
+            self._take_sample()
+        else:
             self.sample = rows
             if _is_plain_map(rows[0]):
-                self.plain.extend(rows[0])
+                plain.extend(rows[0])
                 return
-        else:
-            self._take_sample()
-        kinds: dict[str, list[str]] = {}
-        plain, inside, kind_of = self.plain, self.inside, self._kind_of
         for row in self.sample:
             for key, value in row.items():
-                if kinds.get(key, plain) is not plain:
+                if key in kinds and kinds[key] is not plain:
                     continue
                 kind = type(value)
                 if kind is str:
-                    kinds[key] = kind_of(key, value)  # type: ignore[arg-type]
+                    kinds[key] = self._kind_of(key, value)  # type: ignore[arg-type]
                 else:
                     kinds[key] = inside if kind is dict or kind is list else plain
         for key, members in kinds.items():
@@ -109,8 +108,8 @@ class Batch:
         if not keys or _longest(self.cells(keys)) <= _LONG:
             return
         for key in keys:
-            # A list among the strings counts by its length, but only where every record has the member.
             values = self.present(key)
+            # A list among the strings counts by its length, but only where every record has the member.
             if _longest(values if self.uniform else [value for value in values if type(value) is str]) > _LONG:
                 self.plain.remove(key)
                 self.long.append(key)
@@ -130,6 +129,10 @@ class Batch:
             return self.wrapped
         return self.hex if size >= 64 and value.isalnum() else self.plain
 
+    def is_quiet(self) -> bool:
+        """Tell whether no member is of a kind that a rule looks at, but for those that hold records or lists."""
+        return len(self.plain) + len(self.inside) == len(self.kinds)
+
     def column(self, key: str) -> list[Any]:
         """Return a member's value in every record, or MISSING."""
         if (changed := self.replace.get(key)) is not None:
@@ -139,7 +142,9 @@ class Batch:
         return [row.get(key, MISSING) for row in self.rows]
 
     def present(self, key: str) -> list[Any]:
-        """Return a member's value in every record that has it, as it came."""
+        """Return a member's value in every record that has it."""
+        if (changed := self.replace.get(key)) is not None:
+            return [value for value in changed if value is not MISSING]
         if self.uniform:
             return [row[key] for row in self.rows]
         return [row[key] for row in self.rows if key in row]
@@ -172,23 +177,8 @@ class Batch:
 
     def company(self, key: str) -> int:
         """Count the members a record has beside this one and its links."""
-        known = (
-            self.around
-            + len(self.plain)
-            + len(self.inside)
-            + len(self.wrapped)
-            + len(self.long)
-            + len(self.opaque)
-            + len(self.hex)
-        )
-        return known - (
-            key in self.long
-            or key in self.wrapped
-            or key in self.opaque
-            or key in self.hex
-            or key in self.inside
-            or key in self.plain
-        )
+        others = self.around + len(self.kinds) - len(self.links)
+        return others - (self.kinds.get(key, self.links) is not self.links)
 
     def _identifies(self, key: str) -> bool:
         value = self.sample[0].get(key)

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.noise.batch import LINK_STARTS
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shaping.noise.batch import Batch
     from shaping.types import Json
 
-_API = re.compile(
-    r"^\w+://(?:[^/]*\.)?api\b|/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE
-)
+_API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
+_API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE)
 _API_STARTS = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 _FEW = 240  # characters
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
+
+
+class _Named(NamedTuple):
+    """Members that hold links, by what their names say."""
+
+    found: tuple[str, ...]
+    pictures: frozenset[str]
+    itself: frozenset[str]
+    hypermedia: frozenset[str]
 
 
 def links(batch: Batch) -> None:
@@ -26,19 +37,31 @@ def links(batch: Batch) -> None:
     if not batch.links or _are_few(batch):
         return
     company = batch.company("")
-    # A name or a state that happens to be a URL is still what the record is called or how it is.
-    found = [key for key in batch.links if not (meaning(key).identifies or meaning(key).verdict)]
-    noise = [key for key in found if _is_plumbing(key, batch, company)]
+    named = _named(tuple(batch.links))
+    found = named.found
+    noise = _plumbing(named, batch, company)
     pages = [key for key in found if key not in noise]
     kept = min(pages, key=_rank) if pages else None
     identified = len(found) < len(batch.links) or batch.identified_without("")
     if kept is None and not identified and noise:
-        kept = min(noise, key=_rank)
+        kept = min((key for key in found if key in noise), key=_rank)
     if kept is not None and identified and _repeats_its_owner(kept, batch, company):
         batch.drop[kept] = "links"
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
     batch.drop.update(dict.fromkeys(_only_links(gone, batch), "links"))
     batch.page = kept is not None and kept not in batch.drop
+
+
+@lru_cache(maxsize=1024)
+def _named(keys: tuple[str, ...]) -> _Named:
+    # A name or a state that happens to be a URL is still what the record is called or how it is.
+    said = {key: meaning(key) for key in keys if not (meaning(key).identifies or meaning(key).verdict)}
+    return _Named(
+        found=tuple(said),
+        pictures=frozenset(key for key, what in said.items() if what.picture),
+        itself=frozenset(key for key, what in said.items() if what.itself),
+        hypermedia=frozenset(key for key, what in said.items() if what.hypermedia),
+    )
 
 
 def _are_few(batch: Batch) -> bool:
@@ -64,33 +87,46 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
-def _is_plumbing(key: str, batch: Batch, company: int) -> bool:
-    """Tell whether only a program would follow this link."""
-    said = meaning(key)
-    if said.picture:
+def _plumbing(named: _Named, batch: Batch, company: int) -> set[str]:
+    """Return the links that only a program would follow."""
+    firsts = _firsts(named.found, batch)
+    noise = {key for key, text in firsts.items() if "{" in text}
+    noise |= named.pictures
+    if company > 1:
+        noise |= named.itself & firsts.keys()
+        apis = [key for key in named.hypermedia if key in firsts and _is_api(firsts[key])]
+        noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
+    return noise
+
+
+def _firsts(keys: Sequence[str], batch: Batch) -> dict[str, str]:
+    """Return the first link of each member, but not where something else comes before it."""
+    head = batch.sample[0]
+    firsts = {key: head.get(key) for key in keys}
+    for key in [key for key, first in firsts.items() if not first]:
+        firsts[key] = next(row[key] for row in batch.sample if row.get(key))
+    return {key: first for key, first in firsts.items() if type(first) is str}
+
+
+def _is_api(link: str) -> bool:
+    if link.startswith(_API_STARTS):
         return True
-    first = batch.sample[0].get(key) or next(row[key] for row in batch.sample if row.get(key))
-    if type(first) is not str:
-        return False
-    if "{" in first or (said.itself and company > 1):
-        return True
-    if company < 2 or not said.hypermedia or not (first.startswith(_API_STARTS) or _API.search(first)):
-        return False
-    return len(batch.links) > 1 or _derived(key, batch)
+    return _API_PATH.search(link) is not None or _API_HOST.match(link) is not None
 
 
 def _only_links(keys: list[str], batch: Batch) -> list[str]:
     """Return those members that hold a link in every record that has them."""
     first = batch.sample[0]
-    usual = [key for key in keys if str(first.get(key)).startswith("http")]
-    if len(usual) > 1 and _all_http(batch.cells(usual)):
-        return keys if len(usual) == len(keys) else [key for key in keys if key in usual or _all_links(key, batch)]
-    return [key for key in keys if _all_links(key, batch)]
+    usual = {key for key in keys if type(value := first.get(key)) is str and value.startswith("http")}
+    if len(usual) < 2 or not _all_http(batch.cells(list(usual))):
+        usual.clear()
+    return keys if len(usual) == len(keys) else [key for key in keys if key in usual or _all_links(key, batch)]
 
 
 def _all_http(values: list[Any]) -> bool:
     try:
-        return ("\0" + "\0".join(values)).count("\0http") == len(values)
+        # What sorts between these two begins with the first of them.
+        return bool(min(values) >= "http" and max(values) < "httq")
     except TypeError:  # a record holds something else there
         return False
 

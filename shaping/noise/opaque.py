@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}")
 _HEX = re.compile(r"(?:sha\d+[:-])?[0-9a-f]{64,}", re.IGNORECASE)
+_CODE_SIZE = 8
 _CODE = re.compile(r"[\w+/=.:\"@-]{8,}")
+_CODE_LETTERS = bytes(letter for letter in range(128) if re.match(r"[\w+/=.:\"@-]", chr(letter)))
 
 
 def opaque(batch: Batch) -> None:
     """Drop the members of records that tell a reader nothing, where another one identifies the record."""
     # One of a kind is an answer: the checksum of the file that was asked for.
-    named = batch.opaque if len(batch.rows) > 1 else ()
-    for key in named:
-        if _may_go(key, batch) and _all_match(_CODE, key, batch):
-            batch.drop[key] = "opaque"
-    for key in batch.hex if len(batch.rows) > 1 else ():
-        if not meaning(key).identifies and _may_go(key, batch) and _all_match(_HEX, key, batch):
-            batch.drop[key] = "opaque"
+    if len(batch.rows) > 1:
+        for key in batch.opaque:
+            if _may_go(key, batch) and _all_codes(key, batch):
+                batch.drop[key] = "opaque"
+        for key in batch.hex:
+            if not meaning(key).identifies and _may_go(key, batch) and _all_match(_HEX, key, batch):
+                batch.drop[key] = "opaque"
     for key in batch.long:
         if _all_match(_BLOB, key, batch) and _may_go(key, batch):
             _blob(key, batch)
@@ -43,6 +45,17 @@ def _blob(key: str, batch: Batch) -> None:
 
 def _may_go(key: str, batch: Batch) -> bool:
     return key not in batch.arguments and batch.identified_without(key)
+
+
+def _all_codes(key: str, batch: Batch) -> bool:
+    values = batch.texts(key)
+    if values is None:
+        return False
+    # Most are written in ASCII, and taking the letters of a code away from all at once leaves only what joins them.
+    joined = "\0".join(values)
+    if joined.isascii() and len(joined.encode().translate(None, _CODE_LETTERS)) == len(values) - 1:
+        return min(map(len, values)) >= _CODE_SIZE or all(len(value) >= _CODE_SIZE or not value for value in values)
+    return all(not value or _matches(_CODE, value) for value in values)
 
 
 def _all_match(pattern: re.Pattern[str], key: str, batch: Batch) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from shaping.noise.batch import Owners
-    from shaping.types import Json, Reason
+    from shaping.types import Json
 
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
@@ -51,11 +51,10 @@ class _Walk:
     rules: list[Callable[[Batch], None]]
     arguments: frozenset[str]
     strings: bool
-    left_out: dict[tuple[str, Reason], int] = field(default_factory=dict)
+    left_out: list[Omission] = field(default_factory=list)
 
-    def values(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
-        """Return values at one place without noise; the same object where nothing changed."""
-        kinds = set(map(type, values))
+    def values(self, values: Sequence[Any], kinds: set[type], path: str, depth: int, place: Place) -> Sequence[Any]:
+        """Return values of these types at one place without noise; the same object where nothing changed."""
         if depth > _DEEP or kinds.isdisjoint(_HOLDERS):
             return values
         if len(kinds) == 1:
@@ -79,10 +78,12 @@ class _Walk:
 
     def records(self, rows: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         """Apply every rule to the records of one place, then go into what is left of them."""
-        batch = Batch(path, rows, place.listed, place.nested, self.arguments, place.around, place.owners)
+        listed, nested, around, owners = place
+        batch = Batch(path, rows, listed, nested, self.arguments, around, owners)
         batch.sort()
-        for rule in self.rules:
-            rule(batch)
+        if batch.inside or not batch.is_quiet():
+            for rule in self.rules:
+                rule(batch)
         for key in batch.inside:
             if key not in batch.drop:
                 self._go_inside(batch, key, depth)
@@ -92,26 +93,26 @@ class _Walk:
         return _rebuilt(batch)
 
     def _go_inside(self, batch: Batch, key: str, depth: int) -> None:
-        old = batch.column(key)
-        present, rows = old, batch.rows
-        if not _NESTS.issuperset(map(type, old)):
-            present = [value for value in old if type(value) in _NESTS]
-            rows = [row for row, value in zip(rows, old, strict=True) if type(value) in _NESTS]
-        place = Place(batch.listed, batch.nested or batch.page, batch.company(key), lambda: rows)
-        new = self.values(present, _joined(batch.path, key), depth + 1, place)
-        if new is present:
-            return
-        # A record that held nothing but noise goes with it.
-        if present is old:
-            batch.replace[key] = [value or MISSING for value in new]
-        else:
+        present = batch.present(key)
+        kinds = set(map(type, present))
+        if not kinds <= _NESTS:
+            present = [value for value in present if type(value) in _NESTS]
+        place = Place(batch.listed, batch.nested or batch.page, batch.company(key), lambda: _owners(batch, key))
+        new = self.values(present, kinds & _NESTS, _joined(batch.path, key), depth + 1, place)
+        if new is not present:
             fresh = iter(new)
-            batch.replace[key] = [(next(fresh) or MISSING) if type(value) in _NESTS else value for value in old]
+            # A record that held nothing but noise goes with it.
+            batch.replace[key] = [
+                (next(fresh) or MISSING) if type(value) in _NESTS else value for value in batch.column(key)
+            ]
 
     def _lists(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         items = list(chain.from_iterable(values))
-        owners = _spread(place.owners, values)
-        new = self.values(items, f"{path}[]", depth + 1, Place(listed=True, nested=place.nested, owners=owners))
+        kinds = set(map(type, items))
+        if kinds.isdisjoint(_HOLDERS):
+            return values
+        inner = Place(True, place.nested, 0, _spread(place.owners, values))
+        new = self.values(items, kinds, f"{path}[]", depth + 1, inner)
         if new is items:
             return values
         out, start = [], 0
@@ -127,20 +128,17 @@ class _Walk:
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
         if not count:
             return values
-        self._add(path, "boilerplate", count)
+        self.left_out.append(Omission(path, count, "boilerplate"))
         return out
 
     def _note(self, batch: Batch) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
-        rows, uniform = batch.rows, batch.uniform
+        rows, path, left_out = batch.rows, batch.path, self.left_out
         for key, reason in batch.drop.items():
-            count = len(rows) if uniform else sum(1 for row in rows if key in row)
-            self._add(_joined(batch.path, key), reason, count)
+            count = len(rows) if batch.uniform else sum([key in row for row in rows])
+            left_out.append(Omission(_joined(path, key), count, reason))
         for key, (count, reason) in batch.cut.items():
-            self._add(_joined(batch.path, key), reason, count)
-
-    def _add(self, path: str, reason: Reason, count: int) -> None:
-        self.left_out[path, reason] = self.left_out.get((path, reason), 0) + count
+            left_out.append(Omission(_joined(path, key), count, reason))
 
 
 def reduce(
@@ -153,8 +151,8 @@ def reduce(
     if not chosen:
         return value, []
     walk = _Walk(chosen, arguments, "boilerplate" in rules)
-    (reduced,) = walk.values([value], "", 0, Place())
-    return reduced, [Omission(path, count, reason) for (path, reason), count in walk.left_out.items()]
+    (reduced,) = walk.values([value], {type(value)}, "", 0, Place())
+    return reduced, walk.left_out
 
 
 def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
@@ -175,6 +173,10 @@ def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str])
     return text[: found.start] + written + text[found.end :], [
         Omission("", count, reason) for reason, count in counts.items()
     ]
+
+
+def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
+    return [row for row, value in zip(batch.rows, batch.column(key), strict=True) if type(value) in _NESTS]
 
 
 def _picked(owners: Owners | None, places: list[int]) -> Owners | None:
