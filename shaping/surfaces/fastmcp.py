@@ -109,7 +109,8 @@ class ShapingMiddleware(Middleware):
         if isinstance(error, NotFoundError):
             return self.adapter.failed(session, name, faults.of_text(str(error), name, session.tools))
         table = session.generation.config.errors
-        return self.adapter.failed(session, name, faults.of_exception(error, table))
+        debug = self.adapter.shaper.plan(name, surface="mcp").debug
+        return self.adapter.failed(session, name, faults.of_exception(error, table, debug=debug))
 
 
 def _request_meta(context: Context | None) -> Mapping[str, Any] | None:

@@ -57,12 +57,12 @@ def bad_argument(message: str) -> ErrorDetail:
     return make_error("BAD_ARGUMENT", summary(found), details={"issues": found}, phase="validation")
 
 
-def of_exception(error: Exception, table: Mapping[str, str]) -> ErrorDetail:
+def of_exception(error: Exception, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
     """Describe an exception that a framework wrapped, without telling what the framework masked."""
     cause = error.__cause__
     if not isinstance(cause, Exception) or not _tells(error, cause):
         return of_text(str(error), "")
-    return from_exception(cause, table=table)
+    return from_exception(cause, table=table, debug=debug)
 
 
 def said(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:

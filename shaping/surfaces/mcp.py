@@ -14,6 +14,7 @@ from shaping.errors import from_exception
 from shaping.shaper import Shaper
 from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter
 from shaping.surfaces.announce import Announcer
+from shaping.surfaces.crashes import listening, overhear
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +33,13 @@ def shape_server(
     *,
     shaper: Shaper | None = None,
     expand: bool = True,
+    mask_errors: bool = False,
 ) -> ServerT:
-    """Shape every tool of a server: the SDK's `MCPServer`, its low-level `Server`, or a FastMCP server."""
+    """Shape every tool of a server: the SDK's `MCPServer`, its low-level `Server`, or a FastMCP server.
+
+    `mask_errors` keeps what the SDK's `MCPServer` hides of a tool's crash hidden; else the model reads the coded
+    error of what was really raised, without secrets. A FastMCP server has its own setting for that.
+    """
     if hasattr(server, "add_middleware"):
         from shaping.surfaces.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra that SDK servers do not need)
 
@@ -41,6 +47,8 @@ def shape_server(
         return server
     adapter = Adapter(shaper or Shaper(config, expandable=expand), expand=expand)
     lowlevel = getattr(server, "_lowlevel_server", server)
+    if lowlevel is not server and not mask_errors:
+        overhear(server)
     # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.
     server.middleware.append(ShapedServer(adapter, lowlevel))  # type: ignore[attr-defined]  # both SDK servers have the list, no base class of theirs says so
     return server
@@ -86,13 +94,22 @@ class ShapedServer:
         if arguments != given:
             ctx = replace(ctx, params={**params, "arguments": arguments})
         try:
-            result = await call_next(ctx)
+            with listening() as heard:
+                result = await call_next(ctx)
         except (MCPError, ValidationError):
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            table = session.generation.config.errors
-            return _enveloped(self.adapter.failed(session, name, from_exception(error, table=table)), ctx)
-        return self.adapter.finish(session, name, wishes, result) if isinstance(result, dict) else result
+            return _enveloped(self._failed(session, name, error), ctx)
+        if not isinstance(result, dict):
+            return result
+        if result.get("isError") and heard:
+            return _enveloped(self._failed(session, name, heard[-1]), ctx)
+        return self.adapter.finish(session, name, wishes, result)
+
+    def _failed(self, session: Session, name: str, error: BaseException) -> dict[str, Any]:
+        table = session.generation.config.errors
+        debug = self.adapter.shaper.plan(name, surface="mcp").debug
+        return self.adapter.failed(session, name, from_exception(error, table=table, debug=debug))
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
         """See to it that a tool's schema is known even to a client that calls before it lists."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,11 @@ from fastmcp import Client as FastMCPClient, FastMCP
 from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
+from shaping.errors import ToolError
 from shaping.shaper import Shaper
 from shaping.surfaces.mcp import shape_server
 
@@ -163,3 +166,72 @@ async def test_a_change_is_announced_where_the_config_says_so(tmp_path: Path) ->
         tools = (await wire(client.list_tools()))["tools"]
     assert [tool["name"] for tool in tools] == ["issues", "shaping_expand"]
     assert heard == ["ToolListChangedNotification"]
+
+
+SECRET = "ghp_" + "0123456789" * 3 + "012345"
+
+
+def crashing(**options: Any) -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("s", log_level="CRITICAL")
+
+    def crash() -> str:
+        raise FileNotFoundError(2, "no such file", f"/keys/{SECRET}")
+
+    def ours() -> str:
+        raise ToolError("NOT_FOUND", "there is no such issue", hint="List the issues first.")
+
+    def deliberate() -> str:
+        raise SdkToolError("ENOENT: no such file")
+
+    async def outer() -> Any:
+        return await server.call_tool("crash", {})
+
+    async def calm() -> str:
+        with contextlib.suppress(SdkToolError):
+            await server.call_tool("crash", {})
+        raise SdkToolError("the disk is full")
+
+    for function in (crash, ours, deliberate, outer, calm):
+        server.add_tool(function)
+    return shape_server(server, {}, **options)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize(
+    ("tool", "code", "message"),
+    [
+        ("crash", "FILE_NOT_FOUND", "no such file: /keys/[redacted:github-token]"),
+        ("ours", "NOT_FOUND", "there is no such issue"),
+        ("deliberate", "FILE_NOT_FOUND", "Error executing tool deliberate: ENOENT: no such file"),
+        ("outer", "FILE_NOT_FOUND", "no such file: /keys/[redacted:github-token]"),
+        ("calm", "INTERNAL_ERROR", "Error executing tool calm: the disk is full"),
+    ],
+)
+async def test_a_crash_that_the_sdk_masks_is_coded_by_what_was_raised(
+    mode: Any, tool: str, code: str, message: str
+) -> None:
+    async with Client(crashing(), mode=mode) as client:
+        result = await wire(client.call_tool(tool, {}))
+    said = json.loads(result["content"][0]["text"])["error"]
+    assert (result["isError"], said["code"], said["message"]) == (True, code, message)
+    assert "detail" not in result["_meta"]["shaping/error"]
+
+
+async def test_under_debug_a_crash_has_its_trace_in_the_meta_without_secrets() -> None:
+    shaper = Shaper({"global": {"profile": "debug"}})
+    async with Client(crashing(shaper=shaper)) as client:
+        result = await wire(client.call_tool("crash", {}))
+    trace = result["_meta"]["shaping/error"]["detail"]
+    assert "in crash" in trace
+    assert SECRET not in json.dumps(result)
+
+
+async def test_what_the_sdk_masks_stays_masked_where_that_is_asked_for() -> None:
+    async with Client(crashing(mask_errors=True)) as client:
+        result = await wire(client.call_tool("crash", {}))
+    assert json.loads(result["content"][0]["text"])["error"]["message"] == "Error executing tool crash"
+
+
+async def test_a_server_that_calls_its_own_tool_gets_the_exception_as_ever() -> None:
+    with pytest.raises(SdkToolError, match="Error executing tool crash"):
+        await crashing().call_tool("crash", {})
