@@ -88,8 +88,7 @@ def cells(column: list[Any], kinds: set[type]) -> list[str]:
 def _json(column: list[Any], kinds: set[type]) -> list[str]:
     if kinds <= _SCALARS:
         return orjson.dumps(column)[1:-1].decode().split(",")
-    # JSON has no line breaks, so that one decoding does for all.
-    return b"\n".join(map(orjson.dumps, column)).decode().split("\n")
+    return list(map(quoted, column))
 
 
 def _all_bare(column: list[str]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.tabular.cells import KEY, MISSING, cell, cells, name, quoted, texts
+from shaping.encoders.tabular.cells import KEY, MISSING, Missing, cell, cells, name, quoted, texts
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
 from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LONG = 100  # a string longer than this stands under its row
 _NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that comes back stays in the row
+_LEAST = 7  # characters of JSON of a record with a member, and a comma
 _NAMES = ("name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code")
 
 
@@ -45,6 +47,8 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], finder: Finder, d
 def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot) -> list[Node]:
     """Return the nodes of records, or of a nested record of each row."""
     prefix = f"{spot.path}." if spot.label else ""
+    if not all(rows) and any(rows):
+        rows, finder = [row for row in rows if row], finder.among(rows)
     return [
         node
         for key, column in columns(rows).items()
@@ -54,6 +58,8 @@ def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot) -> lis
 
 def _column(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
     first = column[0]
+    if finder.spread:
+        return _sparse(column, finder, spot)
     if (first is None or type(first) is str) and first == column[-1] and column.count(first) == len(column):
         return (throughout(cell(first), len(column), finder, spot),)
     kinds = set(map(type, column))
@@ -61,11 +67,26 @@ def _column(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
         return _records(column, kinds, finder, spot)
     if list in kinds:
         return _lists(column, kinds, finder, spot)
-    if str in kinds and len(column) > 1 and (text := _text(column, kinds, spot.label)):
+    return _scalars(column, kinds, finder, spot)
+
+
+def _sparse(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
+    """Return a column of which only the rows are at hand that have the record it belongs to."""
+    kinds = set(map(type, column))
+    if dict in kinds:
+        return _records(finder.full(column, MISSING), kinds | {Missing}, replace(finder, spread=None), spot)
+    if list in kinds:
+        return _lists(finder.full(column, MISSING), kinds | {Missing}, replace(finder, spread=None), spot)
+    return _scalars(column, kinds, finder, spot)
+
+
+def _scalars(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> Sequence[Node]:
+    if str in kinds and finder.count > 1 and (text := _text(column, kinds, spot.label)):
         rest = [MISSING if said is not None else value for said, value in zip(text.values, column, strict=True)]
-        return (
-            (text,) if rest.count(MISSING) == len(rest) else (Leaf(spot.label, cells(rest, set(map(type, rest)))), text)
-        )
+        text.values = finder.full(text.values, None)
+        if rest.count(MISSING) == len(rest):
+            return (text,)
+        return (Leaf(spot.label, finder.full(cells(rest, set(map(type, rest))), "")), text)
     return (said_once(cells(column, kinds), finder, spot),)
 
 
@@ -116,7 +137,8 @@ def _lookup(rows: Records, finder: Finder, spot: Spot) -> list[Node]:
     """Return records that come back with their long members told once, where one member names them."""
     if not any(key.lower().endswith(_NAMES) for key in next(filter(None, rows))):
         return []
-    dumps = list(map(orjson.dumps, rows))
+    # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
+    dumps = [b"%b" % orjson.dumps(row) for row in rows]
     distinct = dict(zip(dumps, rows, strict=True))
     distinct.pop(b"{}", None)
     records = list(distinct.values())
@@ -175,7 +197,8 @@ def _lists(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> l
         return [*nodes, *_group(rows, finder, spot._replace(label=f"{spot.label}[0]"), whole=not nodes)]
     if pairs := pairs_of(present, items):
         return [*nodes, _pivoted(lists, pairs, finder, spot)]
-    if len(quoted(items)) < 60 + 16 * len(present):
+    worth = 60 + 16 * len(present)
+    if _LEAST * len(items) < worth and len(quoted(items)) < worth:
         return [said_once(cells(column, kinds), finder, spot)]
     return [*nodes, Items(spot.label, table(items, finder, spot.depth + 1), [len(each) or -1 for each in lists])]
 

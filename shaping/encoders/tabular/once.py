@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from itertools import count
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import orjson
 
 from shaping.encoders.tabular.nodes import Constant, Leaf, Same
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shaping.encoders.tabular.nodes import Node
 
 Records: TypeAlias = "list[dict[str, Any]]"
+T = TypeVar("T")
 
 # What one asks of a single record, however many agree: how it is, and whose it is.
 _STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health"})
@@ -31,10 +36,22 @@ class Finder:
     # By first and last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
     seen_records: dict[tuple[bytes, bytes], list[tuple[Records, str]]] = field(default_factory=dict)
+    spread: Callable[[list[Any]], tuple[Any, ...]] | None = None  # see `among`
 
     def within(self, count: int) -> Finder:
         """Return a finder for another table of so many rows."""
         return Finder(self.repeats, self.constants, self.near, count)
+
+    def among(self, rows: Records) -> Finder:
+        """Return a finder for columns of only those of these rows that are not empty: `full` puts them back."""
+        at = count()
+        # What an empty row has is what `full` puts last.
+        places = [next(at) if row else -1 for row in rows]
+        return replace(self, spread=itemgetter(*places))
+
+    def full(self, column: list[T], absent: T) -> list[T]:
+        """Return a column with something for each row that was left out."""
+        return column if self.spread is None else list(self.spread([*column, absent]))
 
     def known(self, cells: list[str], path: str) -> str | None:
         """Return the path of a column with these cells seen before; remember this one where there is none."""
@@ -75,6 +92,7 @@ class Spot(NamedTuple):
 
 def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
     """Return a column as a constant or as another column's repetition where it is one."""
+    cells = finder.full(cells, "")
     first = cells[0]
     if first and first == cells[-1] and cells.count(first) == len(cells):
         return throughout(first, len(cells), finder, spot)
@@ -85,11 +103,11 @@ def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
     return Leaf(spot.label, cells)
 
 
-def throughout(cell: str, count: int, finder: Finder, spot: Spot) -> Node:
+def throughout(cell: str, rows: int, finder: Finder, spot: Spot) -> Node:
     """Return a column of one cell as a constant, unless it is what one asks of each record."""
     if finder.constants and finder.count > 1 and not _asked_of_a_record(spot):
         return Constant(spot.label, cell)
-    return Leaf(spot.label, [cell] * count)
+    return Leaf(spot.label, [cell] * rows)
 
 
 def _asked_of_a_record(spot: Spot) -> bool:
