@@ -129,13 +129,36 @@ def test_a_changed_cursor_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "says"), [("nope", "nothing at nope"), ("a..b", "cannot be read"), ("items[99]", "nothing at")]
+    ("path", "code", "says"),
+    [
+        ("a..b", "BAD_ARGUMENT", "cannot be read"),
+        ("nope", "NOT_FOUND", "nothing at nope; there is: id, items, text, map, deep"),
+        ("itmes[3]", "NOT_FOUND", "nothing at itmes; did you mean items?"),
+        ("items[99999]", "NOT_FOUND", "nothing at items[99999]; the list has "),
+        ("items[99999:]", "NOT_FOUND", "nothing at items[99999:]; the list has "),
+        ("items[].zzz", "NOT_FOUND", "nothing at items[].zzz"),
+        ("**.zzz", "NOT_FOUND", "nothing at **.zzz"),
+        ("id.zzz", "NOT_FOUND", "nothing at id.zzz"),
+    ],
 )
-def test_a_path_that_leads_nowhere_is_an_error_with_a_hint(path: str, says: str) -> None:
-    with pytest.raises(ToolError, match=says) as refused:
+def test_a_path_that_leads_nowhere_is_an_error_that_says_what_there_is(path: str, code: str, says: str) -> None:
+    with pytest.raises(ToolError) as refused:
         ask(LONG, path=path)
-    assert refused.value.detail.code == "BAD_ARGUMENT"
-    assert refused.value.detail.hint == "Paths start at: id, items, text, map, deep"
+    assert (refused.value.detail.code, says in refused.value.detail.message) == (code, True)
+    assert "items[0].user.login" in str(refused.value.detail.hint)
+
+
+@pytest.mark.parametrize(
+    "path", ["none", "none[]", "none[].name", "rows[].tags", "rows[].tags[]", "rows[].tags[].name", "bare.*"]
+)
+def test_a_path_to_something_empty_is_no_error(path: str) -> None:
+    value: dict[str, Any] = {"none": [], "rows": [{"tags": []}, {"tags": []}], "bare": {}}
+    assert ask(value, path=path).value == ([[], []] if path == "rows[].tags" else [])
+
+
+def test_a_single_place_that_is_not_there_is_an_error_even_in_something_empty() -> None:
+    with pytest.raises(ToolError, match=r"nothing at bare\.name"):
+        ask({"bare": {}}, path="bare.name")
 
 
 def test_a_path_into_a_list_that_leads_nowhere_has_no_names_to_offer() -> None:

@@ -19,7 +19,7 @@ EXIT_CODES: Mapping[int, str] = {
     0: "done",
     1: "the job failed or found problems",
     2: "the command was called wrongly",
-    5: "expand: nothing is kept behind the ref",
+    5: "expand: nothing is kept behind the ref, or at the path",
     124: "run: the command was ended by --timeout",
     125: "run: shaping itself failed",
     126: "run: the command may not be run",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from shaping.errors import ToolError
 from shaping.paths import PathError
+from shaping.paths.nearby import Miss, miss
 from shaping.store.choose import choose
 from shaping.store.pages import Page, Position, page
 from shaping.store.protocol import StoreError
@@ -84,6 +85,7 @@ def expand(
     return Expanded(answer.value, answer.path, answer.cursor, render(answer))
 
 
+_PATHS = "Paths look like items[0].user.login, items[].title or rows[20:]; without one, all of it is shown."
 _MORE = "Ask again with a larger max_tokens, or without one."
 
 
@@ -102,16 +104,19 @@ def _resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
 
 def _select(value: Any, path: str) -> Any:
     try:
-        return choose(value, path)
+        found = choose(value, path)
     except PathError as problem:
-        _refuse(f"the path cannot be read: {problem}", value)
-    except LookupError as problem:
-        _refuse(str(problem.args[0]), value)
+        raise ToolError("BAD_ARGUMENT", f"the path cannot be read: {problem}", hint=_PATHS) from None
+    except LookupError:
+        raise _nothing(miss(value, path) or Miss(path)) from None
+    missed = miss(value, path) if path and found == [] else None
+    if missed is not None:
+        raise _nothing(missed)
+    return found
 
 
-def _refuse(message: str, value: Any) -> NoReturn:
-    names = list(value)[:12] if isinstance(value, dict) else []
-    raise ToolError("BAD_ARGUMENT", message, hint=f"Paths start at: {', '.join(names)}" if names else None)
+def _nothing(missed: Miss) -> ToolError:
+    return ToolError("NOT_FOUND", str(missed), similar=missed.near, hint=_PATHS)
 
 
 def _under(prefix: str, path: str) -> str:

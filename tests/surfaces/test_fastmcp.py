@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from shaping import shape
 from shaping.shaper import Shaper
+from shaping.surfaces.advertise import EXPAND_TOOL
 from shaping.surfaces.fastmcp import ShapingMiddleware
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ async def test_a_dropped_tool_is_neither_listed_nor_called() -> None:
     async with Client(server({"tools": {"echo": {"drop": True}, "fail": {"description": "Do."}}})) as client:
         tools = {tool.name: tool.description for tool in await client.list_tools()}
         result = await client.call_tool("echo", {"text": "x"}, raise_on_error=False)
-    assert tools == {"issues": "List issues.", "fail": "Do.", "shaping_expand": "Get what an answer left out."}
+    assert tools == {"issues": "List issues.", "fail": "Do.", "shaping_expand": EXPAND_TOOL["description"]}
     assert result.meta["shaping/error"]["code"] == "OPERATION_NOT_FOUND"
 
 

@@ -1,0 +1,137 @@
+"""A path that names nothing: where it ends, and what there is instead."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.errors.similar import nearest
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, join, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from shaping.paths.grammar import Step
+
+_LOOK: Final = 5_000  # values that are looked at for names: enough to find them, whatever the size of the whole
+_NEAR: Final = 3
+_LISTED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Nothing at a path: the part that leads nowhere, what may be meant, the nearest first, and what is there."""
+
+    path: str
+    near: tuple[str, ...] = ()
+    there: str = ""
+
+    def __str__(self) -> str:
+        if self.near:
+            return f"nothing at {self.path}; did you mean {self.near[0]}?"
+        return f"nothing at {self.path}" + (f"; {self.there}" if self.there else "")
+
+
+def miss(value: Any, path: str) -> Miss | None:
+    """Say where a path that has no match leads nowhere; None where it leads to something empty."""
+    steps = parse(path).steps
+    nodes = [value]
+    for at, step in enumerate(steps):
+        below = list(islice(_below(nodes, step), _LOOK))
+        if not below:
+            return None if _is_vacant(nodes, step) else _described(value, nodes, steps[: at + 1])
+        nodes = below
+    return None
+
+
+def _described(value: Any, nodes: list[Any], steps: tuple[Step, ...]) -> Miss:
+    path, last = str(Path(steps)), steps[-1]
+    if isinstance(last, Index | Slice):
+        longest = max((len(node) for node in nodes if isinstance(node, list)), default=None)
+        there = "there is no list" if longest is None else f"the list has {longest:,} elements"
+        return Miss(path, there=there)
+    word = last.key if isinstance(last, Name) else str(last).strip("*")
+    names = _names(nodes)
+    near = tuple(str(Path((*steps[:-1], Name(name)))) for name in nearest(word, names, n=_NEAR))
+    if not near and word:
+        near = tuple(islice(_elsewhere(value, word), _NEAR))
+    shown = ", ".join(str(Name(name)) for name in names[:_LISTED])
+    more = ", …" if len(names) > _LISTED else ""
+    return Miss(path, near, f"there is: {shown}{more}" if names else "")
+
+
+def _below(nodes: Iterable[Any], step: Step) -> Iterator[Any]:
+    if isinstance(step, Deep):
+        yield from _all(nodes)
+    elif isinstance(step, Name | Glob):
+        for node in _through(nodes):
+            if isinstance(node, dict):
+                yield from (item for key, item in node.items() if _fits(step, key))
+    else:
+        for node in nodes:
+            if isinstance(node, list):
+                yield from _part(node, step)
+
+
+def _fits(step: Name | Glob, key: str) -> bool:
+    return step.key == key if isinstance(step, Name) else step.fits(key)
+
+
+def _part(node: list[Any], step: Each | Index | Slice) -> list[Any]:
+    if isinstance(step, Each):
+        return node
+    return node[step.at : step.at + 1] if isinstance(step, Index) else node[step.start or 0 : step.stop]
+
+
+def _through(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Give what is not a list: a name means a member of each element."""
+    # Not by recursion: lists may lie deeper in each other than calls may.
+    levels = [iter(nodes)]
+    while levels:
+        for node in levels[-1]:
+            if isinstance(node, list):
+                levels.append(iter(node))
+                break
+            yield node
+        else:
+            levels.pop()
+
+
+def _all(nodes: Iterable[Any]) -> Iterator[Any]:
+    todo = deque(nodes)
+    while todo:
+        node = todo.popleft()
+        yield node
+        todo.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+
+
+def _is_vacant(nodes: list[Any], step: Step) -> bool:
+    """Whether there was something to look into, and it was empty."""
+    if isinstance(step, Name | Glob | Deep):
+        return not any(True for _ in _through(nodes)) or all(node == {} for node in _through(nodes))
+    lists = [node for node in nodes if isinstance(node, list)]
+    return bool(lists) and not any(lists)
+
+
+def _names(nodes: list[Any]) -> list[str]:
+    found = (key for node in islice(_through(nodes), _LOOK) if isinstance(node, dict) for key in node)
+    return list(dict.fromkeys(islice(found, _LOOK)))
+
+
+def _elsewhere(value: Any, word: str) -> Iterator[str]:
+    """Find the name at other places, the nearest to the top first."""
+    todo: deque[tuple[str, Any]] = deque([("", value)])
+    seen: set[str] = set()
+    for _ in range(_LOOK):
+        if not todo:
+            return
+        path, node = todo.popleft()
+        if isinstance(node, list):
+            todo.extend((join(path, slice(None)), item) for item in node[:_LISTED])
+        elif isinstance(node, dict):
+            if word in node and (found := join(path, word)) not in seen:
+                seen.add(found)
+                yield found
+            todo.extend((join(path, key), item) for key, item in node.items())
