@@ -82,10 +82,12 @@ class Batch:
                 if key in kinds and kinds[key] is not plain:
                     continue
                 kind = type(value)
-                if kind is str:
-                    kinds[key] = self._kind_of(key, value)  # type: ignore[arg-type]
-                else:
+                if kind is not str:
                     kinds[key] = inside if kind is dict or kind is list else plain
+                elif value.startswith("https://") and " " not in value and "\n" not in value:  # type: ignore[union-attr,operator]
+                    kinds[key] = self.links
+                else:
+                    kinds[key] = self._kind_of(key, value)  # type: ignore[arg-type]
         for key, members in kinds.items():
             members.append(key)
         if len(rows) > len(self.sample):

@@ -39,7 +39,8 @@ def links(batch: Batch) -> None:
     company = batch.company("")
     named = _named(tuple(batch.links))
     found = named.found
-    noise = _plumbing(named, batch, company)
+    firsts = _firsts(found, batch)
+    noise = _plumbing(named, firsts, batch, company)
     pages = [key for key in found if key not in noise]
     kept = min(pages, key=_rank) if pages else None
     identified = len(found) < len(batch.links) or batch.identified_without("")
@@ -48,7 +49,8 @@ def links(batch: Batch) -> None:
     if kept is not None and identified and _repeats_its_owner(kept, batch, company):
         batch.drop[kept] = "links"
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
-    batch.drop.update(dict.fromkeys(_only_links(gone, batch), "links"))
+    usual = [key for key in gone if firsts.get(key, "").startswith("http")]
+    batch.drop.update(dict.fromkeys(_only_links(gone, usual, batch), "links"))
     batch.page = kept is not None and kept not in batch.drop
 
 
@@ -87,9 +89,8 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
-def _plumbing(named: _Named, batch: Batch, company: int) -> set[str]:
+def _plumbing(named: _Named, firsts: dict[str, str], batch: Batch, company: int) -> set[str]:
     """Return the links that only a program would follow."""
-    firsts = _firsts(named.found, batch)
     noise = {key for key, text in firsts.items() if "{" in text}
     noise |= named.pictures
     if company > 1:
@@ -114,13 +115,10 @@ def _is_api(link: str) -> bool:
     return _API_PATH.search(link) is not None or _API_HOST.match(link) is not None
 
 
-def _only_links(keys: list[str], batch: Batch) -> list[str]:
-    """Return those members that hold a link in every record that has them."""
-    first = batch.sample[0]
-    usual = {key for key in keys if type(value := first.get(key)) is str and value.startswith("http")}
-    if len(usual) < 2 or not _all_http(batch.cells(list(usual))):
-        usual.clear()
-    return keys if len(usual) == len(keys) else [key for key in keys if key in usual or _all_links(key, batch)]
+def _only_links(keys: list[str], usual: list[str], batch: Batch) -> list[str]:
+    """Return those members that hold a link in every record that has them; most do, and are looked at together."""
+    sure = set(usual) if len(usual) > 1 and _all_http(batch.cells(usual)) else set()
+    return [key for key in keys if key in sure or _all_links(key, batch)]
 
 
 def _all_http(values: list[Any]) -> bool:

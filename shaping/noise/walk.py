@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from shaping.noise.batch import Owners
-    from shaping.types import Json
+    from shaping.types import Json, Reason
 
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
@@ -133,12 +134,20 @@ class _Walk:
 
     def _note(self, batch: Batch) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
-        rows, path, left_out = batch.rows, batch.path, self.left_out
-        for key, reason in batch.drop.items():
-            count = len(rows) if batch.uniform else sum([key in row for row in rows])
-            left_out.append(Omission(_joined(path, key), count, reason))
+        rows, path = batch.rows, batch.path
+        if batch.uniform:
+            self.left_out += _dropped(path, tuple(batch.drop.items()), len(rows))
+        else:
+            for key, reason in batch.drop.items():
+                self.left_out.append(Omission(_joined(path, key), sum([key in row for row in rows]), reason))
         for key, (count, reason) in batch.cut.items():
-            left_out.append(Omission(_joined(path, key), count, reason))
+            self.left_out.append(Omission(_joined(path, key), count, reason))
+
+
+@lru_cache(maxsize=256)
+def _dropped(path: str, drop: tuple[tuple[str, Reason], ...], count: int) -> tuple[Omission, ...]:
+    """Write what all records of a place are without; a tool leaves out the same in every call."""
+    return tuple(Omission(_joined(path, key), count, reason) for key, reason in drop)
 
 
 def reduce(
