@@ -76,7 +76,9 @@ def _console(block: Block, cwd: Path) -> None:
         command, _, expected = part.partition("\n")
         if command.startswith(NOT_RUN):
             continue
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=cwd, check=False, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, cwd=cwd, check=False, timeout=600
+        )
         shown = (done.stdout + done.stderr).strip()
         assert shown == expected.strip() or _fits(expected.strip(), shown), (
             f"README.md:{block.line}: {shlex.quote(command)}\n{shown}"

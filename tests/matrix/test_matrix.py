@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from mcp import Client as SDKClient, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HERE = Path(__file__).parent
 SERVERS = HERE / "servers.py"
@@ -93,7 +91,8 @@ class Cell:
 
     def proxy(self) -> list[str]:
         start = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
-        return [*start, "proxy", "--config", str(self.config), "--", *self.command]
+        # A server may take its time: a busy machine starts several programs at once here.
+        return [*start, "proxy", "--start-timeout", "600", "--config", str(self.config), "--", *self.command]
 
     @property
     def filtered(self) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -197,27 +196,23 @@ def _with_inspector(url: str, call: dict[str, Any] | None, project: Path) -> Any
 
 
 @contextmanager
-def served(proxy: list[str]) -> Iterator[str]:
-    """Serve a proxy over HTTP on a free port for as long as the block runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def served(proxy: list[str], port: int, until_it_listens: Callable[..., None]) -> Iterator[str]:
+    """Serve a proxy over HTTP for as long as the block runs."""
     at = proxy.index("--")
-    process = subprocess.Popen([*proxy[:at], "--http", str(port), *proxy[at:]], stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
-        process.wait()
+    command = [*proxy[:at], "--http", str(port), *proxy[at:]]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            until_it_listens(process, port)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
 
 
 def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    for _ in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        if "timed out" not in done.stderr:  # the inspector waits a minute, which a busy machine may exceed
+            break
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -239,7 +234,13 @@ def project(server: str, client: str, request: pytest.FixtureRequest) -> Path | 
 
 
 @pytest.fixture
-def outcomes(cell: Cell, client: str, project: Path | None) -> dict[str, Any]:
+def outcomes(
+    cell: Cell,
+    client: str,
+    project: Path | None,
+    free_port: Callable[[], int],
+    until_it_listens: Callable[..., None],
+) -> dict[str, Any]:
     """What one client sees of one server: its tools, a filtered call, a failing one, and a call under each profile."""
     calls = {"tools": None, "filtered": cell.filtered[0], "failing": cell.failing[0]}
     if client != "inspector":
@@ -251,7 +252,7 @@ def outcomes(cell: Cell, client: str, project: Path | None) -> dict[str, Any]:
     for profile in PROFILES:
         call = cell.profiled(profile)[0]
         calls[profile] = {**call, "arguments": {**call["arguments"], "_shape": json.dumps({"profile": profile})}}
-    with served(cell.proxy()) as url:
+    with served(cell.proxy(), free_port(), until_it_listens) as url:
         return {name: _with_inspector(url, call, project) for name, call in calls.items()}
 
 

@@ -15,7 +15,7 @@ from shaping.surfaces.fastmcp import ShapingMiddleware
 from shaping.surfaces.proxy import Proxy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +69,12 @@ async def connected(command: list[str], heard: Heard, **abilities: Any) -> Async
         yield client
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(60):
+        while not holds():  # noqa: ASYNC110 - what is told comes without an event
+            await anyio.sleep(0.02)
+
+
 def texts(result: Any) -> str:
     return "\n".join(block.text for block in result.content if block.type == "text")
 
@@ -89,6 +95,7 @@ async def test_everything_a_server_can_ask_or_tell_passes(everything: list[str])
         assert "Ada" in texts(elicited)
         assert "file:///work" in texts(await client.call_tool("get-roots-list", {}))
         await client.call_tool("trigger-long-running-operation", {"duration": 0.2, "steps": 2})
+        await until(lambda: len(heard.progress) == 2)
         assert heard.progress == [(1, 2), (2, 2)]
         completed = await client.complete(
             mcp_types.PromptReference(name="completable-prompt"), {"name": "department", "value": "E"}
@@ -101,7 +108,7 @@ async def test_everything_a_server_can_ask_or_tell_passes(everything: list[str])
         assert "Oslo" in str(prompt.messages)
         level = mcp_types.SetLevelRequest(params=mcp_types.SetLevelRequestParams(level="debug"))
         await client.session.send_request(level, mcp_types.EmptyResult)
-        assert heard.logs
+        await until(lambda: bool(heard.logs))
 
 
 async def test_a_server_sees_only_what_its_client_can_do(everything: list[str]) -> None:
@@ -118,11 +125,7 @@ async def test_changes_of_a_subscribed_resource_are_passed_on(everything: list[s
             mcp_types.SubscribeRequest(params=mcp_types.SubscribeRequestParams(uri=uri)), mcp_types.EmptyResult
         )
         await client.call_tool("toggle-subscriber-updates", {})
-        for _ in range(200):
-            if heard.news:
-                break
-            await anyio.sleep(0.05)
+        await until(lambda: "ResourceUpdatedNotification" in heard.news)
         await client.session.send_request(
             mcp_types.UnsubscribeRequest(params=mcp_types.UnsubscribeRequestParams(uri=uri)), mcp_types.EmptyResult
         )
-    assert "ResourceUpdatedNotification" in heard.news

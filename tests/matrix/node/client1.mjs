@@ -6,4 +6,5 @@ import { run } from "./steps.mjs";
 await run(
   (info) => new Client(info),
   (server) => new StdioClientTransport(server),
+  (client, call, options) => client.callTool(call, undefined, options),
 );

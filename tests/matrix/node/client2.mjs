@@ -4,6 +4,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { run } from "./steps.mjs";
 
 await run(
-  (info) => new Client(info, { versionNegotiation: { mode: "auto" } }),
+  (info) => new Client(info, { versionNegotiation: { mode: "auto", probe: { timeoutMs: 600_000 } } }),
   (server) => new StdioClientTransport(server),
+  (client, call, options) => client.callTool(call, options),
 );
