@@ -1,19 +1,23 @@
 # Two commands for a fresh machine with Python, pip and make: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+COMMA := ,
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --retries 10 --timeout 60
+# A package index that hiccups is asked again.
+install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 60; $(PIP) install $(1); }
 
 .PHONY: demo test lint types check bench clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,http]"
+	$(call install,--upgrade pip)
+	$(call install,--editable ".[mcp$(COMMA)http]")
 	@touch $@
 
 .venv/installed-dev: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all]" --group dev
+	$(call install,--upgrade pip)
+	$(call install,--editable ".[all]" --group dev)
 	@touch $@ .venv/installed
 
 demo: .venv/installed
