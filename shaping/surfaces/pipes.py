@@ -7,10 +7,12 @@ import math
 import os
 import stat
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import mcp_types
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -27,35 +29,42 @@ async def own_pipes() -> AsyncIterator[tuple[Any, Any]]:
             yield streams
         return
     inbound, outbound = _claimed()
-    reader, source = await _reader(inbound)
-    writer = await _writer(outbound)
-    lines, texts = _Lines(reader), _Texts(writer, source.close)
+    heard = await listening(inbound)
+    said = await speaking(outbound, heard.hang_up)
     try:
-        async with stdio_server(lines, texts) as streams:  # type: ignore[arg-type]  # it only iterates the one and writes the other
-            yield streams
+        yield heard, said
     finally:
-        source.close()
-        writer.close()
+        heard.hang_up()
+        await said.aclose()
 
 
 @asynccontextmanager
 async def until_left(read: Any) -> AsyncIterator[Any]:
     """Pass on what a client says, and end what is under way when it has left: a handshake would not notice."""
-    inner, outer = anyio.create_memory_object_stream[Any](math.inf)
-
-    async def listen(scope: anyio.CancelScope) -> None:
-        async with inner:
-            async for item in read:
-                await inner.send(item)
-        # Time for what was asked last; to begin an end that takes the servers along within two seconds.
-        await anyio.sleep(_GRACE_SECONDS)
-        scope.cancel()
-
-    async with outer, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         with anyio.CancelScope() as scope:
-            tasks.start_soon(listen, scope)
-            yield outer
+            if isinstance(read, Heard):
+                tasks.start_soon(_follow, read.left.wait, scope)
+                yield read
+            else:
+                inner, outer = anyio.create_memory_object_stream[Any](math.inf)
+                tasks.start_soon(_follow, lambda: _copied(read, inner), scope)
+                async with outer:
+                    yield outer
         tasks.cancel_scope.cancel()
+
+
+async def _follow(leave: Callable[[], Any], scope: anyio.CancelScope) -> None:
+    await leave()
+    # Time for what was asked last; to begin an end that takes the servers along within two seconds.
+    await anyio.sleep(_GRACE_SECONDS)
+    scope.cancel()
+
+
+async def _copied(read: Any, inner: Any) -> None:
+    async with inner:
+        async for item in read:
+            await inner.send(item)
 
 
 def _is_pipe(number: int) -> bool:
@@ -74,51 +83,103 @@ def _claimed() -> tuple[int, int]:
     return wire
 
 
-async def _reader(end: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    reader = asyncio.StreamReader(_LINE_LIMIT)
+async def listening(end: int) -> Heard:
+    """Listen at the reading end of a pipe."""
+    reader = _Reader(_LINE_LIMIT)
     protocol = asyncio.StreamReaderProtocol(reader)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(end, "rb", 0))
-    return reader, transport
+    return Heard(reader, transport)
 
 
-async def _writer(end: int) -> asyncio.StreamWriter:
+async def speaking(end: int, hang_up: Callable[[], None]) -> Said:
+    """Speak into the writing end of a pipe."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(end, "wb", 0))
     # Nothing is left behind in a buffer when the last message has been written.
     transport.set_write_buffer_limits(0)
-    return asyncio.StreamWriter(transport, protocol, None, loop)
+    return Said(asyncio.StreamWriter(transport, protocol, None, loop), hang_up)
 
 
-class _Lines:
-    """The client's messages, line by line."""
+class _Reader(asyncio.StreamReader):
+    """A reader that tells of the end as soon as it comes, whether or not anybody reads."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.left = anyio.Event()
 
-    def __aiter__(self) -> _Lines:
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self.left.set()
+
+
+class _Stream:
+    """What the SDK wants of either end, besides its messages."""
+
+    async def aclose(self) -> None:
+        """Take part no more."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> str:
-        line = await self._reader.readline()
-        if not line:
-            raise StopAsyncIteration
-        return line.decode(errors="replace")
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
-class _Texts:
-    """Our messages to the client."""
+class Heard(_Stream):
+    """The client's messages, read when they are asked for: a stream between two tasks would cost turns of the loop."""
+
+    def __init__(self, reader: _Reader, source: asyncio.ReadTransport) -> None:
+        self._reader = reader
+        self._source = source
+        self.left = reader.left
+        self.hang_up = source.close
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Give the next message, or what is wrong with it."""
+        try:
+            line = await self._reader.readline()
+            if line:
+                text = line.decode(errors="replace")
+                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False))
+        except ValueError as problem:  # not a message, or a line beyond all measure
+            return problem
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """Hear no more."""
+        self._source.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class Said(_Stream):
+    """Our messages to the client, each written whole before the next."""
 
     def __init__(self, writer: asyncio.StreamWriter, hang_up: Callable[[], None]) -> None:
         self._writer = writer
         self._hang_up = hang_up
+        self._done = False
 
-    async def write(self, text: str) -> None:
+    async def send(self, message: SessionMessage) -> None:
         """Send a message, waiting while the client is slow to read; one that reads no more has left."""
+        if self._done:
+            raise anyio.ClosedResourceError
+        line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
-            self._writer.write(text.encode())
+            self._writer.write(f"{line}\n".encode())
             await self._writer.drain()
         except ConnectionError:
             self._hang_up()
 
-    async def flush(self) -> None:
-        """Do nothing: what is written is on its way."""
+    async def aclose(self) -> None:
+        """Say no more; what was said is still on its way."""
+        self._done = True
+        self._writer.close()

@@ -7,42 +7,81 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
+import mcp_types
 import pytest
+from mcp.shared.message import SessionMessage
 
-from shaping.surfaces.pipes import _Lines, _reader, _Texts, _writer, until_left
+from shaping.surfaces.pipes import listening, speaking, until_left
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_lines_come_and_texts_go_without_a_thread() -> None:
+PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+PONG = SessionMessage(mcp_types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"said": "é"}))
+
+
+async def test_messages_come_and_go_without_a_thread() -> None:
     inbound, ours = os.pipe()
     theirs, outbound = os.pipe()
-    reader, source = await _reader(inbound)
-    lines, texts = _Lines(reader), _Texts(await _writer(outbound), source.close)
-    os.write(ours, b'{"a": 1}\nlast \xff')
+    heard = await listening(inbound)
+    said = await speaking(outbound, heard.hang_up)
+    os.write(ours, f"{PING}\nchatter \n{PING}".encode())
     os.close(ours)
-    assert [line async for line in lines] == ['{"a": 1}\n', "last \ufffd"]
-    await texts.write("é\n")
-    await texts.flush()
-    assert os.read(theirs, 100) == "é\n".encode()
-    texts._writer.close()
-    source.close()
+    async with heard, said:
+        first, chatter, last = [item async for item in heard]
+        assert [getattr(item, "message", None) for item in (first, last)] == [
+            mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
+        ] * 2
+        assert isinstance(chatter, ValueError)
+        await said.send(PONG)
+    assert os.read(theirs, 100) == '{"jsonrpc":"2.0","id":1,"result":{"said":"é"}}\n'.encode()
+    with pytest.raises(anyio.ClosedResourceError):
+        await said.send(PONG)
     os.close(theirs)
+
+
+async def test_messages_of_many_tasks_are_written_one_after_the_other() -> None:
+    theirs, outbound = os.pipe()
+    said = await speaking(outbound, lambda: None)
+    long = SessionMessage(mcp_types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"said": "x" * 100_000}))
+    lines: list[bytes] = []
+
+    def read() -> None:
+        with os.fdopen(theirs, "rb") as wire:
+            lines.extend(wire)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.to_thread.run_sync, read)
+        async with said, anyio.create_task_group() as senders:
+            for _ in range(10):
+                senders.start_soon(said.send, long)
+    assert lines == [long.message.model_dump_json().encode() + b"\n"] * 10
 
 
 async def test_a_client_that_reads_no_more_has_left() -> None:
     inbound, ours = os.pipe()
     theirs, outbound = os.pipe()
-    reader, source = await _reader(inbound)
-    lines, texts = _Lines(reader), _Texts(await _writer(outbound), source.close)
+    heard = await listening(inbound)
+    said = await speaking(outbound, heard.hang_up)
     os.close(theirs)
-    with anyio.fail_after(30):
-        while not source.is_closing():
-            await texts.write("x" * 70_000)
+    with anyio.fail_after(60):
+        while not heard.left.is_set():
+            await said.send(PONG)
             await anyio.lowlevel.checkpoint()
-        assert [line async for line in lines] == []
-    texts._writer.close()
+        assert [item async for item in heard] == []
+    await said.aclose()
     os.close(ours)
+
+
+async def test_what_is_under_way_ends_soon_after_the_client_left_though_nobody_listens() -> None:
+    inbound, ours = os.pipe()
+    heard = await listening(inbound)
+    os.close(ours)
+    with anyio.fail_after(60):
+        async with heard, until_left(heard) as listened:
+            assert listened is heard
+            await anyio.sleep_forever()
 
 
 async def test_what_is_under_way_ends_soon_after_the_client_left() -> None:
