@@ -90,11 +90,11 @@ class ShapingMiddleware(Middleware):
 
     async def _know(self, session: Session, name: str, context: Context | None) -> None:
         """See to it that a tool's schema is known even to a client that calls before it lists."""
+        if name in session.tools:
+            return
         if self.adapter.dropped(session, name):
             raise NotFoundError(f"Unknown tool: {name!r}")
-        if name in session.tools or context is None:
-            return
-        tool = await context.fastmcp.get_tool(name)
+        tool = None if context is None else await context.fastmcp.get_tool(name)
         if tool is not None:
             self.adapter.show(session, [_wire_tool(tool)])
 

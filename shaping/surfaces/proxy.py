@@ -13,6 +13,7 @@ from fastmcp import Context, FastMCP
 from fastmcp.server.dependencies import bind_request_context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
+from fastmcp.server.transforms.visibility import is_enabled
 from mcp.shared.exceptions import MCPError
 
 from shaping.surfaces.front import GREETING, Front, of_session
@@ -24,6 +25,8 @@ from shaping.surfaces.servers import Servers
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from fastmcp.tools.base import Tool
+    from fastmcp.utilities.versions import VersionSpec
     from mcp.server.context import ServerRequestContext
 
     from shaping.surfaces.backend import Backend
@@ -55,6 +58,14 @@ class Proxy(FastMCP[Any]):
             yield
         finally:
             await self.end()
+
+    async def get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
+        """Look a tool up where it comes from: there is nothing on the way here that hides, renames or forbids tools."""
+        if version is None and not self.transforms:
+            found = await self.servers._get_tool(name)  # noqa: SLF001 - how providers compose
+            if found is not None and is_enabled(found):
+                return found
+        return await super().get_tool(name, version)
 
     async def end(self) -> None:
         """End every server behind the proxy, for good."""
