@@ -12,7 +12,7 @@ import anyio
 import mcp_types
 from fastmcp.server.dependencies import get_context
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from shaping.surfaces.front import Front, of_session
 from shaping.surfaces.link import Borrowed, Link
@@ -20,6 +20,7 @@ from shaping.surfaces.outage import (
     ServerUnavailableError,
     StillStartingError,
     left_alone,
+    only_handshakes,
     reason,
     told,
     waiting,
@@ -65,6 +66,7 @@ class Backend:
         self._followed: set[Hashable] = set()
         self._admitted: set[Hashable] = set()
         self._missed: set[Hashable] = set()
+        self._modern_only = False
         self._logged: str | None = None
         self._failures = 0
         self._not_before = 0.0
@@ -172,18 +174,28 @@ class Backend:
         if old is not None:
             self.bury(old)
             await _close(old)
-        link = Link.to(self, self._transport(), Relay(front, self._changed))
-        try:
-            with anyio.fail_after(self.seconds):
-                await link.open()
-        except TimeoutError as silence:
-            raise link.lost(silence) from None
-        self._links[front.key] = link
+        link = self._links[front.key] = await self._opened(front)
         self.failure, self._logged, self.reached = None, None, True
         if front.modern and front.key not in self._admitted:
             self._check_generation(front, link)
         await self._drop_idle()
         await self._tell_late(front, link)
+        return link
+
+    async def _opened(self, front: Front) -> Link:
+        modern = front.modern or self._modern_only
+        link = Link.to(self, self._transport(), Relay(front, self._changed), modern=modern)
+        try:
+            with anyio.fail_after(self.seconds):
+                await link.open()
+        except TimeoutError as silence:
+            raise link.lost(silence) from None
+        except ServerUnavailableError:
+            raise
+        except MCPError:
+            # It knows no handshake: spoken to as it wants, its questions are put to the client one by one.
+            self._modern_only = True
+            return await self._opened(front)
         return link
 
     def _check_generation(self, front: Front, link: Link) -> None:
@@ -241,12 +253,3 @@ async def _close(link: Link) -> None:
     link.dead = True
     with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
         await link.client.close()  # type: ignore[no-untyped-call]  # FastMCP does not annotate it
-
-
-def only_handshakes() -> MCPError:
-    """Return the refusal that makes a client of the newer protocol open the older one."""
-    return MCPError(
-        code=mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
-        message="the server behind this proxy speaks the initialize handshake only",
-        data={"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": MODERN_PROTOCOL_VERSIONS[-1]},
-    )

@@ -8,22 +8,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import mcp_types
 from fastmcp.server.providers.proxy import PROXY_TRANSPORT_OPTIONS, ProxyClient
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from shaping.surfaces.child import Child
 from shaping.surfaces.outage import ServerUnavailableError, is_hangup, refusal
 from shaping.surfaces.relay import Relay, progress_for
+from shaping.surfaces.rounds import driven
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    import mcp_types
     from fastmcp.client.transports import ClientTransport
     from fastmcp.server.dependencies import FastMCPRequestContext
 
     from shaping.surfaces.backend import Backend
-    from shaping.surfaces.front import Front
+
+# How a server of the newer protocol alone says that it knows no handshake.
+_REFUSALS = (
+    mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
+    mcp_types.METHOD_NOT_FOUND,
+    mcp_types.INVALID_PARAMS,
+    mcp_types.INVALID_REQUEST,
+)
 
 
 class Borrowed(ProxyClient[Any]):
@@ -39,8 +48,17 @@ class Borrowed(ProxyClient[Any]):
             await super().__aenter__()  # type: ignore[no-untyped-call]  # FastMCP does not annotate it
         except Exception as error:
             self._leave()
+            if not self.link.modern and is_newer(error):
+                raise
             raise self.link.lost(error) from error
         return self
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The version in use; an older one for a client to whom a newer server's questions must be put one by one."""
+        version = super().protocol_version
+        bridged = version in MODERN_PROTOCOL_VERSIONS and not self.link.relay.front.modern
+        return HANDSHAKE_PROTOCOL_VERSIONS[-1] if bridged else version
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -55,6 +73,12 @@ class Borrowed(ProxyClient[Any]):
         if refused is not None:
             raise ServerUnavailableError(refused) from error
 
+    async def _drive_input_required(self, first: Any, retry: Any) -> Any:
+        if not isinstance(first, mcp_types.InputRequiredResult):
+            return first
+        can = self.link.relay.front.capabilities
+        return await driven(self.link.backend.name, first, can, super()._drive_input_required, retry)
+
     def _leave(self) -> None:
         if self.call is not None and self.call in self.link.relay.active:
             self.link.relay.active.remove(self.call)
@@ -67,14 +91,15 @@ class Link:
     backend: Backend
     client: Borrowed
     relay: Relay
+    modern: bool
     since: float | None = None
     dead: bool = False
 
     @classmethod
-    def to(cls, backend: Backend, transport: ClientTransport, relay: Relay) -> Link:
+    def to(cls, backend: Backend, transport: ClientTransport, relay: Relay, *, modern: bool) -> Link:
         """Return a connection that is not open yet."""
-        client = _client(transport, relay.front, relay)
-        link = client.link = cls(backend, client, relay)
+        client = _client(transport, relay, modern=modern)
+        link = client.link = cls(backend, client, relay, modern)
         return link
 
     async def open(self) -> None:
@@ -110,10 +135,15 @@ class Link:
         return client
 
 
-def _client(transport: ClientTransport, front: Front, relay: Relay) -> Borrowed:
-    can = front.capabilities
+def is_newer(error: Exception) -> bool:
+    """Say whether a server refused the handshake as one that knows only what came after it."""
+    return isinstance(error, MCPError) and error.error.code in _REFUSALS
+
+
+def _client(transport: ClientTransport, relay: Relay, *, modern: bool) -> Borrowed:
+    can = relay.front.capabilities
     client = Borrowed(
-        transport, mode="auto" if front.modern else "legacy", message_handler=relay.news, client_info=front.info
+        transport, mode="auto" if modern else "legacy", message_handler=relay.news, client_info=relay.front.info
     )
     kwargs = client._session_kwargs  # noqa: SLF001 - the public handlers rewrite requests and drop images, so the SDK's own are set
     kwargs["sampling_callback"] = relay.sample if can.sampling else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import mcp_types
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from shaping.envelope.dialects.faults import only_for_this_call
 from shaping.errors import ErrorDetail, make_error
@@ -35,12 +36,16 @@ _HANGUPS = ("Connection closed", "SSE stream ")
 _CODES = {401: "AUTH_REQUIRED", 403: "PERMISSION_DENIED"}
 
 
-class ServerUnavailableError(MCPError):
-    """A server behind the proxy cannot be used; `detail` says why, what to do, and when to try again."""
+class CodedError(MCPError):
+    """An error of the proxy's own: a model reads its `detail`, the protocol its words."""
 
     def __init__(self, detail: ErrorDetail) -> None:
         super().__init__(code=mcp_types.INTERNAL_ERROR, message=told(detail), data=faults.whole(detail))
         self.detail = detail
+
+
+class ServerUnavailableError(CodedError):
+    """A server behind the proxy cannot be used; `detail` says why, what to do, and when to try again."""
 
 
 class StillStartingError(ServerUnavailableError):
@@ -100,6 +105,15 @@ def waiting(name: str, seconds: float) -> ErrorDetail:
     """Describe a server that has not answered yet."""
     message = f"the server {name!r} has not answered for {seconds:.0f} s and is still starting"
     return make_error("UNAVAILABLE", message, retry_after=_after(1.0))
+
+
+def only_handshakes() -> MCPError:
+    """Return the refusal that makes a client of the newer protocol open the older one."""
+    return MCPError(
+        code=mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
+        message="the server behind this proxy speaks the initialize handshake only",
+        data={"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": MODERN_PROTOCOL_VERSIONS[-1]},
+    )
 
 
 def _of_end(child: Child) -> ErrorDetail:
