@@ -9,6 +9,7 @@ import orjson
 
 from shaping.encoders.tabular.cells import Missing, name, quoted
 from shaping.encoders.tabular.infer import keyed, table
+from shaping.encoders.tabular.layout import lay_out
 from shaping.encoders.tabular.names import TableError, read_path
 from shaping.encoders.tabular.once import Finder
 from shaping.encoders.tabular.read import (
@@ -71,7 +72,7 @@ def _list(label: str, value: list[Json], finder: Finder, indent: int) -> list[st
         return _object(f"{label}[0]", value[0], finder, indent)
     if not _is_list_of_records(value):
         return []
-    found = table(value, finder)  # type: ignore[arg-type]
+    found = lay_out(table(value, finder))  # type: ignore[arg-type]
     return write(f"{label}[{len(value)}]", found, indent)
 
 
@@ -83,7 +84,7 @@ def _keyed(label: str, value: dict[str, Json], finder: Finder, indent: int) -> l
     common = set(records[0]).intersection(*records)
     if 2 * len(common) < max(map(len, records)):
         return []
-    found = keyed(list(value), records, finder)
+    found = lay_out(keyed(list(value), records, finder))
     return write(f"{label}{{{len(records)}}}", found, indent)
 
 
@@ -117,7 +118,7 @@ def _under_its_name(
     label: str, value: list[dict[str, Json]], finder: Finder, indent: int, above: list[str]
 ) -> list[str]:
     """Return rows directly below the member that names them; what is said above rows goes above the whole object."""
-    found = table(value, finder)
+    found = lay_out(table(value, finder))
     head = schema(f"{label}[]", found, indent)
     if sum(map(len, head)) < _SHORT_HEAD:
         return write(f"{label}[{len(value)}]", found, indent)
