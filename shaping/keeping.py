@@ -12,6 +12,8 @@ from shaping.stages.intake import plain_or_careful
 from shaping.types import Warned, present
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shaping.settings import Plan, Surface
     from shaping.shaper import Shaper
     from shaping.store import Keeper
@@ -70,6 +72,7 @@ def expanded(
     max_tokens: int | None,
     surface: Surface,
     owner: str | None,
+    written: Callable[[Shaped], str] | None = None,
 ) -> Shaped:
     """Find what a ref stands for and shape one page of it: whole values, no noise rules, the tool's own budget."""
     from shaping.naming import original  # noqa: PLC0415 (asked for after few answers)
@@ -87,7 +90,7 @@ def expanded(
         cursor=cursor,
         private=plan.private,
         max_tokens=max_tokens or shown_by.max_tokens,
-        render=lambda page: _page(shaper, plan, page).text,
+        render=lambda page: _text(_page(shaper, plan, page), written),
         counter=counter(plan.tokenizer),
     )
     return _page(shaper, plan, found)
@@ -105,6 +108,10 @@ def _whole(plan: Plan) -> Plan:
         max_items=None,
         max_string=None,
     )
+
+
+def _text(page: Shaped, written: Callable[[Shaped], str] | None) -> str:
+    return page.text if written is None else written(page)
 
 
 def _page(shaper: Shaper, plan: Plan, page: Expanded) -> Shaped:

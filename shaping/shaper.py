@@ -28,7 +28,7 @@ from shaping.stages.wrap import wrap
 from shaping.types import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
     from shaping.settings import Generation, Overrides, Plan
@@ -206,8 +206,12 @@ class Shaper:
         *,
         surface: Surface = "python",
         owner: str | None = None,
+        written: Callable[[Shaped], str] | None = None,
     ) -> Shaped:
-        """Give back what was left out: the exact values under a path, within the tool's budget, paged by cursor."""
+        """Give back what was left out: the exact values under a path, within the tool's budget, paged by cursor.
+
+        The budget is for a page's text; where something else of it goes out, `written` says what.
+        """
         from shaping.keeping import expanded  # noqa: PLC0415 (asked for after few answers)
 
         return expanded(
@@ -219,6 +223,7 @@ class Shaper:
             max_tokens=max_tokens,
             surface=surface,
             owner=owner,
+            written=written,
         )
 
     def keeper(self, surface: Surface) -> Keeper:

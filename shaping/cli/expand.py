@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated
 
+import orjson
 import typer
 
 from shaping.cli.answer import refuse
-from shaping.cli.output import fail, print_json
+from shaping.cli.output import fail
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -47,7 +49,8 @@ def expand(
             _raw(shaper, ref, "stdout" if stdout else "stderr")
             return
         place = cursor.removeprefix(f"{ref}:") if cursor else None
-        shaped = shaper.expand(ref, path, place, max_tokens, surface="command")
+        wanted = partial(_written, as_json=as_json)
+        shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted)
     except ConfigError as error:
         raise refuse(error, as_json=as_json) from None
     except ToolError as error:
@@ -72,13 +75,15 @@ def _raw(shaper: Shaper, ref: str, name: str) -> None:
 
 
 def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(shaped.envelope.render("invariant"))
-        return
-    data = shaped.envelope.data
-    if isinstance(data, str):
-        typer.echo(data, nl=not data.endswith("\n"))
-    else:
-        print_json(data)
-    if shaped.cursor:
+    text = _written(shaped, as_json=as_json)
+    typer.echo(text, nl=not text.endswith("\n"))
+    if shaped.cursor and not as_json:
         typer.echo(f"there is more: shaping expand {ref} --cursor {shaped.cursor}", err=True)
+
+
+def _written(shaped: Shaped, *, as_json: bool) -> str:
+    """Give what is printed of a page, which is what its budget is for."""
+    if as_json:
+        return orjson.dumps(shaped.envelope.render("invariant")).decode()
+    data = shaped.envelope.data
+    return data if isinstance(data, str) else orjson.dumps(data).decode()

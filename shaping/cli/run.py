@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.surfaces.command.command import Said
+    from shaping.types import Shaped
 
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
@@ -117,15 +118,22 @@ def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> i
 
 def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
-    from shaping.surfaces.command.wire import wire_of  # noqa: PLC0415 (the same)
+    from shaping.surfaces.command.wire import text_of, wire_of  # noqa: PLC0415 (the same)
 
     ref, _, place = cursor.partition(":")
     shaper = Shaper(config, expandable=True, watch=False)
-    shaped = shaper.expand(ref, cursor=place, max_tokens=max_tokens, surface="command")
-    meta = shaped.envelope.meta
-    # A cursor of a command carries its ref: this one goes on where the page ends.
-    onward = meta.model_copy(update={"cursor": f"{ref}:{shaped.cursor}"}) if shaped.cursor else meta
-    print_json(wire_of(shaped.envelope.model_copy(update={"meta": onward}), shaped.plan))
+
+    def onward(page: Shaped) -> Envelope[Any]:
+        # A cursor of a command carries its ref: this one goes on where the page ends.
+        meta = page.envelope.meta
+        further = meta.model_copy(update={"cursor": f"{ref}:{page.cursor}"}) if page.cursor else meta
+        return page.envelope.model_copy(update={"meta": further})
+
+    def written(page: Shaped) -> str:
+        return text_of(onward(page), page.plan)
+
+    shaped = shaper.expand(ref, cursor=place, max_tokens=max_tokens, surface="command", written=written)
+    print_json(wire_of(onward(shaped), shaped.plan))
     return 0
 
 

@@ -70,15 +70,17 @@ def shape(
                 return
             typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
             return
-        shaped = shaper.shape(_data(raw), tool=tool)
+        # A budget is for what is printed: the text of a table holds more of it than its JSON would.
+        shaped = shaper.shape(_data(raw), tool=tool, as_json=value or as_json)
     if as_json:
         answer(shaped.data, [str(warning) for warning in shaped.warnings], **_said(shaped))
         return
-    typer.echo(orjson.dumps(shaped.value).decode() if value else shaped.text)
+    printed = orjson.dumps(shaped.value).decode() if value else shaped.text
+    typer.echo(printed)
     for warning in shaped.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
-        typer.echo(price(shaped.tokens), err=True)
+        typer.echo(price(_spent(shaped, printed)), err=True)
 
 
 def price(tokens: Tokens) -> str:
@@ -88,6 +90,14 @@ def price(tokens: Tokens) -> str:
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
     change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
     return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
+
+
+def _spent(shaped: Shaped, printed: str) -> Tokens:
+    """Count what was printed, where that is not what a model would read."""
+    from shaping.tokens import Tokens  # noqa: PLC0415 (help must not wait for it)
+
+    tokens = shaped.tokens
+    return tokens if printed == shaped.text else Tokens(tokens.before, printed, shaped.plan.tokenizer)
 
 
 def register(app: typer.Typer) -> None:

@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from shaping import tokens
 from shaping.cli.expand import register
 from shaping.cli.run import register as register_run
 
@@ -83,3 +84,26 @@ def test_what_was_not_kept_is_told(project: Path) -> None:
     done = shaping("expand", ref, "--stdout")
     assert len(done.stdout_bytes) == 10000
     assert done.stderr == "33,893 bytes after these were not kept\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_page_is_within_its_budget_as_it_is_printed(options: tuple[str, ...]) -> None:
+    data = json.dumps([{"id": n, "title": f"Widget number {n} squeaks", "state": "open"} for n in range(300)])
+    ref = told("run", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
+    cost = tokens.exact(shaping("expand", ref, "--max-tokens", "500", *options).stdout.strip())
+    assert 400 <= cost <= 500
+
+
+def test_the_next_page_of_a_run_is_within_its_budget_too() -> None:
+    data = json.dumps([{"id": n, "title": f"Widget number {n} squeaks", "state": "open"} for n in range(300)])
+    cursor = told("run", "--max-tokens", "300", "--", "echo", data)["meta"]["cursor"]
+    page = shaping("run", "--cursor", cursor, "--max-tokens", "300", "--", "unused").stdout.strip()
+    assert (json.loads(page)["meta"]["cursor"].split(":")[0], tokens.exact(page) <= 300) == (cursor.split(":")[0], True)
+
+
+def test_a_path_that_is_not_there_exits_5_and_says_what_is() -> None:
+    ref = told("run", "--max-tokens", "80", "--", "echo", json.dumps([{"title": n} for n in range(300)]))["meta"]["ref"]
+    done = shaping("expand", ref, "[].titel")
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert done.stderr.startswith("nothing at [].titel; did you mean [].title?\n")
+    assert told("expand", ref, "[].titel", "--json")["error"]["code"] == "NOT_FOUND"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from shaping import tokens
 from shaping.cli.app import build
 
 RAW = {"items": [{"number": 1, "title": "Broken", "assignee": None}], "next": None}
@@ -122,3 +123,14 @@ def test_a_broken_config_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptu
     assert done.exit_code == 1
     assert done.stderr.count("globl") == 1
     assert caplog.text == ""
+
+
+ROWS = [{"id": n, "title": f"Widget number {n} squeaks", "state": "open"} for n in range(300)]
+
+
+@pytest.mark.parametrize("options", [(), ("--value",)])
+def test_a_budget_is_for_what_is_printed_and_is_used_up(options: tuple[str, ...]) -> None:
+    done = shaping("--max-tokens", "500", *options, stdin=json.dumps(ROWS))
+    cost = tokens.exact(done.stdout.rstrip("\n"))
+    assert 450 <= cost <= 500
+    assert f"{cost} after" in done.stderr
