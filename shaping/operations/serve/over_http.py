@@ -12,11 +12,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.envelope import local_envelope
-from shaping.errors import ErrorDetail, make_error
+from shaping.errors import ErrorDetail, make_error, nearest
 from shaping.operations.serve.choose import brief, input_schema
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from starlette.requests import Request
 
@@ -59,16 +59,18 @@ class Api:
         try:
             given = await _input(request)
         except ValueError as problem:
-            return self._answer(_refusal(name, "BAD_ARGUMENT", str(problem)))
+            return self._answer(_refusal(name, request_id, "BAD_ARGUMENT", str(problem)))
         identity = self._identify(request) if self._identify is not None else None
         spec = self._specs.get(name)
         if spec is None:
-            return self._answer(_refusal(name, "OPERATION_NOT_FOUND", f"{name!r} is not served here"))
+            similar = nearest(name, [*self._specs])
+            unknown = _refusal(name, request_id, "OPERATION_NOT_FOUND", f"{name!r} is not served here", similar=similar)
+            return self._answer(unknown)
         if spec.type == "subscription":
             stream = self._events(name, given, identity, request_id)
             return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
         envelope = await self._registry.execute(name, given, identity, request_id=request_id, shape=False)
-        return self._answer(envelope, name, _tag(request))
+        return self._answer(envelope, name, _tags(request))
 
     async def _events(
         self, name: str, given: Any, identity: Identity | None, request_id: str | None
@@ -80,18 +82,19 @@ class Api:
                 kind = b"error" if envelope.error else b"message"
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(self._shaped(envelope, name)))
 
-    def _answer(self, envelope: Envelope[Any], name: str = "", tag: str = "") -> Response:
-        shaped = self._shaped(envelope, name, tag)
+    def _answer(self, envelope: Envelope[Any], name: str = "", tags: Collection[str] = ()) -> Response:
+        shaped = self._shaped(envelope, name)
         headers = _headers(envelope)
         if envelope.error is None and shaped.etag is not None:
             headers["ETag"] = f'"{shaped.etag}"'
-        if shaped.envelope.meta.not_modified:
-            return Response(status_code=304, headers=headers)
+            if shaped.etag in tags:
+                return Response(status_code=304, headers=headers)
         return Response(self._wire(shaped), _status(envelope.error), headers, media_type="application/json")
 
-    def _shaped(self, envelope: Envelope[Any], name: str, tag: str = "") -> Shaped:
+    def _shaped(self, envelope: Envelope[Any], name: str) -> Shaped:
         shaper = self._registry.shaper
-        return shaper.shape(envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match=tag)
+        # Asking for a tag that nothing has makes the answer carry its own; a client may hold several.
+        return shaper.shape(envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match="")
 
     def _wire(self, shaped: Shaped) -> bytes:
         """Write an answer in the dialect that the config or the server names."""
@@ -133,13 +136,15 @@ async def _input(request: Request) -> Any:
         raise ValueError("the body is not JSON") from None
 
 
-def _tag(request: Request) -> str:
-    """Read the tag of the answer that the client holds; no tag is one that nothing has."""
-    return request.headers.get("if-none-match", "").removeprefix("W/").strip('"')
+def _tags(request: Request) -> list[str]:
+    """Read the tags of the answers that the client holds; a weak one is as good as any here."""
+    listed = request.headers.get("if-none-match", "").split(",")
+    return [tag.strip().removeprefix("W/").strip('"') for tag in listed]
 
 
-def _refusal(name: str, code: str, message: str) -> Envelope[Any]:
-    return local_envelope(None, name, error=make_error(code, message, phase="validation"))
+def _refusal(name: str, request_id: str | None, code: str, message: str, **said: Any) -> Envelope[Any]:
+    error = make_error(code, message, phase="validation", **said)
+    return local_envelope(None, name, error=error, request_id=request_id)
 
 
 def _status(error: ErrorDetail | None) -> int:

@@ -99,6 +99,16 @@ def test_a_body_that_cannot_be_taken_is_refused(client: Any, body: bytes, kind: 
     assert (response.status_code, response.json()["error"]["error"]) == (400, message)
 
 
+def test_a_refusal_keeps_the_request_id_and_names_what_is_near(client: Any) -> None:
+    response = client.post("/operations/shop.gte", json={}, headers={"X-Request-ID": "r1"})
+    said = response.json()
+    assert (response.headers["x-request-id"], said["request_id"], said["error"]["similar"][0]) == (
+        "r1",
+        "r1",
+        "shop.get",
+    )
+
+
 def test_a_subscription_is_a_stream_of_events(client: Any) -> None:
     response = client.post("/operations/shop.ticks", json={"count": 2})
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -124,6 +134,8 @@ def test_an_answer_that_the_client_holds_already_is_not_sent_again(client: Any) 
     tag = first.headers["etag"]
     again = client.post("/operations/shop.get", json={"id": 3}, headers={"If-None-Match": tag})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    several = client.post("/operations/shop.get", json={"id": 3}, headers={"If-None-Match": f'"old", W/{tag}'})
+    assert several.status_code == 304
     other = client.post("/operations/shop.get", json={"id": 4}, headers={"If-None-Match": tag})
     assert other.status_code == 200
     assert other.headers["etag"] != tag
