@@ -107,7 +107,7 @@ class Batch:
         """Find the long strings among short ones, which are seldom in a sample."""
         first = self.sample[0]
         keys = [key for key in self.plain if type(value := first.get(key)) is str and len(value) > _SHORT]
-        if not keys or _longest(self.cells(keys)) <= _LONG:
+        if len(keys) > 1 and _longest(self.cells(keys)) <= _LONG:
             return
         for key in keys:
             values = self.present(key)

@@ -24,6 +24,7 @@ _WRAPPED = re.compile(
     r"\s*<(?:p|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote|!doctype)\b",
     re.IGNORECASE,
 )
+_MARKUP = re.compile("<(?:/|br|p>)")
 _HIDDEN = re.compile(
     r"<(script|style|head|svg|noscript)\b.*?</\1\s*>|<!--.*?-->|<!doctype[^>]*>", re.IGNORECASE | re.DOTALL
 )
@@ -69,7 +70,7 @@ def may_be_wrapped(texts: Sequence[str]) -> bool:
     joined = "\0".join(texts)
     if _has_images(joined) or _has_tracking(joined) or _has_blanks(joined):
         return True
-    return "<" in joined and any(map(_WRAPPED.match, texts))
+    return "<" in joined and _MARKUP.search(joined) is not None and any(map(_WRAPPED.match, texts))
 
 
 def unwrap_text(text: str) -> str:
@@ -93,7 +94,7 @@ def _needed(text: str) -> list[Callable[[str], str]]:
         steps.append(_without_images)
     if _has_tracking(text):
         steps.append(_without_tracking)
-    if "<" in text and (steps or _WRAPPED.match(text)) and ("</" in text or "<br" in text or "<p>" in text):
+    if "<" in text and (steps or _WRAPPED.match(text)) and _MARKUP.search(text):
         steps.append(_without_tags)
     if _has_blanks(text):
         steps.append(_without_blanks)

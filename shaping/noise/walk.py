@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, compress
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.noise.batch import MISSING, Batch
@@ -207,27 +208,31 @@ def _spread(owners: Owners | None, lists: Sequence[list[Any]]) -> Owners | None:
 
 
 def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
-    rows = _without(batch.drop, batch)
+    """Return the records as the rules left them; one that nothing was done to is the same object."""
+    came = batch.rows
+    rows = _without(batch.drop, batch) if batch.drop else list(came)
     for key, column in batch.replace.items():
-        for row, value in zip(rows, column, strict=True):
-            if value is not MISSING:
-                row[key] = value
+        old = [row.get(key, MISSING) for row in came]
+        for index in compress(range(len(rows)), map(is_not, old, column)):
+            if rows[index] is came[index]:
+                rows[index] = came[index].copy()
+            if column[index] is MISSING:
+                del rows[index][key]
             else:
-                row.pop(key, None)
+                rows[index][key] = column[index]
     return rows
 
 
 def _without(drop: Collection[str], batch: Batch) -> list[dict[str, Json]]:
     """Copy the records without some of their members, whichever way is less work."""
-    if not batch.uniform and drop:
-        return [{key: value for key, value in row.items() if key not in drop} for row in batch.rows]
-    kept = [key for key in batch.rows[0] if key not in drop]
-    if len(kept) < len(drop):
+    kept = [key for key in batch.kinds if key not in drop]
+    if batch.uniform and len(kept) < len(drop):
         return [{key: row[key] for key in kept} for row in batch.rows]
     rows = [row.copy() for row in batch.rows]
-    for row in rows if drop else ():
+    for row in rows:
         for key in drop:
-            del row[key]
+            if key in row:
+                del row[key]
     return rows
 
 
