@@ -238,7 +238,7 @@ class McpLoader:
                 self.failures[name] = make_error("TIMEOUT", f"{name} did not connect within {self._seconds} seconds")
         except Exception as fault:  # noqa: BLE001  one server that fails must not take down the rest
             self.failures[name] = from_exception(fault)
-            log.warning("the MCP server %s failed: %s", name, type(fault).__name__)
+            log.warning("the MCP server %s failed: %s", name, self.failures[name].message)
         finally:
             self.servers.pop(name, None)
             self.closed.append(name)
