@@ -14,8 +14,11 @@ import typer
 from shaping.cli.answer import answer, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from shaping import Shaped, Shaper
     from shaping.tokens import Tokens
+    from shaping.types import Warned
 
 _LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
 
@@ -65,20 +68,21 @@ def shape(
     with using(profile, fields=kept, max_tokens=max_tokens):
         if mcp:
             result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
+            _warn(_unmatched(_mcp_data(raw), kept))
             if as_json:
                 answer(result)
                 return
             typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
             return
+        data = _data(raw)
         # A budget is for what is printed: the text of a table holds more of it than its JSON would.
-        shaped = shaper.shape(_data(raw), tool=tool, as_json=value or as_json)
+        shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept))
     if as_json:
         answer(shaped.data, [str(warning) for warning in shaped.warnings], **_said(shaped))
         return
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text
     typer.echo(printed)
-    for warning in shaped.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    _warn(shaped.warnings)
     if not quiet:
         typer.echo(price(_spent(shaped, printed)), err=True)
 
@@ -90,6 +94,19 @@ def price(tokens: Tokens) -> str:
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
     change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
     return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
+
+
+def _unmatched(data: Any, kept: tuple[str, ...] | None) -> tuple[Warned, ...]:
+    """Warn of fields that were asked for and are not there."""
+    from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (help must not wait for it)
+    from shaping.types import Warned  # noqa: PLC0415 (the same)
+
+    return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or ()))
+
+
+def _warn(warnings: Iterable[Warned]) -> None:
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
 
 
 def _spent(shaped: Shaped, printed: str) -> Tokens:
@@ -144,6 +161,12 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
         typer.echo(f"{file} holds no MCP result: expected an object with a list `content`", err=True)
         raise typer.Exit(2)
     return result
+
+
+def _mcp_data(raw: bytes) -> Any:
+    from shaping.cli.payloads import Payload  # noqa: PLC0415 (help must not wait for it)
+
+    return Payload("", raw.decode(errors="replace")).data
 
 
 def _known_profile(profile: str | None, shaper: Shaper) -> None:

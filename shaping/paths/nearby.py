@@ -50,7 +50,9 @@ def _described(value: Any, nodes: list[Any], steps: tuple[Step, ...]) -> Miss:
     path, last = str(Path(steps)), steps[-1]
     if isinstance(last, Index | Slice):
         longest = max((len(node) for node in nodes if isinstance(node, list)), default=None)
-        there = "there is no list" if longest is None else f"the list has {longest:,} elements"
+        there = (
+            "there is no list" if longest is None else f"the list has {longest:,} element{'' if longest == 1 else 's'}"
+        )
         return Miss(path, there=there)
     word = last.key if isinstance(last, Name) else str(last).strip("*")
     names = _names(nodes)

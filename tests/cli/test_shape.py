@@ -134,3 +134,19 @@ def test_a_budget_is_for_what_is_printed_and_is_used_up(options: tuple[str, ...]
     cost = tokens.exact(done.stdout.rstrip("\n"))
     assert 450 <= cost <= 500
     assert f"{cost} after" in done.stderr
+
+
+def test_fields_that_are_not_there_are_warned_of_with_the_nearest_names() -> None:
+    done = shaping("--fields", "titel,id", stdin=json.dumps(ROWS))
+    assert (done.exit_code, "warning: NO_SUCH_FIELD: nothing at titel; did you mean title?\n" in done.stderr) == (
+        0,
+        True,
+    )
+    told = json.loads(shaping("--fields", "zzz", "--json", stdin=json.dumps(ROWS)).stdout)
+    assert told["warnings"] == ["NO_SUCH_FIELD: nothing at zzz; there is: id, title, state"]
+    assert "warning" not in shaping("--fields", "id", stdin=json.dumps(ROWS)).stderr
+
+
+def test_fields_that_are_not_in_an_mcp_result_are_warned_of_too() -> None:
+    result = {"content": [{"type": "text", "text": json.dumps(ROWS)}]}
+    assert "did you mean title?" in shaping("--mcp", "--fields", "titel", stdin=json.dumps(result)).stderr

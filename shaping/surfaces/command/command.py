@@ -81,6 +81,7 @@ def asked_of(argv: Sequence[str], said: Said) -> Asked:
         tuple(argv),
         timeout=said.get("timeout"),
         etag=said.get("etag"),
+        fields=tuple(said.get("fields") or ()),
         cwd=None if cwd is None else os.fspath(cwd),
         env=said.get("env"),
         stdin=said.get("stdin"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from shaping.context import mode
@@ -108,9 +108,18 @@ class Making:
             told.append(Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go"))
         if self._found is None and self._plan.fields is not None and self._out.lines != [""]:
             told.append(Warned("NOT_DATA", "the output is text: rules for fields do not apply to it"))
+        if self._found is not None and self._ran.asked.fields:
+            told += [Warned("NO_SUCH_FIELD", said) for said in self._unmatched]
         if self._contract:
             told += [Warned("", str(said)) for said in self._contract["warnings"] or ()]
         return [*told, *self._kept.warnings]
+
+    @cached_property
+    def _unmatched(self) -> list[str]:
+        from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (few calls ask for fields)
+
+        value = None if self._found is None else self._found.value
+        return unmatched(value, self._ran.asked.fields)
 
     def _left(self, bare: Envelope[Any], spare: int = 24) -> int | None:
         limit = self._plan.max_tokens

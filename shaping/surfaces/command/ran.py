@@ -28,6 +28,7 @@ class Asked:
     argv: tuple[str, ...]
     timeout: float | None = None
     etag: str | None = None
+    fields: tuple[str, ...] = ()
     cwd: str | None = None
     env: Mapping[str, str] | None = None
     stdin: bytes | None = None

@@ -60,7 +60,7 @@ def replay() -> Callable[..., Envelope[Any]]:
         **said: Any,
     ) -> Envelope[Any]:
         plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
-        asked = Asked(tuple(argv), etag=etag)
+        asked = Asked(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
         outputs = captured(stdout), captured(stderr)
         return answer(shaper, plan, Ran(asked, plan.tool, ended or Ended(exit_code, duration_ms=1.0), *outputs))
 

@@ -337,3 +337,9 @@ def test_a_writer_that_failed_takes_no_more(shaper: Shaper) -> None:
     for _ in range(4):
         writer.write(b"x\n" * (PART // 2))
     assert (writer.failed, writer.finish().kept) == (True, PART)
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_fields_that_were_asked_for_and_are_not_there_are_warned_of(code: int, shaper: Shaper, replay: Any) -> None:
+    envelope = replay(shaper, ["x"], '[{"title": "a"}]', "", code, fields=["titel", "title"])
+    assert [str(warning) for warning in envelope.warnings] == ["NO_SUCH_FIELD: nothing at titel; did you mean title?"]

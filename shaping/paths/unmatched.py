@@ -1,0 +1,27 @@
+"""Paths that were asked for and name nothing in the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaping.errors import scrub
+from shaping.paths.nearby import Miss, miss
+from shaping.paths.pick import select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def unmatched(value: Any, paths: Iterable[str]) -> list[str]:
+    """Say of each path that has no match what may be meant by it."""
+    missed = (_unmatched(value, path) for path in paths)
+    # What there is instead are keys of raw data, which may be secrets too.
+    return [scrub(str(one)) for one in missed if one is not None]
+
+
+def _unmatched(value: Any, path: str) -> Miss | None:
+    try:
+        found = select(value, path)
+    except LookupError:
+        return miss(value, path) or Miss(path)
+    return miss(value, path) if found == [] else None
