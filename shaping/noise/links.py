@@ -10,14 +10,14 @@ from shaping.noise.batch import LINK_STARTS
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from shaping.noise.batch import Batch
     from shaping.types import Json
 
 _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE)
-_API_STARTS = ("https://api.", "http://api.")
+_API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 _FEW = 240  # characters
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
@@ -95,7 +95,7 @@ def _plumbing(named: _Named, firsts: dict[str, str], batch: Batch, company: int)
     noise |= named.pictures
     if company > 1:
         noise |= named.itself & firsts.keys()
-        apis = [key for key in named.hypermedia if key in firsts and _is_api(firsts[key])]
+        apis = _apis([(key, firsts[key]) for key in named.hypermedia if key in firsts])
         noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
     return noise
 
@@ -109,10 +109,17 @@ def _firsts(keys: Sequence[str], batch: Batch) -> dict[str, str]:
     return {key: first for key, first in firsts.items() if type(first) is str}
 
 
-def _is_api(link: str) -> bool:
-    if link.startswith(_API_STARTS):
-        return True
-    return _API_PATH.search(link) is not None or _API_HOST.match(link) is not None
+def _apis(links: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the members whose link leads to an API; those of one record mostly begin alike."""
+    found, starts = [], _API_STARTS
+    for key, link in links:
+        if link.startswith(starts) or _API_HOST.match(link):
+            found.append(key)
+        elif path := _API_PATH.search(link):
+            found.append(key)
+            if path[0].endswith("/"):
+                starts += (link[: path.end()],)
+    return found
 
 
 def _only_links(keys: list[str], usual: list[str], batch: Batch) -> list[str]:
