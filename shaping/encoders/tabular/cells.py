@@ -62,9 +62,9 @@ def name(key: str) -> str:
     return key if key.isidentifier() or not _ODD_NAME.search(key) else quoted(key)
 
 
-def texts(column: list[str]) -> list[str]:
-    """Return a column of strings as cells."""
-    if _all_bare(column):
+def texts(column: list[str], joined: str) -> list[str]:
+    """Return a column of strings as cells; `joined` is all of it between commas."""
+    if _all_bare(column, f",{joined},"):
         return column
     known = {text: cell(text) for text in set(column)}
     return [known[text] for text in column]
@@ -79,8 +79,9 @@ def cells(column: list[Any], kinds: set[type]) -> list[str]:
     if str not in kinds:
         return _json(column, kinds)
     if len(kinds) == 1:
-        return texts(column)
-    bare = iter(texts([value for value in column if type(value) is str]))
+        return texts(column, ",".join(column))
+    strings = [value for value in column if type(value) is str]
+    bare = iter(texts(strings, ",".join(strings)))
     rest = iter(_json([value for value in column if type(value) is not str], kinds))
     return [next(bare) if type(value) is str else next(rest) for value in column]
 
@@ -91,9 +92,8 @@ def _json(column: list[Any], kinds: set[type]) -> list[str]:
     return list(map(quoted, column))
 
 
-def _all_bare(column: list[str]) -> bool:
+def _all_bare(column: list[str], joined: str) -> bool:
     """Tell whether no cell needs quotes, in a few searches of the whole column; in doubt, say no."""
-    joined = f",{','.join(column)},"
     if joined.count(",") > len(column) + 1 or (" " in joined and " ," in joined):
         return False
     if "{" in joined or "}" in joined or "\x7f" in joined:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,10 @@ import orjson
 from shaping.encoders.tabular.cells import KEY, MISSING, Missing, cell, cells, name, quoted, texts
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
-from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
-from shaping.encoders.tabular.once import Finder, Spot, said_once, throughout
+from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table
+from shaping.encoders.tabular.once import Finder, Spot, said_once
 from shaping.encoders.tabular.pairs import pairs_of
+from shaping.encoders.tabular.scalars import plain, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from shaping.types import Json
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
-_LONG = 100  # a string longer than this stands under its row
 _NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that comes back stays in the row
+_SINGLE = frozenset({str, int})
 _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _NAMES = ("name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code")
 
@@ -39,7 +39,7 @@ def table(rows: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Ta
 def keyed(keys: list[str], records: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Table:
     """Return the columns of records that are members of an object, their names first."""
     inner = finder.within(len(records))
-    named = texts(keys)
+    named = texts(keys, ",".join(keys))
     inner.known(named, KEY)
     return Table(len(records), [Leaf(KEY, named), *_members(records, inner, Spot("", "", depth - 1))])
 
@@ -57,53 +57,21 @@ def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot) -> lis
 
 
 def _column(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
-    first = column[0]
+    if nodes := plain(column, finder, spot):
+        return nodes
+    kinds = set(map(type, column))
+    if dict not in kinds and list not in kinds:
+        return scalars(column, kinds, finder, spot)
     if finder.spread:
-        return _sparse(column, finder, spot)
-    if (first is None or type(first) is str) and first == column[-1] and column.count(first) == len(column):
-        return (throughout(cell(first), len(column), finder, spot),)
-    kinds = set(map(type, column))
-    if dict in kinds:
-        return _records(column, kinds, finder, spot)
-    if list in kinds:
-        return _lists(column, kinds, finder, spot)
-    return _scalars(column, kinds, finder, spot)
+        column, kinds, finder = finder.full(column, MISSING), {*kinds, Missing}, finder.throughout()
+    return (_records if dict in kinds else _lists)(column, kinds, finder, spot)
 
 
-def _sparse(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
-    """Return a column of which only the rows are at hand that have the record it belongs to."""
-    kinds = set(map(type, column))
-    if dict in kinds:
-        return _records(finder.full(column, MISSING), kinds | {Missing}, replace(finder, spread=None), spot)
-    if list in kinds:
-        return _lists(finder.full(column, MISSING), kinds | {Missing}, replace(finder, spread=None), spot)
-    return _scalars(column, kinds, finder, spot)
-
-
-def _scalars(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> Sequence[Node]:
-    if str in kinds and finder.count > 1 and (text := _text(column, kinds, spot.label)):
-        rest = [MISSING if said is not None else value for said, value in zip(text.values, column, strict=True)]
-        text.values = finder.full(text.values, None)
-        if rest.count(MISSING) == len(rest):
-            return (text,)
-        return (Leaf(spot.label, finder.full(cells(rest, set(map(type, rest))), "")), text)
-    return (said_once(cells(column, kinds), finder, spot),)
-
-
-def _text(column: list[Any], kinds: set[type], label: str) -> Text | None:
-    """Return the long strings of a column, where it has any."""
-    strings = column if len(kinds) == 1 else [value for value in column if type(value) is str]
-    if max(map(len, strings)) <= _LONG:
-        return None
-    values = [value if type(value) is str and len(value) > _LONG else None for value in column]
-    return Text(label, values)
-
-
-def _odd(column: list[Any], plain: list[Any], label: str) -> list[Node]:
+def _odd(column: list[Any], nested: list[Any], label: str) -> list[Node]:
     """Return what stands where most rows have a record or a list as a column of the same name."""
-    if all(plain):
+    if all(nested):
         return []
-    odd = [MISSING if usual else value for usual, value in zip(plain, column, strict=True)]
+    odd = [MISSING if usual else value for usual, value in zip(nested, column, strict=True)]
     return [] if odd.count(MISSING) == len(odd) else [Leaf(label, cells(odd, set(map(type, odd))))]
 
 
@@ -135,7 +103,9 @@ def _group(rows: Records, finder: Finder, spot: Spot, *, whole: bool) -> list[No
 
 def _lookup(rows: Records, finder: Finder, spot: Spot) -> list[Node]:
     """Return records that come back with their long members told once, where one member names them."""
-    if not any(key.lower().endswith(_NAMES) for key in next(filter(None, rows))):
+    present = [row for row in rows if row]
+    names = [key for key in present[0] if key.lower().endswith(_NAMES)]
+    if not names or any(_differ(key, present) for key in names):
         return []
     # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
     dumps = [b"%b" % orjson.dumps(row) for row in rows]
@@ -156,6 +126,12 @@ def _lookup(rows: Records, finder: Finder, spot: Spot) -> list[Node]:
     beside = _members(near, finder, spot) if any(near) else []
     found = table(told, finder, spot.depth + 1)
     return [Group(spot.label, [named, *beside]), Lookup(spot.label, name(key), found)]
+
+
+def _differ(key: str, rows: Records) -> bool:
+    """Tell whether a member is a different string or number in every record, so that none comes back."""
+    values = [row.get(key) for row in rows]
+    return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
 
 
 def _saves(dumps: Sequence[bytes], distinct: Sequence[bytes], count: int) -> bool:

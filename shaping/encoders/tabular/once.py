@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -47,7 +47,14 @@ class Finder:
         at = count()
         # What an empty row has is what `full` puts last.
         places = [next(at) if row else -1 for row in rows]
-        return replace(self, spread=itemgetter(*places))
+        return self._copy(itemgetter(*places))
+
+    def throughout(self) -> Finder:
+        """Return a finder for columns of all rows again."""
+        return self._copy(None)
+
+    def _copy(self, spread: Callable[[list[Any]], tuple[Any, ...]] | None) -> Finder:
+        return Finder(self.repeats, self.constants, self.near, self.count, self.seen, self.seen_records, spread)
 
     def full(self, column: list[T], absent: T) -> list[T]:
         """Return a column with something for each row that was left out."""
@@ -92,10 +99,15 @@ class Spot(NamedTuple):
 
 def said_once(cells: list[str], finder: Finder, spot: Spot) -> Node:
     """Return a column as a constant or as another column's repetition where it is one."""
-    cells = finder.full(cells, "")
     first = cells[0]
-    if first and first == cells[-1] and cells.count(first) == len(cells):
+    if first and not finder.spread and first == cells[-1] and cells.count(first) == len(cells):
         return throughout(first, len(cells), finder, spot)
+    return repeated(cells, finder, spot)
+
+
+def repeated(cells: list[str], finder: Finder, spot: Spot) -> Node:
+    """Return a column that is not the same throughout as another column's repetition where it is one."""
+    cells = finder.full(cells, "")
     if finder.repeats and finder.count > 1:
         known = finder.known(cells, spot.path)
         if known and sum(map(len, cells)) > len(known) + len(spot.label) + 8:
