@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shaping.stages.prune import empties_left_out
+from shaping.stages.prune import NOTICE, empties_left_out
 from shaping.types import Omission
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ _LISTED = 40
 _HELD = frozenset({"private", "tier"})
 # How the reader of each surface asks for what was left out.
 _ASK = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
-# Bytes of a notice with its ref, generously: what it tells of must have saved more.
-_NOTICE = 160
 
 
 def all_omissions(draft: Draft) -> tuple[Omission, ...]:
@@ -145,4 +143,4 @@ def line_of(draft: Draft) -> str:
 
 def _worth_a_line(draft: Draft) -> bool:
     """Whether something unasked is missing, and more of it than the line itself costs."""
-    return draft.truncated or draft.spared > _NOTICE
+    return draft.truncated or draft.spared > NOTICE

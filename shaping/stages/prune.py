@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Below this many bytes of JSON there is no noise worth a look.
 QUIET = 512
+# Bytes of a notice with its ref, generously: what does not save more than telling of it costs is not left out.
+NOTICE = 160
 
 _GONE = object()
 
@@ -37,9 +39,11 @@ def _without_noise(value: Any, size: int, draft: Draft) -> Any:
     from shaping.noise import reduce  # noqa: PLC0415 (the rules are loaded when a payload needs them)
 
     quieter, left_out = reduce(value, draft.plan.noise, arguments=draft.call.arguments)
-    if left_out:
-        draft.omissions.extend(left_out)
-        draft.spared += size - _size(quieter)
+    spared = size - _size(quieter) if left_out else 0
+    if spared <= NOTICE:
+        return value
+    draft.omissions.extend(left_out)
+    draft.spared += spared
     return quieter
 
 
