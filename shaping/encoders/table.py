@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _COUNT = re.compile(r"\[(\d+)\]:")
 _SHORT_HEAD, _LONG_NAME = 48, 200  # characters
 _DEEP = 24  # deeper nests are written as JSON
+_NAMES = ("name", "path", "file", "title", "key", "login", "slug", "sha", "id")
 
 
 def encode(value: Json, *, repeats: bool = True, constants: bool = True, near: bool = True) -> str:
@@ -92,13 +93,13 @@ def _object(label: str, value: dict[str, Json], finder: Finder, indent: int) -> 
     inner = indent + bool(label)
     above: list[str] = []
     opened: dict[str, list[str]] = {}
-    before: Json = None
+    before: tuple[str, Json] = ("", None)
     for key, member in value.items():
-        if _is_name(before) and _is_list_of_records(member):
+        if _is_name(*before) and _is_list_of_records(member):
             opened[key] = _under_its_name(name(key), member, finder, inner, above)  # type: ignore[arg-type]
         else:
             opened[key] = _outline(name(key), member, finder, inner)
-        before = member
+        before = key, member
     if not any(opened.values()) and not any(map(_is_page, value.values())):
         return []
     lines = [f"{' ' * indent}{label}:"] if label else []
@@ -126,8 +127,9 @@ def _under_its_name(
     return [f"{' ' * indent}{label}[{len(value)}]:", *rows(found, indent)]
 
 
-def _is_name(value: Json) -> bool:
-    return type(value) is str and 0 < len(value) < _LONG_NAME
+def _is_name(key: str, value: Json) -> bool:
+    """Tell whether a member says what the records after it belong to, as a file's path does."""
+    return type(value) is str and 0 < len(value) < _LONG_NAME and key.lower().endswith(_NAMES)
 
 
 def _is_list_of_records(value: Json) -> bool:

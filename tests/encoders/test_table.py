@@ -80,6 +80,48 @@ def test_rows_stand_directly_below_the_member_that_names_them() -> None:
     assert decode(text) == value
 
 
+def test_the_columns_of_rows_stand_directly_above_them_where_no_name_does() -> None:
+    item = {"id": 1, "filename": "a.txt", "status": "pending", "type": "text/plain"}
+    value: Any = {"object": "list", "results": [item, item | {"id": 2}], "more": False}
+    text = encode(value)
+    assert text == (
+        "object: list\nresults[2], all with filename=a.txt,type=text/plain:\n"
+        "id,status\n1,pending\n2,pending\nmore: false"
+    )
+    assert decode(text) == value
+
+
+def test_columns_that_few_rows_fill_come_last() -> None:
+    names = [f"odd{n}" for n in range(6)]
+    value: Any = [{**(dict.fromkeys(names, 1) if n == 3 else {}), "id": n, "score": n * n} for n in range(6)]
+    text = encode(value)
+    assert text.splitlines()[:5] == ["[6]:", f"id,score,{','.join(names)}", "0,0", "1,1", "2,4"]
+    assert decode(text) == value
+
+
+def test_what_stands_behind_a_long_gap_is_said_by_name_under_its_row() -> None:
+    value: Any = [
+        {"id": n, "payload": {f"{kind}{part}": f"{kind} {part}" for part in range(6)}}
+        for n, kind in enumerate(["push", "push", "push", "issue", "issue", "fork"])
+    ]
+    text = encode(value)
+    assert text.splitlines()[4:7] == [
+        "2,push 0,push 1,push 2,push 3,push 4,push 5",
+        "3",
+        " (also payload{issue0=issue 0,issue1=issue 1,issue2=issue 2,issue3=issue 3,issue4=issue 4,issue5=issue 5})",
+    ]
+    assert ",,,," not in text
+    assert decode(text) == value
+
+
+def test_a_row_that_begins_with_a_gap_is_said_by_name() -> None:
+    wide = {f"a{n}": n for n in range(7)}
+    value: Any = [wide, wide, wide, wide, {"z": 1}]
+    text = encode(value)
+    assert text.splitlines()[-2:] == ["-", " (also z=1)"]
+    assert decode(text) == value
+
+
 def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
     value: Any = {"variants": {f"10{i}": {"id": f"10{i}", "price": i} for i in range(4)}}
     assert encode(value) == 'variants{4}, all with id==(key):\n(key),price\n"100",0\n"101",1\n"102",2\n"103",3'

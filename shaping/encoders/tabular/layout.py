@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.encoders.tabular.nodes import Constant, Group, Items, Leaf, Lookup, Same
+from shaping.encoders.tabular.sparse import has_gaps, settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +26,23 @@ class Layout:
     cells: list[list[str]] = field(default_factory=list)  # column by column
     # What does not stand in the row, each with its path from the row and the layout of its own rows.
     under: list[tuple[Steps, Node, Layout | None]] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)  # for each row what it has behind a gap, by name
 
 
 def lay_out(table: Table) -> Layout:
     """Return how a table is written."""
-    layout = Layout(table.count)
-    layout.header, layout.fixed = _place(table.nodes, (), layout)
+    layout = _laid_out(table.nodes, table.count)
+    if not has_gaps(layout.cells):
+        return layout
+    nodes, also = settled(table.nodes, table.count)
+    layout = _laid_out(nodes, table.count)
+    layout.also = also
+    return layout
+
+
+def _laid_out(nodes: Sequence[Node], count: int) -> Layout:
+    layout = Layout(count)
+    layout.header, layout.fixed = _place(nodes, (), layout)
     return layout
 
 

@@ -143,6 +143,10 @@ def _row(schema: Schema, lines: Lines, indent: int) -> dict[str, Json]:
 
 def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -> None:
     label = lines.take(indent)
+    if label.startswith("(also "):
+        for path, told in read_members(label[6:-1])[1]:
+            _put(record, path, told)
+        return
     path, at = read_path(label, 0)
     value = read_text(label[at:], lines)
     if value is MISSING:

@@ -49,6 +49,9 @@ def schema(label: str, layout: Layout, indent: int) -> list[str]:
 def rows(layout: Layout, indent: int) -> list[str]:
     """Return one text a row, with what stands under it."""
     lines = _rows(layout.cells, " " * indent) if layout.cells else [" " * indent + EMPTY] * layout.count
+    if layout.also:
+        pad = " " * (indent + 1)
+        lines = [f"{row}\n{pad}(also {told})" if told else row for row, told in zip(lines, layout.also, strict=True)]
     lists = [(steps, node, inner) for steps, node, inner in layout.under if type(node) is Items and inner]
     labels = shortest([steps for steps, _, _ in lists])
     for (_, items, inner), label in zip(lists, labels, strict=True):

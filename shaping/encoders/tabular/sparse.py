@@ -1,0 +1,114 @@
+"""Keep rows countable: what stands behind a long gap of empty cells is said by name under its row."""
+
+from __future__ import annotations
+
+from itertools import count as counter
+from typing import TYPE_CHECKING
+
+from shaping.encoders.tabular.nodes import Group, Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shaping.encoders.tabular.nodes import Node
+
+_GAP = 5  # empty cells side by side that a reader still counts right
+_EMPTIES = "," * (_GAP + 1)  # a row may begin with them
+_MOSTLY = 0.75  # of the rows that must have a member for its column to keep its place
+
+
+def has_gaps(columns: Sequence[list[str]]) -> bool:
+    """Tell whether a row of these cells could have a gap that a reader would miscount."""
+    return sum(1 for column in columns if "" in column) > _GAP and any(map(_has_gap, _rows(columns)))
+
+
+def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
+    """Return the nodes of a table with seldom filled columns last, and for each row what is still behind a gap."""
+    often, seldom = _split(nodes, count)
+    ordered = [*often, *(node for _, node in seldom)]
+    columns = list(_columns(ordered))
+    cuts = [_cut(row) if _has_gap(row) else len(columns) for row in _rows(columns)]
+    if (first := min(cuts)) == len(columns):
+        return ordered, []
+    told = [
+        ",".join(_named(ordered, row, cut, counter())) if cut < len(columns) else "" for row, cut in enumerate(cuts)
+    ]
+    return _without(ordered, cuts, first, counter()), told
+
+
+def _columns(nodes: Sequence[Node]) -> Iterator[list[str]]:
+    for node in nodes:
+        if type(node) is Leaf:
+            yield node.cells
+        elif type(node) is Group:
+            yield from _columns(node.nodes)
+
+
+def _rows(columns: Sequence[list[str]]) -> Iterator[tuple[str, ...]]:
+    return zip(*columns, strict=True)
+
+
+def _has_gap(row: tuple[str, ...]) -> bool:
+    """Tell whether a row could have a gap, as it would be written; few rows have one."""
+    text = ",".join(row)
+    return _EMPTIES in text and _EMPTIES in text.rstrip(",")
+
+
+def _cut(row: tuple[str, ...]) -> int:
+    """Return the column where the first gap of a row begins; all of them where it has none."""
+    last = -1
+    for at, cell in enumerate(row):
+        if cell:
+            if at - last > _GAP + 1:
+                return last + 1
+            last = at
+    return len(row)
+
+
+def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[int, Node]]]:
+    """Return the nodes that most rows have something for, and the others with for how many, the fullest first."""
+    often: list[Node] = []
+    seldom: list[tuple[int, Node]] = []
+    for node in nodes:
+        # The columns of a list that is written as a map are its order.
+        if type(node) is Group and "=" not in node.name:
+            some, others = _split(node.nodes, count)
+            often += [Group(node.name, some)] if some else []
+            seldom += [(others[0][0], Group(node.name, [other for _, other in others]))] if others else []
+        elif (filled := _filled(node, count)) < _MOSTLY * count:
+            seldom.append((filled, node))
+        else:
+            often.append(node)
+    return often, sorted(seldom, key=lambda one: -one[0])
+
+
+def _filled(node: Node, count: int) -> int:
+    """Count the rows that have something in the fullest column of a node; what is no column is said in all."""
+    return max((count - column.count("") for column in _columns([node])), default=count)
+
+
+def _named(nodes: Sequence[Node], row: int, cut: int, at: Iterator[int]) -> Iterator[str]:
+    """Return the cells of a row from a column on, each with its name."""
+    for node in nodes:
+        if type(node) is Leaf:
+            if next(at) >= cut and node.cells[row]:
+                yield f"{node.name}={node.cells[row]}"
+        elif type(node) is Group and (inner := list(_named(node.nodes, row, cut, at))):
+            yield f"{node.name}.{inner[0]}" if len(inner) == 1 else f"{node.name}{{{','.join(inner)}}}"
+
+
+def _without(nodes: Sequence[Node], cuts: list[int], first: int, at: Iterator[int]) -> list[Node]:
+    """Return the nodes without the cells behind a row's cut, and without columns that are empty then."""
+    kept: list[Node] = []
+    for node in nodes:
+        if type(node) is Leaf:
+            if (index := next(at)) < first:
+                kept.append(node)
+                continue
+            cells = [cell if index < cut else "" for cell, cut in zip(node.cells, cuts, strict=True)]
+            kept += [Leaf(node.name, cells)] if any(cells) else []
+        elif type(node) is Group:
+            kept.append(Group(node.name, _without(node.nodes, cuts, first, at)))
+        else:
+            kept.append(node)
+    return kept
