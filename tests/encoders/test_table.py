@@ -224,3 +224,10 @@ def test_records_deeper_than_a_header_goes_are_json() -> None:
     for _ in range(40):
         deep = {"in": deep}
     assert decode(encode(deep)) == deep
+
+
+def test_lines_that_end_as_on_windows_stand_as_lines() -> None:
+    value: Any = {"body": "one\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix", "id": 7}
+    text = encode(value)
+    assert text == "body, 6 lines:\none\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix\nid: 7"
+    assert decode(text) == value

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shaping.encoders.tabular.layout import Layout, Steps
 
 EMPTY = "-"  # a row, or a header, without any cell; as a value it is always quoted
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 
 def write(label: str, layout: Layout, indent: int) -> list[str]:
