@@ -6,6 +6,8 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+from shaping.noise.names import meaning
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,10 +17,15 @@ _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,([A-Za-z0
 _TRACKER = (
     r"(?:utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm)="
 )
-_TRACKING = re.compile(rf"([?&]){_TRACKER}[^&#\s\"'<>)]*")
+_AND, _GIVEN = "&(?:amp;)?", r"[^&#\s\"'<>)]*(?<![.,!?])"
+# Those before another parameter, then those after one and those that are alone.
+_LEADING = re.compile(rf"\?(?:{_TRACKER}{_GIVEN}{_AND})+")
+_TRAILING = re.compile(rf"(?:\?|{_AND}){_TRACKER}{_GIVEN}")
 # Two patterns that begin with a letter are found many times faster than one that begins with a choice.
-_FIRST_TRACKER, _NEXT_TRACKER = re.compile(rf"\?{_TRACKER}"), re.compile(f"&{_TRACKER}")
-_BLANKS = re.compile(r"\n{3,}")
+_FIRST_TRACKER, _NEXT_TRACKER = re.compile(rf"\?{_TRACKER}"), re.compile(f"{_AND}{_TRACKER}")
+_BLANKS, _BLANK_PAGE = re.compile(r"\n{3,}"), re.compile(r"\n{6,}")
+_MARKUP = frozenset({"source", "code", "html", "markup", "template", "raw", "xml", "svg", "dom", "outer", "inner"})
+_FILE = re.compile(r"\.(?:x?html?|xml|svg|vue|svelte|astro|[jt]sx|php|erb|ejs|hbs|liquid|twig|j2|jinja2?|mdx?)$")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
     r"\s*<(?:p|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote|!doctype)\b",
@@ -35,7 +42,7 @@ _ITEM = re.compile(r"<li\b[^>]*>", re.IGNORECASE)
 _LICENCE_HEADER = re.compile(
     r"\A(?:#!.*\n)?(\s*(?:/\*(?:.|\n)*?\*/|(?:(?:#|//|--|;|%)[^\n]*\n)+|<!--(?:.|\n)*?-->)\s*)"
 )
-_HEADER, _LARGEST_PAGE = 20_000, 200_000  # characters that are looked at for a licence, and for tags
+_HEADER, _LARGEST_PAGE, _NAME = 20_000, 200_000, 400  # characters looked at for a licence, for tags, for a file
 _LICENCE_WORDS = re.compile(r"licen[cs]e|copyright|SPDX-|all rights reserved", re.IGNORECASE)
 
 
@@ -47,16 +54,32 @@ def boilerplate(batch: Batch) -> None:
         column = batch.column(key)
         if not may_be_wrapped([value for value in column if type(value) is str]):
             continue
-        out = [unwrap(value) if type(value) is str else value for value in column]
+        step = unwrap_code if _is_markup(key, batch) else unwrap
+        out = [step(value) if type(value) is str else value for value in column]
         count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
         if count:
             batch.replace[key] = out
             batch.cut.setdefault(key, (count, "boilerplate"))
 
 
+def _is_markup(key: str, batch: Batch) -> bool:
+    """Tell whether tags are what a member is about: by its name, or because its record is a file of such."""
+    if _MARKUP.issuperset(meaning(key).words):
+        return True
+    return any(type(value) is str and len(value) < _NAME and _FILE.search(value) for value in batch.rows[0].values())
+
+
 def unwrap(text: str) -> str:
     """Take the wrapping off one string; the same object where it had none, and where every blank counts."""
-    steps = _needed(text)
+    return _unwrapped(text, _needed(text))
+
+
+def unwrap_code(text: str) -> str:
+    """Take the wrapping off one string whose tags are what was asked for."""
+    return _unwrapped(text, [step for step in _needed(text) if step is not _without_tags])
+
+
+def _unwrapped(text: str, steps: list[Callable[[str], str]]) -> str:
     if not steps or "@@ -" in text[:400]:
         return text
     unwrapped = text
@@ -68,14 +91,15 @@ def unwrap(text: str) -> str:
 def may_be_wrapped(texts: Sequence[str]) -> bool:
     """Tell whether any of these strings could have wrapping, by a few searches of all at once."""
     joined = "\0".join(texts)
-    if _has_images(joined) or _has_tracking(joined) or _has_blanks(joined):
+    if _has_images(joined) or _has_tracking(joined):
         return True
     return "<" in joined and _MARKUP.search(joined) is not None and any(map(_WRAPPED.match, texts))
 
 
 def unwrap_text(text: str) -> str:
-    """Take blank runs, inline images and tracking off a whole text; its markup may be what was asked for."""
-    return _BLANKS.sub("\n\n", _without_blanks(_without_tracking(_without_images(text))))
+    """Take empty pages, inline images and tracking off a whole text; its markup may be what was asked for."""
+    # Fewer empty lines than a page of them cost nothing, and an edit of the text must find it as it is.
+    return _BLANK_PAGE.sub("\n\n", _without_tracking(_without_images(text)))
 
 
 def without_licence(text: str) -> str:
@@ -96,8 +120,6 @@ def _needed(text: str) -> list[Callable[[str], str]]:
         steps.append(_without_tracking)
     if "<" in text and (steps or _WRAPPED.match(text)) and _MARKUP.search(text):
         steps.append(_without_tags)
-    if _has_blanks(text):
-        steps.append(_without_blanks)
     return steps
 
 
@@ -112,21 +134,12 @@ def _has_tracking(text: str) -> bool:
     return ("?" in text and bool(_FIRST_TRACKER.search(text))) or ("&" in text and bool(_NEXT_TRACKER.search(text)))
 
 
-def _has_blanks(text: str) -> bool:
-    if "\n" not in text:
-        return False
-    return ("\r" in text and "\r\n" in text) or " \n" in text or ("\t" in text and "\t\n" in text)
-
-
 def _without_images(text: str) -> str:
     return _DATA_URI.sub(lambda found: f"[{found[1]}, {len(found[2]) * 3 // 4} bytes]", text)
 
 
 def _without_tracking(text: str) -> str:
-    without = _TRACKING.sub(lambda found: "?" if found[1] == "?" else "", text)
-    if without == text:
-        return text
-    return without.replace("?&", "?").replace("? ", " ").removesuffix("?")
+    return _TRAILING.sub("", _LEADING.sub("?", text))
 
 
 def _without_tags(text: str) -> str:
@@ -138,8 +151,3 @@ def _without_tags(text: str) -> str:
     text = _ITEM.sub("- ", _BREAK.sub("\n", _IMAGE.sub(r"\1", text)))
     text = html.unescape(_TAG.sub("", text))
     return _BLANKS.sub("\n\n", text).strip()
-
-
-def _without_blanks(text: str) -> str:
-    text = text.replace("\r\n", "\n")
-    return "\n".join([line.rstrip(" \t") for line in text.split("\n")])

@@ -15,6 +15,9 @@ def test_tracking_goes_and_the_rest_of_the_link_stays() -> None:
     assert unwrap("https://x.dev/a?id=7&fbclid=abc") == "https://x.dev/a?id=7"
     assert unwrap("https://x.dev/a?gclid=abc") == "https://x.dev/a"
     assert unwrap("https://x.dev/a?q=utm&page=2") == "https://x.dev/a?q=utm&page=2"
+    assert unwrap("https://x.dev/a?utm_source=n&amp;utm_medium=e&amp;id=7") == "https://x.dev/a?id=7"
+    assert unwrap("https://x.dev/a?id=7&amp;utm_medium=e&amp;utm_source=n#top") == "https://x.dev/a?id=7#top"
+    assert unwrap("Did it work? See https://x.dev/?gclid=a. Or not?") == "Did it work? See https://x.dev/. Or not?"
 
 
 def test_html_around_text_becomes_text_with_its_links() -> None:
@@ -30,13 +33,27 @@ def test_text_about_tags_stays(text: str) -> None:
     assert unwrap(text) is text
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"rule": "no-bare-img", "source": "<p>one</p><p>two</p>"},
+        {"title": "Home", "html": "<p>one</p><p>two</p>"},
+        {"path": "site/index.html", "content": "<p>one</p><p>two</p>"},
+        {"name": "readme.md", "text": "<p>one</p><p>two</p>"},
+    ],
+)
+def test_markup_stays_where_it_is_what_was_asked_for(record: dict[str, Any]) -> None:
+    assert reduce([record, record], ("boilerplate",)) == ([record, record], [])
+
+
 def test_inline_images_become_a_note() -> None:
     text = "logo: ![x](data:image/png;base64," + "iVBORw0KGgo" * 20 + ") end"
     assert unwrap(text) == "logo: ![x]([image/png, 165 bytes]) end"
 
 
-def test_blanks_at_the_ends_of_lines_go() -> None:
-    assert unwrap("a  \nb\t\r\nc\r\n") == "a\nb\nc\n"
+def test_the_ends_of_lines_stay_as_they_are() -> None:
+    text = "a  \nb\t\r\n\r\n\r\nc\r\n"
+    assert unwrap(text) is text
 
 
 def test_strings_in_records_and_lists_are_unwrapped_and_counted() -> None:

@@ -29,11 +29,13 @@ def test_encoded_bytes_become_a_note_and_sequences_stay() -> None:
     assert reduce_text(f"dna {sequence} end", ALL) == (f"dna {sequence} end", [])
 
 
-def test_runs_of_blank_lines_shrink() -> None:
-    text, omissions = reduce_text("a\n\n\n\n\nb", ALL)
+def test_a_page_of_blank_lines_shrinks_and_two_stay() -> None:
+    spaced = "def a() -> int: ...\n\n\ndef b() -> int: ...  \n"
+    assert reduce_text(spaced, ALL) == (spaced, [])
+    text, omissions = reduce_text("a\n\n\n\n\n\n\nb", ALL)
     assert text == "a\n\nb"
     assert [omission.reason for omission in omissions] == ["boilerplate"]
 
 
 def test_a_string_is_reduced_as_a_text() -> None:
-    assert reduce("a\n\n\n\nb", ALL)[0] == "a\n\nb"
+    assert reduce("a\n\n\n\n\n\n\nb", ALL)[0] == "a\n\nb"
