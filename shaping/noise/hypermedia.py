@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.links import is_link
-from shaping.noise.names import meaning
+from shaping.noise.batch import MISSING
+from shaping.noise.links import has_page, is_link, is_page
+from shaping.noise.names import NO_PAGE, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +20,38 @@ _ABOUT_A_LINK = frozenset({"rel", "href", "method", "type", "templated", "title"
 
 def hypermedia(batch: Batch) -> None:
     """Drop members that are collections of links, where the record says something without them."""
-    for key in batch.inside:
+    for key in list(batch.inside):
         if _NAMES.isdisjoint(meaning(key).words) or batch.company(key) < 2:
             continue
         values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
         if values and all(map(_is_links, values)) and _goes_unmissed(key, values, batch):
-            batch.drop[key] = "links"
+            _drop(key, values, batch)
+
+
+def _drop(key: str, values: Sequence[Any], batch: Batch) -> None:
+    """Drop a collection of links, but for the page of records that have no other."""
+    page = None if batch.nested or meaning(key).picture or has_page(batch) else _page(values[0])
+    if page is None:
+        batch.drop[key] = "links"
+        return
+    batch.page = True
+    batch.inside.remove(key)
+    batch.plain.append(key)
+    if any(len(value) > 1 for value in values):
+        batch.replace[key] = [
+            {page: value[page]} if type(value) is dict and page in value else MISSING for value in batch.column(key)
+        ]
+        batch.cut[key] = len(values), "links"
+
+
+def _page(value: Any) -> str | None:
+    """Return the name of the one link in a collection that a person would open."""
+    if type(value) is not dict:
+        return None
+    links = {name: item.get("href") if type(item) is dict else item for name, item in value.items()}
+    pages = [name for name, link in links.items() if type(link) is str and is_page(name, link)]
+    best = min(pages, key=lambda name: meaning(name).page_rank, default=None)
+    return best if len(pages) == 1 or (best is not None and meaning(best).page_rank < NO_PAGE) else None
 
 
 def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:
@@ -40,7 +67,9 @@ def _is_paging(values: Sequence[Any], batch: Batch) -> bool:
 
 def _is_links(value: Any) -> bool:
     if type(value) is dict:
-        return all(_is_entry(key, item) for key, item in value.items())
+        return any(type(item) is not bool for item in value.values()) and all(
+            _is_entry(key, item) for key, item in value.items()
+        )
     return _is_rel_list(value)
 
 

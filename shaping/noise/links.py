@@ -20,7 +20,12 @@ _API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 _FEW = 240  # characters
+_MEDIA = frozenset(
+    ["preview", "image", "images", "photo", "thumb", "logo", "audio", "video", "stream", "download"]
+)  # no page
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
+_TURNS = frozenset({"next", "previous", "prev", "first", "last"})
+_PER_PATTERN = 10  # rows for each further pattern, as where the kind of a record is part of its link
 
 
 class _Named(NamedTuple):
@@ -51,7 +56,25 @@ def links(batch: Batch) -> None:
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
     usual = [key for key in gone if firsts.get(key, "").startswith("http")]
     batch.drop.update(dict.fromkeys(_only_links(gone, usual, batch), "links"))
-    batch.page = kept is not None and kept not in batch.drop
+    batch.page = batch.page or (kept is not None and kept not in batch.drop and _is_of_a_record(kept))
+
+
+def _is_of_a_record(key: str) -> bool:
+    """Tell a page of a record from a link to another page of a list."""
+    return _TURNS.isdisjoint(meaning(key).words)
+
+
+def has_page(batch: Batch) -> bool:
+    """Tell whether one of the links of records is for a person."""
+    named = _named(tuple(batch.links))
+    noise = _plumbing(named, _firsts(named.found, batch), batch, batch.company(""))
+    return any(key not in noise and _MEDIA.isdisjoint(meaning(key).words) for key in named.found)
+
+
+def is_page(name: str, link: str) -> bool:
+    """Tell whether a link by this name is for a person."""
+    said = meaning(name)
+    return is_link(link) and "{" not in link and not (said.picture or said.itself or said.plumbing or _is_api(link))
 
 
 @lru_cache(maxsize=1024)
@@ -177,7 +200,16 @@ def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
             continue
         if len(rows) < _ENOUGH:
             return True
-        pattern = first.replace(str(value), "\0")
-        if all(link.replace(str(row.get(name)), "\0") == pattern for link, row in zip(values, rows, strict=True)):
+        patterns = {first.replace(str(value), "\0")}
+        if all(_fits(link, str(row.get(name)), patterns, len(rows)) for link, row in zip(values, rows, strict=True)):
             return True
     return False
+
+
+def _fits(link: str, value: str, patterns: set[str], count: int) -> bool:
+    """Tell whether a link follows one of the patterns seen so far, or one of the few that so many rows may have."""
+    pattern = link.replace(value, "\0")
+    if pattern in patterns:
+        return True
+    patterns.add(pattern)
+    return "\0" in pattern and len(patterns) <= count // _PER_PATTERN

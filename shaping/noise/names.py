@@ -21,6 +21,7 @@ _PICTURE = _set("avatar icon gravatar favicon badge sprite thumbnail emoji")
 _HYPERMEDIA = _set("url uri href link links self related ref resource")
 _PLUMBING = _set("clone git ssh svn mirror diff patch raw archive tarball zipball")
 _PAGE = ("html", "web", "permalink", "browser", "page", "homepage", "alternate", "link", "url", "uri")
+NO_PAGE = len(_PAGE)  # the rank of a name that says nothing of a page
 _OPAQUE = _set(
     "etag checksum digest integrity shasum md5 sha1 sha256 sha384 sha512 crc32 crc32c gravatar signature fingerprint"
     " thumbprint nonce cursor base64"

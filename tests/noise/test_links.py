@@ -200,3 +200,73 @@ def test_the_link_to_the_next_page_stays() -> None:
     paging = {"self": {"href": "/orders?page=1"}, "next": {"href": "/orders?page=2"}}
     value: Any = {"_links": paging, "total": 9, "name": "orders", "orders": orders}
     assert without_links(value) == value | {"orders": [{"id": n, "state": "shipped"} for n in range(3)]}
+
+
+def test_switches_about_links_stay() -> None:
+    value: Any = [{"id": n, "name": f"n{n}", "linkSharing": {"enabled": n == 1, "eligible": False}} for n in range(4)]
+    assert reduce(value, ("links",)) == (value, [])
+
+
+def test_the_only_page_of_a_record_stays_wherever_it_stands() -> None:
+    value: Any = [
+        {
+            "id": f"i{n}",
+            "name": f"n{n}",
+            "href": f"https://api.x.dev/v1/artists/i{n}",
+            "preview_url": f"https://p.x.dev/{n * 7919}",
+            "external_urls": {"open": f"https://open.x.dev/artist/i{n}"},
+            "album": {"name": "a", "id": f"a{n}", "external_urls": {"open": f"https://open.x.dev/album/a{n}"}},
+        }
+        for n in range(4)
+    ]
+    reduced, _ = reduce(value, ("links",))
+    assert reduced == [
+        {
+            "id": f"i{n}",
+            "name": f"n{n}",
+            "preview_url": f"https://p.x.dev/{n * 7919}",
+            "external_urls": {"open": f"https://open.x.dev/artist/i{n}"},
+            "album": {"name": "a", "id": f"a{n}"},
+        }
+        for n in range(4)
+    ]
+
+
+def test_of_many_links_the_page_of_a_record_stays() -> None:
+    value: Any = [
+        {
+            "id": n,
+            "title": f"t{n}",
+            "_links": {
+                "self": {"href": f"https://x.dev/api/pages/{n}"},
+                "html": {"href": f"https://x.dev/pages/{n}"},
+                "edit": {"href": f"https://x.dev/pages/{n}/edit"},
+            },
+        }
+        for n in range(4)
+    ]
+    reduced, (omission,) = reduce(value, ("links",))
+    assert reduced == [
+        {"id": n, "title": f"t{n}", "_links": {"html": {"href": f"https://x.dev/pages/{n}"}}} for n in range(4)
+    ]
+    assert (omission.path, omission.count, omission.reason) == ("[]._links", 4, "links")
+
+
+def test_a_link_made_of_the_same_member_in_a_few_ways_goes() -> None:
+    value: Any = [
+        {
+            "type": kind,
+            "path": f"p{n}",
+            "sha": f"{n:040x}",
+            "url": f"https://api.x.dev/repos/a/b/git/{kind}s/{n:040x}",
+        }
+        for n, kind in enumerate(["blob", "tree"] * 10)
+    ]
+    reduced, _ = reduce(value, ("links",))
+    assert reduced == [{name: row[name] for name in ("type", "path", "sha")} for row in value]
+
+
+def test_the_way_to_the_next_page_of_a_list_is_no_page_of_what_it_holds() -> None:
+    items: Any = [{"id": n, "name": f"n{n}", "web_url": f"https://x.dev/n/{n}"} for n in range(4)]
+    value: Any = {"total": 40, "next": f"https://x.dev/list?{'q' * 300}&page=2", "items": items, "page": 1}
+    assert without_links(value) == value
