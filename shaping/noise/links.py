@@ -20,9 +20,7 @@ _API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 _FEW = 240  # characters
-_MEDIA = frozenset(
-    ["preview", "image", "images", "photo", "thumb", "logo", "audio", "video", "stream", "download"]
-)  # no page
+_MEDIA = frozenset({"preview", "image", "images", "photo", "thumb", "logo", "audio", "video", "stream", "download"})
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 _TURNS = frozenset({"next", "previous", "prev", "first", "last"})
 _PER_PATTERN = 10  # rows for each further pattern, as where the kind of a record is part of its link

@@ -224,8 +224,9 @@ PLACES: Final = (
     ),
     Rule(
         "connection-string",
-        r"[^;\"' \t\r\n<>]{1,200}",
-        near=r"(?i:(?:server|data source|host|uid|user id|user|username)=[^=\"'<>]{1,120}[; ](?:password|pwd))",
+        # In a log of logins, a host is followed by words about passwords too.
+        r"(?i:(?:server|data source|host|uid|user id|user|username)=[^=\"'<>]{1,120}[; ](?:password|pwd))"
+        r"[ \t]?(?:=|%3[Dd])[ \t\"'\\]{0,3}(?P<secret>[^;\"' \t\r\n<>\\]{1,200})",
         check=concrete,
         hint=r"(?i:[; ](?:password|pwd))",
     ),

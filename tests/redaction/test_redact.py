@@ -99,6 +99,13 @@ def _parsed(text: str) -> Any:
         return None
 
 
+def test_words_about_passwords_in_a_log_of_logins_stay() -> None:
+    log = (
+        "sshd: rhost=173.234.31.186 \nFailed password for invalid user ada from 173.234.31.186\nuser=a password x"
+    )
+    assert redact(log) == (log, [])
+
+
 def test_what_is_clean_comes_back_as_the_same_object() -> None:
     value = {"items": [{"name": "monkey", "author": "x", "nextPageToken": "abc"}], "note": "the disk-usage task-list"}
     assert redact(value) == (value, [])
