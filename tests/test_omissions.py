@@ -129,3 +129,8 @@ def test_what_is_asked_back_comes_in_pages_within_the_tools_budget() -> None:
         cursor, pages = page.cursor, pages + 1
     assert rows == [f"row number {n}" for n in range(100)]
     assert pages > 5
+
+
+def test_what_saves_less_than_telling_of_it_is_not_left_out() -> None:
+    small = [{"id": n, "title": "x" * 300, "avatar_url": f"https://img.example/{n}.png"} for n in range(2)]
+    assert Shaper({}, expandable=True).shape(small, tool="t").value == {"data": small}
