@@ -24,7 +24,7 @@ _TRAILING = re.compile(rf"(?:\?|{_AND}){_TRACKER}{_GIVEN}")
 # Two patterns that begin with a letter are found many times faster than one that begins with a choice.
 _FIRST_TRACKER, _NEXT_TRACKER = re.compile(rf"\?{_TRACKER}"), re.compile(f"{_AND}{_TRACKER}")
 _BLANKS, _BLANK_PAGE = re.compile(r"\n{3,}"), re.compile(r"\n{6,}")
-_MARKUP = frozenset({"source", "code", "html", "markup", "template", "raw", "xml", "svg", "dom", "outer", "inner"})
+_SOURCES = frozenset({"source", "code", "html", "markup", "template", "raw", "xml", "svg", "dom", "outer", "inner"})
 _FILE = re.compile(r"\.(?:x?html?|xml|svg|vue|svelte|astro|[jt]sx|php|erb|ejs|hbs|liquid|twig|j2|jinja2?|mdx?)$")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
@@ -64,7 +64,7 @@ def boilerplate(batch: Batch) -> None:
 
 def _is_markup(key: str, batch: Batch) -> bool:
     """Tell whether tags are what a member is about: by its name, or because its record is a file of such."""
-    if _MARKUP.issuperset(meaning(key).words):
+    if _SOURCES.issuperset(meaning(key).words):
         return True
     return any(type(value) is str and len(value) < _NAME and _FILE.search(value) for value in batch.rows[0].values())
 

@@ -72,7 +72,8 @@ def has_page(batch: Batch) -> bool:
 def is_page(name: str, link: str) -> bool:
     """Tell whether a link by this name is for a person."""
     said = meaning(name)
-    return is_link(link) and "{" not in link and not (said.picture or said.itself or said.plumbing or _is_api(link))
+    plain = is_link(link) and "{" not in link and not (said.picture or said.itself or said.plumbing)
+    return plain and not _apis([(name, link)])
 
 
 @lru_cache(maxsize=1024)
