@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.shaper import Shaper
     from shaping.surfaces.apps.added import Wish
+    from shaping.types import Shaped
 
 
 class Answering:
@@ -57,31 +58,41 @@ class Answering:
 
     def next_page(self) -> int:
         """Print what comes after a cut answer; the command is not run again."""
+        from shaping.surfaces.apps.paging import next_page  # noqa: PLC0415 (few answers are cut)
+
         ref, _, cursor = str(self._wish.cursor).partition(":")
         try:
-            shaped = self._shaper.expand(ref, cursor=cursor, surface="command")
+            found = next_page(self._shaper, ref, cursor, self._wish.limit)
         except ToolError as problem:
             return exit_for(problem, self._tool, self._wish)
+        # Paths start at the top, so they fit only pages of what stands there.
+        fields = None if found.path else self._fields
+        shaped = self._shape(found.value, Overrides(fields=fields, dialect="invariant"), page="", cursor=found.cursor)
         self._print(shaped.envelope, ref)
         return 0
 
+    @property
+    def _fields(self) -> tuple[str, ...] | None:
+        asked = self._wish.fields
+        return None if asked is None else tuple(path.strip() for path in asked.split(","))
+
     def _answer(self, value: Any) -> int:
-        wish = self._wish
-        fields = None if wish.fields is None else tuple(path.strip() for path in wish.fields.split(","))
-        request = Overrides(fields=fields, max_items=wish.limit, dialect="invariant")
-        duration = (perf_counter() - self._began) * 1000
-        shaped = self._shaper.shape(
-            value,
-            tool=self._tool,
-            surface="command",
-            profile=wish.profile,
-            request=request,
-            source=command_envelope(None, argv=(self._tool,), duration_ms=duration),
-            if_none_match=wish.etag,
-        )
+        shaped = self._shape(value, Overrides(fields=self._fields, max_items=self._wish.limit, dialect="invariant"))
         envelope = shaped.envelope
         self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
         return 0
+
+    def _shape(self, value: Any, request: Overrides, **about: Any) -> Shaped:
+        return self._shaper.shape(
+            value,
+            tool=self._tool,
+            surface="command",
+            profile=self._wish.profile,
+            request=request,
+            source=command_envelope(None, argv=(self._tool,), duration_ms=(perf_counter() - self._began) * 1000),
+            if_none_match=self._wish.etag,
+            **about,
+        )
 
     def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
         meta = envelope.meta

@@ -197,6 +197,17 @@ def test_a_limit_pages_by_cursor_without_calling_again(call: Any) -> None:
     assert (code, told["error"]["code"]) == (5, "REF_NOT_FOUND")
 
 
+def test_every_page_has_the_limit_and_the_fields_that_were_asked_for(call: Any) -> None:
+    seen: list[Any] = []
+    cursor: list[str] = []
+    for _ in range(4):
+        told = wire(call, "users", "list", "--count", "7", "--limit", "2", "--fields", "id", *cursor)[1]
+        seen.append(told["data"])
+        cursor = ["--cursor", told["meta"].get("cursor", "")]
+    assert seen == [[{"id": 0}, {"id": 1}], [{"id": 2}, {"id": 3}], [{"id": 4}, {"id": 5}], [{"id": 6}]]
+    assert cursor == ["--cursor", ""]
+
+
 def test_an_etag_spares_what_is_known(call: Any) -> None:
     tag = wire(call, "users", "list", "--etag", "")[1]["meta"]["etag"]
     told = wire(call, "users", "list", "--etag", tag)[1]
