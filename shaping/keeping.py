@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -32,7 +33,8 @@ def keep(draft: Draft, keeper: Keeper, ttl: float | None) -> str | None:
         content = draft.call.written or orjson.dumps(plain_raw(draft))
         ref = make_ref(secret, draft.call.tool, content, draft.call.owner)
         meta = {"tool": draft.call.tool, "owner": draft.call.owner or "", "surface": draft.plan.surface}
-        if keeper.keep(ref, lambda: payload(content, draft.plan), meta=meta, ttl=ttl or TTL, size=len(content)):
+        make = partial(payload, content, draft.plan)  # and not the draft, which holds the whole answer
+        if keeper.keep(ref, make, meta=meta, ttl=ttl or TTL, size=len(content)):
             return ref
     draft.warnings.append(Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded"))
     return None

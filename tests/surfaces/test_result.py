@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping.shaper import Shaper
 from shaping.surfaces import result as module
+from shaping.surfaces.demo import issues
 from shaping.surfaces.result import shape_result
 
 if TYPE_CHECKING:
@@ -49,6 +50,31 @@ def test_both_channels_are_written_in_step_from_one_source(shaper: Shaper) -> No
         "content": [{"type": "text", "text": json.dumps(KEPT, separators=(",", ":"))}],
         "structuredContent": KEPT,
     }
+
+
+@pytest.mark.parametrize("form", [{"separators": (",", ":")}, {}, {"indent": 2}, {"ensure_ascii": True}, None])
+def test_data_is_shaped_and_kept_alike_however_its_mirror_is_printed(form: dict[str, Any] | None) -> None:
+    shaper = Shaper({}, expandable=True)
+    page = {"items": issues(8), "more": None, "ünïcode": ["é", 1.0, -0.0, 2**63, True, []]}
+    alone = shape_result(shaper, {"content": [], "structuredContent": page}, tool="list")
+    content = [] if form is None else [text(json.dumps(page, **form))]
+    shaped = shape_result(shaper, {"content": content, "structuredContent": page}, tool="list")
+    assert shaped["structuredContent"] == alone["structuredContent"]
+    assert shaped["_meta"] == alone["_meta"]
+    assert [block["text"] for block in shaped["content"]] == [
+        shaper.shape(page, tool="list", surface="mcp").text
+    ] * len(content)
+    shaper.close()
+
+
+def test_what_a_result_left_out_can_be_asked_back_at_once_and_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    shaper = Shaper({}, expandable=True)
+    page = {"items": issues(8)}
+    shaped = shape_result(shaper, {"content": [text(page)], "structuredContent": page}, tool="list")
+    assert shaped["structuredContent"] != page
+    assert shaper.expand(shaped["_meta"]["shaping"]["ref"], surface="mcp").data == page
+    shaper.close()
 
 
 def test_json_in_a_text_block_is_shaped_where_it_stands(shaper: Shaper) -> None:
