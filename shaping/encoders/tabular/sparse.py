@@ -17,16 +17,16 @@ _EMPTIES = "," * (_GAP + 1)  # a row may begin with them
 _MOSTLY = 0.75  # of the rows that must have a member for its column to keep its place
 
 
-def has_gaps(columns: Sequence[list[str]]) -> bool:
-    """Tell whether a row of these cells could have a gap that a reader would miscount."""
-    return sum(1 for column in columns if "" in column) > _GAP and any(map(_has_gap, _rows(columns)))
+def has_gaps(columns: Sequence[list[str]], rows: Sequence[str]) -> bool:
+    """Tell whether a row of these cells, as it is written, could have a gap that a reader would miscount."""
+    return sum(not all(column) for column in columns) > _GAP and any(_EMPTIES in row for row in rows)
 
 
 def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
     """Return the nodes of a table with seldom filled columns last, and for each row what is still behind a gap."""
     often, seldom = _split(nodes, count)
     ordered = [*often, *(node for _, node in seldom)]
-    columns = list(_columns(ordered))
+    columns = list(columns_of(ordered))
     cuts = [_cut(row) if _has_gap(row) else len(columns) for row in _rows(columns)]
     if (first := min(cuts)) == len(columns):
         return ordered, []
@@ -36,12 +36,13 @@ def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
     return _without(ordered, cuts, first, counter()), told
 
 
-def _columns(nodes: Sequence[Node]) -> Iterator[list[str]]:
+def columns_of(nodes: Sequence[Node]) -> Iterator[list[str]]:
+    """Return the cells of a table, column by column."""
     for node in nodes:
         if type(node) is Leaf:
             yield node.cells
         elif type(node) is Group:
-            yield from _columns(node.nodes)
+            yield from columns_of(node.nodes)
 
 
 def _rows(columns: Sequence[list[str]]) -> Iterator[tuple[str, ...]]:
@@ -84,7 +85,7 @@ def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[in
 
 def _filled(node: Node, count: int) -> int:
     """Count the rows that have something in the fullest column of a node; what is no column is said in all."""
-    return max((count - column.count("") for column in _columns([node])), default=count)
+    return max((count - column.count("") for column in columns_of([node])), default=count)
 
 
 def _named(nodes: Sequence[Node], row: int, cut: int, at: Iterator[int]) -> Iterator[str]:

@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from shaping.encoders.tabular.cells import line
+from shaping.encoders.tabular.layout import EMPTY
 from shaping.encoders.tabular.nodes import Given, Items, Lookup, Text
 
 if TYPE_CHECKING:
     from shaping.encoders.tabular.layout import Layout, Steps
 
-EMPTY = "-"  # a row, or a header, without any cell; as a value it is always quoted
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 
@@ -38,7 +38,7 @@ def schema(label: str, layout: Layout, indent: int) -> list[str]:
         if type(node) is Items and inner:
             lines += schema(f"{path}{{}}" if node.keyed else f"{path}[]", inner, indent + 1)
         elif type(node) is Lookup and inner:
-            lines += write(f"{path}[{inner.count}] by {node.key}", inner, indent + 1)
+            lines += write(f"{path}[{node.table.count}] by {node.key}", inner, indent + 1)
         elif type(node) is Given:
             key = ".".join((*steps[:-1], node.key))
             lines.append(f"{pad} {key}[{len(node.cells)}] gives {path}:")
@@ -48,7 +48,7 @@ def schema(label: str, layout: Layout, indent: int) -> list[str]:
 
 def rows(layout: Layout, indent: int) -> list[str]:
     """Return one text a row, with what stands under it."""
-    lines = _rows(layout.cells, " " * indent) if layout.cells else [" " * indent + EMPTY] * layout.count
+    lines = [" " * indent + row for row in layout.rows] if indent else layout.rows
     if layout.also:
         pad = " " * (indent + 1)
         lines = [f"{row}\n{pad}(also {told})" if told else row for row, told in zip(lines, layout.also, strict=True)]
@@ -60,13 +60,6 @@ def rows(layout: Layout, indent: int) -> list[str]:
         if type(node) is Text:
             lines = _with_text(lines, ".".join(steps), node, indent + 1)
     return lines
-
-
-def _rows(cells: list[list[str]], pad: str) -> list[str]:
-    lines = list(map(",".join, zip(*cells, strict=True)))
-    if not all(cells[-1]):
-        return [pad + (row.rstrip(",") or EMPTY) for row in lines]
-    return [pad + row for row in lines] if pad else lines
 
 
 def _with_text(lines: list[str], label: str, node: Text, indent: int) -> list[str]:
