@@ -15,6 +15,7 @@ _BEGAN = perf_counter()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from shaping.errors import ErrorDetail
     from shaping.settings import ConfigError
 
 
@@ -32,7 +33,16 @@ def refuse(error: ConfigError, *, as_json: bool) -> typer.Exit:
         typer.echo(str(error), err=True)
         return typer.Exit(1)
     from shaping.envelope import command_envelope  # noqa: PLC0415 (help must not wait for it)
-    from shaping.errors import make_error  # noqa: PLC0415 (the same)
+
+    detail = config_fault(error)
+    failed = command_envelope(None, exit_code=1, argv=_argv(), error=detail, duration_ms=elapsed())
+    _print(failed.render("invariant"))
+    return typer.Exit(1)
+
+
+def config_fault(error: ConfigError) -> ErrorDetail:
+    """Describe what is wrong with a config, problem by problem."""
+    from shaping.errors import make_error  # noqa: PLC0415 (help must not wait for it)
 
     problems = [
         {
@@ -46,10 +56,7 @@ def refuse(error: ConfigError, *, as_json: bool) -> typer.Exit:
         for problem in error.problems
     ]
     hint = "Correct the config and run `shaping check`."
-    detail = make_error("GENERAL_ERROR", str(error), hint=hint, details={"problems": problems})
-    failed = command_envelope(None, exit_code=1, argv=_argv(), error=detail, duration_ms=elapsed())
-    _print(failed.render("invariant"))
-    return typer.Exit(1)
+    return make_error("GENERAL_ERROR", str(error), hint=hint, details={"problems": problems})
 
 
 def elapsed() -> float:

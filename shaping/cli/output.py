@@ -41,6 +41,23 @@ def fail(detail: ErrorDetail, *, as_json: bool, exit_code: int | None = None) ->
     return typer.Exit(code)
 
 
+class Stopped(typer.Exit):
+    """The end of a command that cannot do its job, with the error for a program that asked for one."""
+
+    def __init__(self, detail: ErrorDetail, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.detail = detail
+
+
+def stopped(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT", **said: Any) -> Stopped:
+    """Tell people on standard error why a command ends here, and give what to raise."""
+    from shaping.errors import make_error  # noqa: PLC0415 (help must not wait for it)
+
+    detail = make_error(code, message, **said)
+    typer.echo(detail.message, err=True)
+    return Stopped(detail, exit_code)
+
+
 def is_plain() -> bool:
     """Whether colour and progress are unwanted: the other side is no terminal, or says so."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()

@@ -8,12 +8,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, get_type_hints
 
 import typer
 
 from shaping.cli.answer import answer
-from shaping.cli.output import fail
+from shaping.cli.output import Stopped, fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typer.models import CommandInfo
 
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+_LAST: Final = 4_000  # characters of what a server said before it ended
 # What they print is a protocol: of these a program is only told why they did not start.
 SERVERS = frozenset({"proxy", "serve"})
 # What it prints comes as it is made, and its failures are in an envelope whatever is asked.
@@ -80,8 +81,31 @@ def _with_json(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _served(name: str, run: Callable[[], Any]) -> None:
-    if code := _exit_code(run):
-        raise _failed(name, code, "")
+    heard = _Heard(sys.stderr)
+    with redirect_stderr(heard):
+        ended = _ended(run)
+    if ended is not None and ended.exit_code:
+        raise _failed(name, ended, heard.said.strip())
+
+
+class _Heard(io.TextIOBase):
+    """Standard error as it is, with an ear for the last that was said there: a server may run for months."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self.said = stream, ""
+
+    def write(self, text: str) -> int:
+        self.said = (self.said + text)[-_LAST:]
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
 
 
 def _enveloped(name: str, run: Callable[[], Any], *, own: bool) -> None:
@@ -89,31 +113,34 @@ def _enveloped(name: str, run: Callable[[], Any], *, own: bool) -> None:
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as err:
         out = io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
-            code = _exit_code(run)
+            ended = _ended(run)
         err.seek(0)
         printed, talk = out.getvalue(), err.read()
-    if code and not (own and printed):
-        raise _failed(name, code, talk.strip())
+    if ended is not None and ended.exit_code and not (own and printed):
+        raise _failed(name, ended, talk.strip())
     if not own:
         answer(_data(printed), **({"stderr": talk} if talk else {}))
         return
     sys.stdout.write(printed)
     sys.stderr.write(talk)
-    if code:
-        raise typer.Exit(code)
+    if ended is not None and ended.exit_code:
+        raise ended
 
 
-def _exit_code(run: Callable[[], Any]) -> int:
+def _ended(run: Callable[[], Any]) -> typer.Exit | None:
     try:
         run()
     except typer.Exit as ended:
-        return ended.exit_code
-    return 0
+        return ended
+    return None
 
 
-def _failed(name: str, code: int, said: str) -> typer.Exit:
+def _failed(name: str, ended: typer.Exit, said: str) -> typer.Exit:
     from shaping.errors import from_exit_code  # noqa: PLC0415 (help must not wait for it)
 
+    code = ended.exit_code
+    if isinstance(ended, Stopped):
+        return fail(ended.detail, as_json=True, exit_code=code)
     return fail(from_exit_code(code, said or f"{name} failed; standard error says why"), as_json=True, exit_code=code)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
 from shaping.cli.address import listening_at
-from shaping.cli.answer import answer
+from shaping.cli.answer import answer, config_fault
+from shaping.cli.output import Stopped, stopped
 
 if TYPE_CHECKING:
     from shaping.operations.openapi import HttpConfig
@@ -102,9 +103,8 @@ def register(app: typer.Typer) -> None:
     app.command()(serve)
 
 
-def _stop(message: str, code: int = 2) -> None:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
+def _stop(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT") -> NoReturn:
+    raise stopped(message, exit_code, code=code)
 
 
 def _need_extras() -> None:
@@ -113,7 +113,7 @@ def _need_extras() -> None:
         import httpx  # noqa: F401, PLC0415 (the same)
         import starlette  # noqa: F401, PLC0415 (the same)
     except ImportError:
-        _stop('serving needs two extras: pip install "shaping[mcp,http]"')
+        _stop('serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE")
 
 
 def _registry(config: Path | None, *, allow_eval: bool) -> Registry:
@@ -126,7 +126,7 @@ def _registry(config: Path | None, *, allow_eval: bool) -> Registry:
         allowed = allow_eval or bool(shaper.generation.config.allow_eval)
     except ConfigError as problem:
         typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+        raise Stopped(config_fault(problem), 1) from None
     return Registry(shaper=shaper, allow_eval=allowed)
 
 
@@ -167,16 +167,17 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
                 typer.echo(f"{problem.path}: {problem.reason}", err=True)
             registry.add(found.operations)
     except OSError as problem:
-        _stop(f"cannot read {problem.filename}: {problem.strerror}" if problem.filename else str(problem))
+        code = "FILE_NOT_FOUND" if isinstance(problem, FileNotFoundError) else "BAD_ARGUMENT"
+        _stop(f"cannot read {problem.filename}: {problem.strerror}" if problem.filename else str(problem), code=code)
     except DocumentError as problem:
         _stop(str(problem))
     except RegistrationError as problem:
-        _stop(str(problem), 1)
+        _stop(str(problem), 1, code="CONFLICT")
     except Exception as problem:
         # Whatever the HTTP client calls a document that could not be had.
         if not type(problem).__module__.startswith("httpx"):
             raise
-        _stop(f"the document could not be fetched: {problem}", 1)
+        _stop(f"the document could not be fetched: {problem}", 1, code="UNAVAILABLE")
 
 
 def _chosen(registry: Registry, choice: Choice, limit: int) -> list[Spec]:
@@ -185,10 +186,9 @@ def _chosen(registry: Registry, choice: Choice, limit: int) -> list[Spec]:
     try:
         specs = choose(registry.list(), choice, limit=limit)
     except TooManyError as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+        _stop(str(problem), 1, code="TOO_LARGE")
     if not specs:
-        _stop("nothing matches that choice", 1)
+        _stop("nothing matches that choice", 1, code="OPERATION_NOT_FOUND")
     typer.echo(f"{len(specs)} operations, {cost(specs):,} tokens of tool definitions", err=True)
     return specs
 

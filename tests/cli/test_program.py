@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
@@ -61,10 +62,55 @@ def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope(tmp_
     assert (missing.exit_code, error["code"], error["message"]) == (2, "ARG_ERROR", "nowhere.json is not there")
 
 
-def test_a_server_keeps_its_pipes_and_tells_of_its_failure() -> None:
-    done = CliRunner().invoke(build(), ["proxy", "--json"])
-    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (2, False)
-    assert done.stderr
+@pytest.mark.parametrize(
+    ("words", "exit_code", "code", "message"),
+    [
+        (["proxy"], 2, "ARG_ERROR", "give one of: a command after --, --url, or --servers"),
+        (["proxy", "--http", "99999", "--", "x"], 2, "ARG_ERROR", "99999 is not a port; expected 1 to 65535"),
+        (["serve"], 2, "ARG_ERROR", "give --openapi or --scan: there is nothing to serve"),
+        (["serve", "--openapi", "no.json"], 2, "FILE_NOT_FOUND", "cannot read no.json: No such file or directory"),
+    ],
+)
+def test_a_server_keeps_its_pipes_and_tells_a_program_and_people_why_it_does_not_start(
+    words: list[str], exit_code: int, code: str, message: str
+) -> None:
+    done = CliRunner().invoke(build(), [words[0], "--json", *words[1:]])
+    error = json.loads(done.stdout)["error"]
+    assert (done.exit_code, error["code"], error["message"]) == (exit_code, code, message)
+    assert done.stderr == f"{message}\n"
+
+
+def test_a_server_that_meets_a_taken_port_says_so_to_a_program() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(build(), ["proxy", "--json", "--http", port, "--", "x"])
+    error = json.loads(done.stdout)["error"]
+    assert (done.exit_code, error["code"]) == (1, "CONFLICT")
+    assert error["message"].startswith(f"cannot listen at 127.0.0.1:{port}: ")
+
+
+def test_a_server_with_a_bad_config_lists_its_problems_to_a_program(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"global": {"profile": "nope"}}')
+    (tmp_path / "api.json").write_text("{}")
+    done = CliRunner().invoke(build(), ["serve", "--json", "--openapi", "api.json", "--config", "bad.json"])
+    error = json.loads(done.stdout)["error"]
+    assert (done.exit_code, error["details"]["problems"][0]["path"]) == (1, "$.global.profile")
+
+
+def test_what_a_server_said_before_it_ended_is_its_error_without_secrets(capfd: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+
+    @app.command("serve")
+    def serve() -> None:
+        sys.stderr.flush()
+        typer.echo(f"{sys.stderr.isatty()} {sys.stderr.fileno() > 0}: https://bob:hunter2hunter2@example.com", err=True)
+        raise typer.Exit(1)
+
+    for_programs(app.registered_commands)
+    with pytest.raises(SystemExit):
+        app(["--json"])
+    said = "False True: https://bob:[redacted:url-password]@example.com"
+    assert json.loads(capfd.readouterr().out)["error"]["message"] == said
 
 
 def test_a_shaped_document_comes_with_its_price(tmp_path: Path) -> None:
