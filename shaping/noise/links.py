@@ -195,7 +195,8 @@ def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
     first = values[0]
     segments = set(_SEGMENT.findall(first))
     for name, value in rows[0].items():
-        if (type(value) is not str and type(value) is not int) or str(value) not in segments or name == key:
+        text = value if type(value) is str else str(value) if type(value) is int else None
+        if text not in segments or name == key:
             continue
         if len(rows) < _ENOUGH:
             return True
