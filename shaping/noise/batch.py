@@ -7,6 +7,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.noise.columns import longest
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -28,13 +29,6 @@ def _is_plain_map(row: dict[str, Json]) -> bool:
         return False
     joined = "\n".join(row.values())  # type: ignore[arg-type]
     return "://" not in joined and "</" not in joined and max(map(len, row.values())) < 64  # type: ignore[arg-type]
-
-
-def _longest(values: list[Any]) -> int:
-    try:
-        return max(map(len, values), default=0)
-    except TypeError:  # a record holds something else there
-        return max((len(value) for value in values if type(value) is str), default=0)
 
 
 @dataclass(slots=True)
@@ -107,12 +101,12 @@ class Batch:
         """Find the long strings among short ones, which are seldom in a sample."""
         first = self.sample[0]
         keys = [key for key in self.plain if type(value := first.get(key)) is str and len(value) > _SHORT]
-        if len(keys) > 1 and _longest(self.cells(keys)) <= _LONG:
+        if len(keys) > 1 and longest(self.cells(keys)) <= _LONG:
             return
         for key in keys:
             values = self.present(key)
             # A list among the strings counts by its length, but only where every record has the member.
-            if _longest(values if self.uniform else [value for value in values if type(value) is str]) > _LONG:
+            if longest(values if self.uniform else [value for value in values if type(value) is str]) > _LONG:
                 self.plain.remove(key)
                 self.long.append(key)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.noise.batch import LINK_STARTS
+from shaping.noise.columns import all_http
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -146,16 +147,8 @@ def _apis(links: Iterable[tuple[str, str]]) -> list[str]:
 
 def _only_links(keys: list[str], usual: list[str], batch: Batch) -> list[str]:
     """Return those members that hold a link in every record that has them; most do, and are looked at together."""
-    sure = set(usual) if len(usual) > 1 and _all_http(batch.cells(usual)) else set()
+    sure = set(usual) if len(usual) > 1 and all_http(batch.cells(usual)) else set()
     return [key for key in keys if key in sure or _all_links(key, batch)]
-
-
-def _all_http(values: list[Any]) -> bool:
-    try:
-        # What sorts between these two begins with the first of them.
-        return bool(min(values) >= "http" and max(values) < "httq")
-    except TypeError:  # a record holds something else there
-        return False
 
 
 def _all_links(key: str, batch: Batch) -> bool:

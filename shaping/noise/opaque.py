@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
+from shaping.noise.columns import all_codes, all_match
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
 
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}")
 _HEX = re.compile(r"(?:sha\d+[:-])?[0-9a-f]{64,}", re.IGNORECASE)
-_CODE_SIZE = 8
-_CODE = re.compile(r"[\w+/=.:\"@-]{8,}")
-_CODE_LETTERS = bytes(letter for letter in range(128) if re.match(r"[\w+/=.:\"@-]", chr(letter)))
 
 
 def opaque(batch: Batch) -> None:
@@ -49,23 +47,12 @@ def _may_go(key: str, batch: Batch) -> bool:
 
 def _all_codes(key: str, batch: Batch) -> bool:
     values = batch.texts(key)
-    if values is None:
-        return False
-    # Most are written in ASCII, and taking the letters of a code away from all at once leaves only what joins them.
-    joined = "\0".join(values)
-    if joined.isascii() and len(joined.encode().translate(None, _CODE_LETTERS)) == len(values) - 1:
-        return min(map(len, values)) >= _CODE_SIZE or all(len(value) >= _CODE_SIZE or not value for value in values)
-    return all(not value or _matches(_CODE, value) for value in values)
+    return values is not None and all_codes(values)
 
 
 def _all_match(pattern: re.Pattern[str], key: str, batch: Batch) -> bool:
     values = batch.texts(key)
-    return values is not None and all(not value or _matches(pattern, value) for value in values)
-
-
-def _matches(pattern: re.Pattern[str], value: str) -> bool:
-    # No code has a blank in it, and most long texts have one near their start.
-    return " " not in value and pattern.fullmatch(value.replace("\n", "")) is not None
+    return values is not None and all_match(pattern, values)
 
 
 def _text_of(blob: str) -> str | None:
