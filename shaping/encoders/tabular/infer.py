@@ -5,28 +5,25 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from shaping.encoders.tabular.cells import KEY, MISSING, Missing, cell, cells, name, quoted, texts
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
+from shaping.encoders.tabular.lookup import told_once
 from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table
 from shaping.encoders.tabular.once import Finder, Spot, said_once
 from shaping.encoders.tabular.pairs import pairs_of
 from shaping.encoders.tabular.scalars import plain, scalars
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from shaping.encoders.tabular.lookup import Told
     from shaping.encoders.tabular.once import Records
     from shaping.encoders.tabular.pairs import Pairs
     from shaping.types import Json
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
-_NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that comes back stays in the row
-_SINGLE = frozenset({str, int})
 _LEAST = 7  # characters of JSON of a record with a member, and a comma
-_NAMES = ("name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code")
 
 
 def table(rows: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Table:
@@ -44,7 +41,7 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], finder: Finder, d
     return Table(len(records), [Leaf(KEY, named), *_members(records, inner, Spot("", "", depth - 1))])
 
 
-def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot) -> list[Node]:
+def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot, without: Collection[str] = ()) -> list[Node]:
     """Return the nodes of records, or of a nested record of each row."""
     prefix = f"{spot.path}." if spot.label else ""
     if not all(rows) and any(rows):
@@ -52,6 +49,7 @@ def _members(rows: Sequence[dict[str, Json]], finder: Finder, spot: Spot) -> lis
     return [
         node
         for key, column in columns(rows).items()
+        if key not in without
         for node in _column(column, finder, Spot(name(key), prefix, spot.depth + 1))
     ]
 
@@ -96,64 +94,18 @@ def _group(rows: Records, finder: Finder, spot: Spot, *, whole: bool) -> list[No
         # Where an empty record stands beside absent ones, repeating the column would make them the same.
         if whole and (known := finder.known_records(rows, spot.path)):
             return [Same(spot.label, known)]
-        if found := _lookup(rows, finder, spot):
-            return found
+        if told := told_once(rows, near=finder.near):
+            return _lookup(rows, told, finder, spot)
     return [Group(spot.label, _members(rows, finder, spot))]
 
 
-def _lookup(rows: Records, finder: Finder, spot: Spot) -> list[Node]:
-    """Return records that come back with their long members told once, where one member names them."""
-    present = [row for row in rows if row]
-    names = [key for key in present[0] if key.lower().endswith(_NAMES)]
-    if not names or any(_differ(key, present) for key in names):
-        return []
-    # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
-    dumps = [b"%b" % orjson.dumps(row) for row in rows]
-    distinct = dict(zip(dumps, rows, strict=True))
-    distinct.pop(b"{}", None)
-    records = list(distinct.values())
-    if len(records) < 2 or not _saves(dumps, list(distinct), len(rows)) or (key := _identifier(records)) is None:
-        return []
-    # Short members stay in the row, beside what they belong to: nobody should have to look those up.
-    members = dict.fromkeys(chain.from_iterable(records))
-    far = {member for member in members if member != key and _is_long(member, records, finder)}
-    told = [{member: record[member] for member in record if member in far or member == key} for record in records]
-    by_name = {record[key]: orjson.dumps(record) for record in told}
-    if not far or not _saves([by_name[row[key]] for row in rows if row], list(by_name.values()), len(rows)):
-        return []
-    near = [{member: row[member] for member in row if member not in far and member != key} for row in rows]
-    named = Leaf(name(key), [cell(row.get(key, MISSING)) for row in rows])
-    beside = _members(near, finder, spot) if any(near) else []
-    found = table(told, finder, spot.depth + 1)
-    return [Group(spot.label, [named, *beside]), Lookup(spot.label, name(key), found)]
-
-
-def _differ(key: str, rows: Records) -> bool:
-    """Tell whether a member is a different string or number in every record, so that none comes back."""
-    values = [row.get(key) for row in rows]
-    return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
-
-
-def _saves(dumps: Sequence[bytes], distinct: Sequence[bytes], count: int) -> bool:
-    return sum(map(len, dumps)) - sum(map(len, distinct)) > max(400, 60 * count)
-
-
-def _is_long(key: str, records: Sequence[dict[str, Json]], finder: Finder) -> bool:
-    values = [record[key] for record in records if key in record]
-    if any(type(value) in (dict, list) for value in values):
-        return True
-    return sum(len(value) for value in values if type(value) is str) > (_NEAR if finder.near else _LESS_NEAR) * len(
-        values
-    )
-
-
-def _identifier(records: Sequence[dict[str, Json]]) -> str | None:
-    """Return the member by which a person would name these records, if every record has it and no two share it."""
-    for key in (key for word in _NAMES for key in records[0] if key.lower().endswith(word)):
-        values: list[Any] = [record.get(key) for record in records]
-        if set(map(type, values)) in ({str}, {int}) and len(set(values)) == len(values):
-            return key
-    return None
+def _lookup(rows: Records, told: Told, finder: Finder, spot: Spot) -> list[Node]:
+    """Return records that come back with their long members told once, by the member that names them."""
+    key = name(told.key)
+    named = Leaf(key, [cell(row.get(told.key, MISSING)) for row in rows])
+    beside = _members(rows, finder, spot, without={told.key, *told.far})
+    found = table(told.records, finder, spot.depth + 1)
+    return [Group(spot.label, [named, *beside]), Lookup(spot.label, key, found)]
 
 
 def _lists(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> list[Node]:
