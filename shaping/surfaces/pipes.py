@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import stat
+from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -112,12 +113,12 @@ class _Reader(asyncio.StreamReader):
         self.left.set()
 
 
-class _Stream:
+class _Stream(ABC):
     """What the SDK wants of either end, besides its messages."""
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Take part no more."""
-        raise NotImplementedError
 
     async def __aenter__(self) -> Self:
         return self
