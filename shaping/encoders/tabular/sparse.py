@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _GAP = 5  # empty cells side by side that a reader still counts right
 _EMPTIES = "," * (_GAP + 1)  # a row may begin with them
+_GAP_IN_BYTES = b"\0" * (_GAP + 1)
 _MOSTLY = 0.75  # of the rows that must have a member for its column to keep its place
 
 
@@ -27,11 +28,12 @@ def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
     often, seldom = _split(nodes, count)
     ordered = [*often, *(node for _, node in seldom)]
     columns = list(columns_of(ordered))
-    cuts = [_cut(row) if _has_gap(row) else len(columns) for row in _rows(columns)]
+    cuts = [_cut(row) for row in zip(*columns, strict=True)]
     if (first := min(cuts)) == len(columns):
         return ordered, []
+    behind = _behind(ordered, first, counter())
     told = [
-        ",".join(_named(ordered, row, cut, counter())) if cut < len(columns) else "" for row, cut in enumerate(cuts)
+        ",".join(_named(behind, row, cut, counter(first))) if cut < len(columns) else "" for row, cut in enumerate(cuts)
     ]
     return _without(ordered, cuts, first, counter()), told
 
@@ -45,25 +47,10 @@ def columns_of(nodes: Sequence[Node]) -> Iterator[list[str]]:
             yield from columns_of(node.nodes)
 
 
-def _rows(columns: Sequence[list[str]]) -> Iterator[tuple[str, ...]]:
-    return zip(*columns, strict=True)
-
-
-def _has_gap(row: tuple[str, ...]) -> bool:
-    """Tell whether a row could have a gap, as it would be written; few rows have one."""
-    text = ",".join(row)
-    return _EMPTIES in text and _EMPTIES in text.rstrip(",")
-
-
 def _cut(row: tuple[str, ...]) -> int:
     """Return the column where the first gap of a row begins; all of them where it has none."""
-    last = -1
-    for at, cell in enumerate(row):
-        if cell:
-            if at - last > _GAP + 1:
-                return last + 1
-            last = at
-    return len(row)
+    at = bytes(map(bool, row)).rstrip(b"\0").find(_GAP_IN_BYTES)
+    return len(row) if at < 0 else at
 
 
 def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[int, Node]]]:
@@ -85,7 +72,20 @@ def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[in
 
 def _filled(node: Node, count: int) -> int:
     """Count the rows that have something in the fullest column of a node; what is no column is said in all."""
+    if type(node) is Leaf:
+        return count - node.cells.count("")
     return max((count - column.count("") for column in columns_of([node])), default=count)
+
+
+def _behind(nodes: Sequence[Node], first: int, at: Iterator[int]) -> list[Node]:
+    """Return the columns from one on, in their groups."""
+    kept: list[Node] = []
+    for node in nodes:
+        if type(node) is Leaf and next(at) >= first:
+            kept.append(node)
+        elif type(node) is Group and (inner := _behind(node.nodes, first, at)):
+            kept.append(Group(node.name, inner))
+    return kept
 
 
 def _named(nodes: Sequence[Node], row: int, cut: int, at: Iterator[int]) -> Iterator[str]:
