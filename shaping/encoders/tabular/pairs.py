@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ class Pairs(NamedTuple):
 
 def pairs_of(lists: Sequence[list[dict[str, Any]]], entries: Sequence[dict[str, Any]]) -> Pairs | None:
     """Return how lists are maps, where each has its entries once, in one order, and most have most."""
-    if len(entries[0]) != 2 or len(lists) < 2 or len(set(map(frozenset, entries))) != 1:
+    if len(lists) < 2 or set(map(len, entries)) != {2}:
         return None
     key, value = entries[0]
-    if set(map(type, (entry[key] for entry in entries))) != {str}:
+    if any(key not in entry or value not in entry or type(entry[key]) is not str for entry in entries):
         return None
-    places: dict[str, int] = {}
-    for entry in (entry for each in (max(lists, key=len), *lists) for entry in each):
-        places.setdefault(entry[key], len(places))
+    # Most lists have the same keys, so that few orders need a look.
+    orders = dict.fromkeys(tuple([entry[key] for entry in each]) for each in (max(lists, key=len), *lists))
+    places = {one: at for at, one in enumerate(dict.fromkeys(chain.from_iterable(orders)))}
     if len(places) > _MOST or 2 * len(entries) < len(places) * len(lists):
         return None
-    in_order = all(_in_order([places[entry[key]] for entry in each]) for each in lists)
+    in_order = all(_in_order([places[one] for one in order]) for order in orders)
     return Pairs(key, value, list(places)) if in_order else None
 
 

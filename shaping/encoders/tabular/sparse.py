@@ -63,7 +63,9 @@ def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[in
             some, others = _split(node.nodes, count)
             often += [Group(node.name, some)] if some else []
             seldom += [(others[0][0], Group(node.name, [other for _, other in others]))] if others else []
-        elif (filled := _filled(node, count)) < _MOSTLY * count:
+            continue
+        filled = count - node.cells.count("") if type(node) is Leaf else _filled(node, count)
+        if filled < _MOSTLY * count:
             seldom.append((filled, node))
         else:
             often.append(node)
@@ -72,8 +74,6 @@ def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[in
 
 def _filled(node: Node, count: int) -> int:
     """Count the rows that have something in the fullest column of a node; what is no column is said in all."""
-    if type(node) is Leaf:
-        return count - node.cells.count("")
     return max((count - column.count("") for column in columns_of([node])), default=count)
 
 
