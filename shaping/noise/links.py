@@ -193,16 +193,18 @@ def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
             continue
         if len(rows) < _ENOUGH:
             return True
-        patterns = {first.replace(str(value), "\0")}
-        if all(_fits(link, str(row.get(name)), patterns, len(rows)) for link, row in zip(values, rows, strict=True)):
+        if _follow_patterns(values, [row.get(name) for row in rows]):
             return True
     return False
 
 
-def _fits(link: str, value: str, patterns: set[str], count: int) -> bool:
-    """Tell whether a link follows one of the patterns seen so far, or one of the few that so many rows may have."""
-    pattern = link.replace(value, "\0")
-    if pattern in patterns:
-        return True
-    patterns.add(pattern)
-    return "\0" in pattern and len(patterns) <= count // _PER_PATTERN
+def _follow_patterns(links: list[str], words: list[Json]) -> bool:
+    """Tell whether links follow one pattern around these words, or one of the few that so many rows may have."""
+    patterns = {links[0].replace(str(words[0]), "\0")}
+    for link, word in zip(links, words, strict=True):
+        pattern = link.replace(str(word), "\0")
+        if pattern not in patterns:
+            patterns.add(pattern)
+            if "\0" not in pattern or len(patterns) > len(links) // _PER_PATTERN:
+                return False
+    return True

@@ -135,20 +135,20 @@ class _Walk:
 
     def _note(self, batch: Batch) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
-        rows, path = batch.rows, batch.path
+        rows, path, drop = batch.rows, batch.path, batch.drop
         if batch.uniform:
-            self.left_out += _dropped(path, tuple(batch.drop.items()), len(rows))
+            counts = (len(rows),) * len(drop)
         else:
-            for key, reason in batch.drop.items():
-                self.left_out.append(Omission(_joined(path, key), sum([key in row for row in rows]), reason))
+            counts = tuple([sum([key in row for row in rows]) for key in drop])
+        self.left_out += _dropped(path, tuple(drop.items()), counts)
         for key, (count, reason) in batch.cut.items():
             self.left_out.append(Omission(_joined(path, key), count, reason))
 
 
 @lru_cache(maxsize=256)
-def _dropped(path: str, drop: tuple[tuple[str, Reason], ...], count: int) -> tuple[Omission, ...]:
-    """Write what all records of a place are without; a tool leaves out the same in every call."""
-    return tuple(Omission(_joined(path, key), count, reason) for key, reason in drop)
+def _dropped(path: str, drop: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> tuple[Omission, ...]:
+    """Write what the records of a place are without; a tool leaves out the same in every call."""
+    return tuple(Omission(_joined(path, key), count, reason) for (key, reason), count in zip(drop, counts, strict=True))
 
 
 def reduce(
