@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from pydantic_core import from_json
 
 from shaping.stages.intake import shallow
 
@@ -163,12 +164,22 @@ def _read(text: str) -> tuple[Any, bytes | None]:
     except orjson.JSONDecodeError:
         data = None
     if isinstance(data, dict | list):
-        written = _compact(data)
-        return data, written if written is not None and shallow(data, written) else None
+        return _exactly(data, text)
     from shaping.noise import read_text  # noqa: PLC0415 (few servers print anything but JSON)
 
     data = read_text(text)
     return (data if isinstance(data, dict | list) else _MISSING), None
+
+
+def _exactly(data: Any, text: str) -> tuple[Any, bytes | None]:
+    """Give what was read of a text, read again where the fast parser made a float of an integer beyond 64 bits."""
+    written = _compact(data)
+    if written is None or not shallow(data, written):
+        return data, None
+    # What is written back as it was has lost nothing.
+    if written.decode() == text or _compact(exact := from_json(text)) == written:
+        return data, written
+    return exact, None
 
 
 def _compact(value: Any) -> bytes | None:

@@ -144,6 +144,13 @@ def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
         plain(deeper.value, 0)
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_integer_beyond_64_bits_in_a_text_is_not_rounded(beside: bool) -> None:
+    value = {"wei": 123456789012345678901234, "ten": 10**22, "rows": [{"n": 2**64}, {"n": -(2**63) - 1}, {"n": 1e22}]}
+    result = {"content": [text(value)]} | ({"structuredContent": value} if beside else {})
+    assert [repr(piece.value) for piece in read_source(result).pieces] == [repr(value)]
+
+
 def test_a_wide_value_needs_no_intake() -> None:
     [piece] = read_source({"content": [text([[[index]] for index in range(DEEPEST)])]}).pieces
     assert piece.written is not None
