@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from shaping.cli.address import listening_at
+from shaping.errors import scrub
 
 if TYPE_CHECKING:
     from shaping.surfaces.backend import Backend
@@ -21,6 +22,9 @@ COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after
 URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
 TRANSPORT = typer.Option(metavar="http|sse", help="With --url: http or sse, where the address does not tell.")
 HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to send; may be repeated.")
+OAUTH = typer.Option(
+    "--oauth", help="Sign in to remote servers in your browser; tokens are kept in your cache directory."
+)
 SERVERS = typer.Option(
     metavar="FILE", help="A file with mcpServers: put all of them behind this one proxy.", exists=True
 )
@@ -47,6 +51,7 @@ def proxy(
     url: Annotated[str | None, URL] = None,
     transport: Annotated[str | None, TRANSPORT] = None,
     header: Annotated[list[str] | None, HEADER] = None,
+    oauth: Annotated[bool, OAUTH] = False,
     servers: Annotated[Path | None, SERVERS] = None,
     start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     http: Annotated[str | None, HTTP] = None,
@@ -59,7 +64,7 @@ def proxy(
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
     need_extra()
-    backends = backends_of(command or [], url, transport, header or [], servers)
+    backends = backends_of(command or [], url, transport, header or [], servers, oauth=oauth)
     allow_time(backends, start_timeout)
     built = _proxy(backends, config, profile, expand=expand)
     if http is None and sse is None:
@@ -95,11 +100,18 @@ def need_extra() -> None:
 
 
 def backends_of(
-    command: list[str], url: str | None, transport: str | None, header: list[str], servers: Path | None
+    command: list[str],
+    url: str | None,
+    transport: str | None,
+    header: list[str],
+    servers: Path | None,
+    *,
+    oauth: bool = False,
 ) -> list[Backend]:
     """Return the servers that a command line names, or end with what is wrong with it."""
     from shaping.surfaces.configured import (  # noqa: PLC0415 (an extra)
         ServersError,
+        address_of,
         command_backend,
         headers_of,
         listed_backends,
@@ -110,15 +122,18 @@ def backends_of(
     if sum((bool(command), url is not None, servers is not None)) != 1:
         typer.echo("give one of: a command after --, --url, or --servers", err=True)
         raise typer.Exit(2)
-    if url is not None:
-        _need_url(url)
+    if oauth and command:
+        typer.echo("--oauth is for --url and --servers; a command signs in by itself", err=True)
+        raise typer.Exit(2)
     try:
         if servers is not None:
-            return listed_backends(servers.read_text())
+            return listed_backends(servers.read_text(), oauth=oauth)
         if url is not None:
-            return [url_backend(url, transport=transport, headers=headers_of(header))]
+            address = address_of(url)
+            _need_url(address)
+            return [url_backend(address, transport=transport, headers=headers_of(header), oauth=oauth)]
     except (ServersError, JsoncError) as problem:
-        typer.echo(f"{servers or url}: {problem}", err=True)
+        typer.echo(scrub(f"{servers or '--url'}: {problem}"), err=True)
         raise typer.Exit(2) from None
     return [command_backend(command)]
 
@@ -136,7 +151,7 @@ def _need_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        typer.echo(f"{url!r} is not a server's address; expected one like https://example.com/mcp", err=True)
+        typer.echo(scrub(f"{url!r} is not a server's address; expected one like https://example.com/mcp"), err=True)
         raise typer.Exit(2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from shaping.cli.answer import answer
 from shaping.cli.proxy import (
     CONFIG,
     HEADER,
+    OAUTH,
     SERVERS,
     START_TIMEOUT,
     TRANSPORT,
@@ -36,6 +38,7 @@ def tools(
     url: Annotated[str | None, URL] = None,
     transport: Annotated[str | None, TRANSPORT] = None,
     header: Annotated[list[str] | None, HEADER] = None,
+    oauth: Annotated[bool, OAUTH] = False,
     servers: Annotated[Path | None, SERVERS] = None,
     start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     config: Annotated[Path | None, CONFIG] = None,
@@ -47,7 +50,8 @@ def tools(
 
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
 
-    backends = backends_of(command or [], url, transport, header or [], servers)
+    _hush()
+    backends = backends_of(command or [], url, transport, header or [], servers, oauth=oauth)
     allow_time(backends, start_timeout)
     counted = [_counted(tool, Shaper(config, watch=False)) for tool in anyio.run(_listed, backends)]
     counted.sort(key=lambda row: -row["tokens"])
@@ -60,6 +64,13 @@ def tools(
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(tools)
+
+
+def _hush() -> None:
+    """Keep the libraries quiet, and ourselves: what goes wrong is told once, at the end."""
+    for name in ("fastmcp", "mcp"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("shaping").addHandler(logging.NullHandler())
 
 
 async def _listed(backends: list[Backend]) -> list[dict[str, Any]]:

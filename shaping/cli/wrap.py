@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from shaping.cli.asking import asks_credentials
 from shaping.surfaces.jsonc import JsoncError
 from shaping.surfaces.wrap import Rewritten, same_servers, unwrap, wrap
 
@@ -35,17 +37,28 @@ def wrap_command(
         list[str] | None, typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
     ] = None,
     program: Annotated[str | None, typer.Option(help="How the client starts shaping, if not as found here.")] = None,
+    oauth: Annotated[
+        bool, typer.Option("--oauth", help="Let the proxy sign in to remote servers where the client did.")
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not ask remote servers whether they want credentials.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the new file and change nothing.")] = False,
 ) -> None:
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     text = _read(file)
     _known(profile, config)
     options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
-    result = wrap(text, program=program or _program(), options=options, skip=skip or ())
+    asked = (lambda _: False) if offline else asks_credentials
+    result = wrap(
+        text, program=program or _program(), options=options, skip=skip or (), oauth=oauth, asks_credentials=asked
+    )
     if dry_run:
         typer.echo(result.text, nl=False)
         return
     _tell(result, "wrapped")
+    for address in result.signing_in:
+        _talk(f"sign in once, before your client starts it: shaping tools --oauth --url {address}")
     if result.changed:
         _back_up(file, text)
         _write(file, result.text)
@@ -63,7 +76,7 @@ def unwrap_command(file: File) -> None:
     if not result.changed:
         return
     if backup.exists() and same_servers(result.text, _read(backup)):
-        shutil.copyfile(backup, file)
+        _write(file, _read(backup))
         backup.unlink()
         _talk(f"{file} is byte for byte as it was before it was wrapped")
         return
@@ -115,10 +128,7 @@ def _back_up(file: Path, text: str) -> None:
     # A second wrap must not replace the one true original by a file that is already half wrapped.
     if plain.changed and backup.exists() and same_servers(plain.text, _read(backup)):
         return
-    if plain.changed:
-        _write(backup, plain.text)
-    else:
-        shutil.copyfile(file, backup)
+    _write(backup, plain.text if plain.changed else text, like=file)
 
 
 def _comments_lost(before: str, after: str) -> bool:
@@ -138,12 +148,15 @@ def _read(file: Path) -> str:
     return text
 
 
-def _write(file: Path, text: str) -> None:
-    # Written beside and moved over, so that a client that reads at this moment sees one whole file or the other.
-    beside = file.with_name(file.name + ".shaping-new")
-    beside.write_bytes(text.encode())
-    if file.exists():
-        shutil.copymode(file, beside)
+def _write(file: Path, text: str, like: Path | None = None) -> None:
+    # Written beside and moved over, so that a client that reads at this moment sees one whole file or the other;
+    # for its user alone until it may be read by as many as before, because there are tokens in it.
+    file = file.resolve()
+    beside, before = file.with_name(file.name + ".shaping-new"), like or file
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
+        handle.write(text.encode())
+    if before.exists():
+        shutil.copymode(before, beside)
     beside.replace(file)
 
 

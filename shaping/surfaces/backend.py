@@ -119,12 +119,15 @@ class Backend:
         """Take a lost connection out of use, and describe and log what happened to it."""
         detail = reason(self.name, link.client.transport, error, seconds=self.seconds if link.since is None else None)
         self.bury(link)
+        self._note(detail)
+        wait = round(self.wait(), 1)
+        return detail.model_copy(update={"retry_after": wait}) if wait and detail.retryable else detail
+
+    def _note(self, detail: ErrorDetail) -> None:
         self.failure = detail
         if self._logged != detail.message:
             self._logged = detail.message
             logger.warning("%s", told(detail).replace("\n  ", " | ").replace("\n", ". "))
-        wait = round(self.wait(), 1)
-        return detail.model_copy(update={"retry_after": wait}) if wait and detail.retryable else detail
 
     def bury(self, link: Link) -> None:
         """Take a lost connection out of use; the next call makes a new one, later and later while that fails."""
@@ -184,7 +187,12 @@ class Backend:
 
     async def _opened(self, front: Front) -> Link:
         modern = front.modern or self._modern_only
-        link = Link.to(self, self._transport(), Relay(front, self._changed), modern=modern)
+        try:
+            transport = self._transport()
+        except ServerUnavailableError as problem:
+            self._note(problem.detail)
+            raise
+        link = Link.to(self, transport, Relay(front, self._changed), modern=modern)
         try:
             with anyio.fail_after(self.seconds):
                 await link.open()

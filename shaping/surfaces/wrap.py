@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 # Headers go by the environment, not by the arguments: they hold tokens, and arguments can be read by every user.
 HEADER_VARIABLE = "SHAPING_PROXY_HEADER_"
+# The same for an address with a user or a query in it, where people put keys.
+URL_VARIABLE = "SHAPING_PROXY_URL"
+_SIGNS_IN = (
+    "it signs in by OAuth, which your client does by itself and would not do through a proxy; "
+    "to let the proxy sign in instead: shaping wrap --oauth"
+)
 _LISTS = ("mcpServers", "servers")
 _REMOTE_MEMBERS = ("url", "type", "headers")
 
@@ -25,6 +31,7 @@ class Rewritten:
     text: str
     changed: tuple[str, ...]
     left: tuple[tuple[str, str], ...]
+    signing_in: tuple[str, ...] = ()
 
 
 def wrap(
@@ -33,17 +40,28 @@ def wrap(
     program: str = "shaping",
     options: Sequence[str] = (),
     skip: Collection[str] = (),
+    oauth: bool = False,
+    asks_credentials: Callable[[str], bool] = lambda _: False,
 ) -> Rewritten:
-    """Put `shaping proxy` in front of every server that is not behind it yet."""
+    """Put `shaping proxy` in front of every server that is not behind it yet.
+
+    A remote server that signs in by OAuth, as its entry says or as `asks_credentials` finds out at its address,
+    is left as it is unless `oauth` lets the proxy do that.
+    """
+    signing_in: list[str] = []
 
     def decide(name: str, server: dict[str, Any]) -> dict[str, Any] | str:
         if name in skip:
             return "skipped as asked"
         if is_wrapped(server):
             return "already wrapped"
-        return _wrapped(server, program, options)
+        signs_in = _signs_in(server, asks_credentials)
+        if signs_in and not oauth:
+            return _SIGNS_IN
+        signing_in.extend([server["url"]] if signs_in else [])
+        return _wrapped(server, program, [*options, *(["--oauth"] if signs_in else [])])
 
-    return _rewrite(text, decide)
+    return replace(_rewrite(text, decide), signing_in=tuple(signing_in))
 
 
 def unwrap(text: str) -> Rewritten:
@@ -63,6 +81,24 @@ def same_servers(one: str, other: str) -> bool:
 def is_wrapped(server: dict[str, Any]) -> bool:
     """Say whether a server's entry starts our proxy."""
     return _proxy_arguments(server) is not None
+
+
+def wants_sign_in(server: dict[str, Any]) -> bool:
+    """Say whether a remote server's entry tells the client how to sign in by OAuth."""
+    return isinstance(server.get("url"), str) and any(server.get(key) for key in ("oauth", "auth"))
+
+
+def has_credentials(server: dict[str, Any]) -> bool:
+    """Say whether an entry sends something that opens doors, under whatever name."""
+    names = {str(name).lower() for name in server.get("headers") or {}}
+    return any(word in name for name in names for word in ("auth", "key", "token", "secret", "cookie"))
+
+
+def _signs_in(server: dict[str, Any], asks_credentials: Callable[[str], bool]) -> bool:
+    url = server.get("url")
+    if isinstance(server.get("command"), str) or not isinstance(url, str) or has_credentials(server):
+        return False
+    return wants_sign_in(server) or ("${" not in url and asks_credentials(url))
 
 
 def _settled(value: Any) -> Any:
@@ -113,20 +149,31 @@ def _wrapped(server: dict[str, Any], program: str, options: Sequence[str]) -> di
         return _with(server, {"command": program, "args": arguments}, drop=("args",))
     if not isinstance(server.get("url"), str):
         return "it has neither a command nor a url"
+    if server.get("headersHelper"):
+        return "its headers come from a command that only the client runs (headersHelper)"
+    if not server["url"].startswith(("http://", "https://", "${")):
+        return "its address is neither http nor https"
     return _wrapped_remote(server, program, start)
 
 
 def _wrapped_remote(server: dict[str, Any], command: str, start: list[str]) -> dict[str, Any]:
-    arguments = [*start, "--url", server["url"]]
+    url, variables = server["url"], dict(server.get("env") or {})
+    if _may_hold_keys(url):
+        variables[URL_VARIABLE] = url
+    arguments = [*start, "--url", f"env:{URL_VARIABLE}" if URL_VARIABLE in variables else url]
     if isinstance(server.get("type"), str):
         arguments += ["--transport", server["type"]]
     entry: dict[str, Any] = {"type": "stdio"} if "type" in server else {}
     entry |= {"command": command, "args": arguments}
     headers = server.get("headers") or {}
-    if headers:
-        sent = {f"{HEADER_VARIABLE}{n}": f"{key}: {value}" for n, (key, value) in enumerate(headers.items(), 1)}
-        entry["env"] = {**server.get("env", {}), **sent}
+    variables |= {f"{HEADER_VARIABLE}{n}": f"{key}: {value}" for n, (key, value) in enumerate(headers.items(), 1)}
+    if variables:
+        entry["env"] = variables
     return entry | {key: value for key, value in server.items() if key not in {*_REMOTE_MEMBERS, *entry}}
+
+
+def _may_hold_keys(url: str) -> bool:
+    return "?" in url or "@" in url
 
 
 def _with(server: dict[str, Any], new: dict[str, Any], drop: Sequence[str] = ()) -> dict[str, Any]:
@@ -167,13 +214,14 @@ def _unwrapped(server: dict[str, Any]) -> dict[str, Any] | str:
 def _unwrapped_remote(server: dict[str, Any], arguments: list[str]) -> dict[str, Any]:
     given = dict(pairwise(arguments))
     entry: dict[str, Any] = {"type": given["--transport"]} if "--transport" in given else {}
-    entry["url"] = given["--url"]
     variables = server.get("env", {})
+    entry["url"] = variables.get(URL_VARIABLE, given["--url"])
     headers = dict(
         value.split(": ", 1) for key, value in variables.items() if key.startswith(HEADER_VARIABLE) and ": " in value
     )
     if headers:
         entry["headers"] = headers
-    kept = {key: value for key, value in variables.items() if not key.startswith(HEADER_VARIABLE)}
+    ours = (HEADER_VARIABLE, URL_VARIABLE)
+    kept = {key: value for key, value in variables.items() if not key.startswith(ours)}
     rest = {key: value for key, value in server.items() if key not in {"type", "command", "args", "env"}}
     return entry | ({"env": kept} if kept else {}) | rest

@@ -39,7 +39,12 @@ def run(*arguments: str) -> Result:
     [
         ([], "give one of: a command after --, --url, or --servers"),
         (["--url", "http://x", "--", "y"], "give one of: a command after --, --url, or --servers"),
-        (["--url", "http://x", "--header", "no colon"], "'no colon' is not a header; expected 'Name: value'"),
+        (
+            ["--url", "http://x", "--header", "Bearer s3cret"],
+            "--url: 'Bearer' begins no header; expected 'Name: value'",
+        ),
+        (["--url", "env:NO_SUCH_URL"], "--url: the variable 'NO_SUCH_URL' is not set; expected an address in it"),
+        (["--oauth", "--", "y"], "--oauth is for --url and --servers; a command signs in by itself"),
         (["--http", "localhost", "--", "y"], "'localhost' is not an address; expected HOST:PORT"),
         (["--http", "99999999", "--", "y"], "99999999 is not a port; expected 1 to 65535"),
         (["--sse", "localhost:0", "--", "y"], "0 is not a port; expected 1 to 65535"),

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import json
+import stat
 import sys
-from typing import TYPE_CHECKING
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from shaping.cli.asking import asks_credentials
 from shaping.cli.wrap import register
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from typer.testing import Result
@@ -159,3 +165,61 @@ def test_a_profile_or_config_that_is_not_there_is_refused_with_the_nearest_name(
         result = run("wrap", str(file), *words)
         assert (result.exit_code, said in result.stderr, besides in result.stderr) == (code, True, True), result.stderr
     assert file.read_bytes() == ORIGINAL
+
+
+def test_what_only_its_user_could_read_stays_so_in_the_file_and_in_its_backup(file: Path) -> None:
+    file.chmod(0o600)
+    run("wrap", str(file))
+    backup = file.with_name(".mcp.json.shaping-backup")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, backup)] == [0o600, 0o600]
+    run("unwrap", str(file))
+    assert (stat.S_IMODE(file.stat().st_mode), file.read_bytes()) == (0o600, ORIGINAL)
+
+
+def test_a_file_that_is_a_link_stays_one(file: Path) -> None:
+    link = file.with_name("link.json")
+    link.symlink_to(file)
+    run("wrap", str(link))
+    assert (link.is_symlink(), b"proxy" in file.read_bytes()) == (True, True)
+
+
+@contextmanager
+def answering(status: int) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "options", "wrapped"),
+    [(401, [], False), (401, ["--oauth"], True), (401, ["--offline"], True), (200, [], True), (404, [], True)],
+)
+def test_a_remote_server_is_asked_whether_it_wants_credentials(
+    file: Path, status: int, options: list[str], wrapped: bool
+) -> None:
+    with answering(status) as url:
+        file.write_text(json.dumps({"mcpServers": {"r": {"url": url}}}))
+        result = run("wrap", str(file), *options)
+    told = result.stderr
+    assert ("wrapped: r" in told, "left: r (it signs in by OAuth" in told) == (wrapped, not wrapped)
+    once = f"sign in once, before your client starts it: shaping tools --oauth --url {url}"
+    assert (once in told) is ("--oauth" in options)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/mcp", "ftp://x", "http://[broken/mcp"])
+def test_an_address_that_cannot_be_asked_says_nothing(url: str) -> None:
+    assert asks_credentials(url) is False

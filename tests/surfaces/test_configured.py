@@ -3,11 +3,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import mcp_types
 import pytest
 from fastmcp.client.transports import SSETransport, StreamableHttpTransport
 
 from shaping.surfaces.child import Child
-from shaping.surfaces.configured import ServersError, command_backend, headers_of, listed_backends, url_backend
+from shaping.surfaces.configured import (
+    ServersError,
+    address_of,
+    command_backend,
+    headers_of,
+    listed_backends,
+    url_backend,
+)
+from shaping.surfaces.front import Front
+from shaping.surfaces.outage import ServerUnavailableError
 from shaping.surfaces.wrap import wrap
 
 
@@ -71,5 +81,62 @@ def test_a_list_without_usable_servers_is_refused(text: str) -> None:
 def test_headers_come_from_the_command_line_and_the_environment() -> None:
     environ = {"SHAPING_PROXY_HEADER_1": "X: 1", "OTHER": "Y: 2"}
     assert headers_of(["A: b:c"], environ) == {"A": "b:c", "X": "1"}
-    with pytest.raises(ServersError, match="is not a header"):
+    with pytest.raises(ServersError, match="begins no header"):
         headers_of([": x"], {})
+
+
+def test_headers_of_the_environment_are_filled_in_as_their_client_would() -> None:
+    environ = {"SHAPING_PROXY_HEADER_1": "Authorization: Bearer ${env:TOKEN}", "TOKEN": "t"}
+    assert headers_of([], environ) == {"Authorization": "Bearer t"}
+
+
+@pytest.mark.parametrize(
+    ("header", "message", "hint"),
+    [
+        (
+            "Bearer ${input:key}",
+            "the server 'r' needs ${input:key}, which only the client that asks for it can fill in",
+            "Put the value into a variable of the environment and write ${NAME}.",
+        ),
+        (
+            "Bearer ${env:TOKEN}",
+            "the server 'r' needs ${env:TOKEN}, which is not set",
+            "Set it where the proxy is started, or write ${NAME:-default}.",
+        ),
+    ],
+)
+@pytest.mark.anyio
+async def test_a_server_is_never_sent_the_name_of_a_secret_for_the_secret(header: str, message: str, hint: str) -> None:
+    server = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": header}}
+    text = json.dumps({"mcpServers": {"r": server, "local": {"command": "run"}}})
+    broken, local = listed_backends(text, {})
+    front = Front("f", modern=False, info=None, capabilities=mcp_types.ClientCapabilities())
+    with pytest.raises(ServerUnavailableError) as caught:
+        await broken.link(front)
+    detail = caught.value.detail
+    assert (detail.code, detail.message, detail.hint) == ("PRECONDITION", message, hint)
+    assert (broken.failure, local.failure) == (detail, None)
+
+
+def test_an_address_may_come_from_the_environment() -> None:
+    environ = {"U": "http://h/${PATH_PART}", "PATH_PART": "mcp"}
+    assert (address_of("http://x", environ), address_of("env:U", environ)) == ("http://x", "http://h/mcp")
+    with pytest.raises(ServersError, match="'V' is not set"):
+        address_of("env:V", environ)
+
+
+@pytest.mark.parametrize(
+    ("server", "oauth", "signs"),
+    [
+        ({}, False, False),
+        ({}, True, True),
+        ({"auth": "oauth"}, False, True),
+        ({"auth": "oauth", "headers": {"Authorization": "Bearer t"}}, True, False),
+    ],
+)
+def test_a_listed_server_signs_in_where_it_wants_to_and_has_nothing_else(
+    server: dict[str, Any], oauth: bool, signs: bool
+) -> None:
+    text = json.dumps({"mcpServers": {"r": {"url": "http://h/mcp", **server}}})
+    [backend] = listed_backends(text, {}, oauth=oauth)
+    assert (transport(backend).auth is not None) is signs

@@ -116,3 +116,59 @@ def test_the_proxy_is_known_by_any_of_its_programs_names(program: str) -> None:
 
 def test_an_empty_list_of_arguments_counts_as_none() -> None:
     assert same_servers('{"mcpServers": {"a": {"command": "x", "args": []}}}', '{"mcpServers": {"a": {"command":"x"}}}')
+
+
+def remote(**members: Any) -> str:
+    return json.dumps({"mcpServers": {"r": {"type": "http", "url": "https://x.example/mcp", **members}}})
+
+
+@pytest.mark.parametrize(
+    ("members", "asks", "left"),
+    [
+        ({}, False, False),
+        ({}, True, True),
+        ({"oauth": {"clientId": "c"}}, False, True),
+        ({"auth": {"CLIENT_ID": "c"}}, False, True),
+        ({"auth": "oauth"}, False, True),
+        ({"headers": {"X-Api-Key": "k"}}, True, False),
+        ({"headers": {"Authorization": "Bearer ${TOKEN}"}, "oauth": {}}, True, False),
+        ({"url": "https://${HOST}/mcp"}, True, False),
+    ],
+)
+def test_a_server_that_signs_in_by_itself_is_left_with_the_way_to_force_it(
+    members: dict[str, Any], asks: bool, left: bool
+) -> None:
+    text = remote(**members)
+    result = wrap(text, asks_credentials=lambda _: asks)
+    forced = wrap(text, oauth=True, asks_credentials=lambda _: asks)
+    assert bool(result.left) is left
+    assert ("shaping wrap --oauth" in str(result.left)) is left
+    assert ("--oauth" in json.loads(forced.text)["mcpServers"]["r"]["args"]) is left
+    assert forced.signing_in == (("https://x.example/mcp",) if left else ())
+    assert same_servers(unwrap(forced.text).text, text)
+
+
+def test_a_command_is_not_asked_whether_it_signs_in() -> None:
+    text = json.dumps({"mcpServers": {"c": {"command": "x", "auth": "y"}}})
+    assert wrap(text, asks_credentials=lambda _: True).changed == ("c",)
+
+
+@pytest.mark.parametrize("url", ["https://x.example/mcp?key=s3cret", "https://me:s3cret@x.example/mcp"])
+def test_an_address_that_may_hold_a_key_goes_by_the_environment(url: str) -> None:
+    text = remote(url=url, env={"A": "b"})
+    wrapped = wrap(text)
+    entry = json.loads(wrapped.text)["mcpServers"]["r"]
+    assert entry["args"] == ["proxy", "--url", "env:SHAPING_PROXY_URL", "--transport", "http"]
+    assert entry["env"] == {"A": "b", "SHAPING_PROXY_URL": url}
+    assert same_servers(unwrap(wrapped.text).text, text)
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"headersHelper": "./token.sh"}, "its headers come from a command that only the client runs (headersHelper)"),
+        ({"url": "ws://x.example/mcp"}, "its address is neither http nor https"),
+    ],
+)
+def test_what_a_proxy_cannot_pass_on_is_left_with_the_reason(members: dict[str, Any], reason: str) -> None:
+    assert wrap(remote(**members)).left == (("r", reason),)
