@@ -208,6 +208,18 @@ ROWS: Any = [{"id": n, "v": f"w{n}"} for n in range(3)]
             [{"n": n, "l": [{"text": "many words " * 12}] if n else None} for n in range(3)], id="a list or null"
         ),
         pytest.param([{"n": n, "l": [{"a": n}, {"b": n}] if n else "none"} for n in range(9)], id="a list or a word"),
+        pytest.param(
+            [{"t": [{"k": "long", "v": "many words " * 12}, {"k": "short", "v": n}]} for n in range(4)],
+            id="entries of which the first stands under the row",
+        ),
+        pytest.param(
+            [{"l": {"of": [{"x": "a" * n}, {"x": "b"}]}, "of": [{"y": n}, {"y": "c" * 20}]} for n in range(9)],
+            id="a list whose name ends like the path of another",
+        ),
+        pytest.param(
+            [{"l": [{"key": f"a-long-name-{n}", "path": f"a-long-name-{n}"}] if n else []} for n in range(4)],
+            id="a member that repeats another of a list that may be empty",
+        ),
     ],
 )
 def test_every_kind_of_nest_reads_back(value: Any) -> None:

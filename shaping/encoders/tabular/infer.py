@@ -9,7 +9,7 @@ from shaping.encoders.tabular.cells import KEY, MISSING, Missing, cell, cells, n
 from shaping.encoders.tabular.columns import are_maps, columns
 from shaping.encoders.tabular.given import MANY, given
 from shaping.encoders.tabular.lookup import told_once
-from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table
+from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
 from shaping.encoders.tabular.once import Finder, Spot, said_once
 from shaping.encoders.tabular.pairs import pairs_of
 from shaping.encoders.tabular.scalars import plain, scalars
@@ -123,20 +123,34 @@ def _lists(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> l
     if max(map(len, present)) == 1:
         rows = [each[0] if each else {} for each in lists]
         return [*nodes, *_group(rows, finder, spot._replace(label=f"{spot.label}[0]"), whole=not nodes)]
-    if pairs := pairs_of(present, items):
-        return [*nodes, _pivoted(lists, pairs, finder, spot)]
+    if (pairs := pairs_of(present, items)) and (pivoted := _pivoted(lists, pairs, finder, spot)):
+        return [*nodes, pivoted]
     worth = 60 + 16 * len(present)
     if _LEAST * len(items) < worth and len(quoted(items)) < worth:
         return [said_once(cells(column, kinds), finder, spot)]
     return [*nodes, Items(spot.label, table(items, finder, spot.depth + 1), [len(each) or -1 for each in lists])]
 
 
-def _pivoted(lists: Sequence[list[dict[str, Json]]], pairs: Pairs, finder: Finder, spot: Spot) -> Group:
+def _pivoted(lists: Sequence[list[dict[str, Json]]], pairs: Pairs, finder: Finder, spot: Spot) -> Group | None:
+    """Return lists of entries as a group with a column for each key, where that keeps their order."""
     rows = [{entry[pairs.key]: entry[pairs.value] for entry in each} for each in lists]
     here = spot._replace(label=f"{spot.label}[{name(pairs.key)}={name(pairs.value)}]")
     # Nothing is said once in here: where a list's element stands is told by its column.
     plain = Finder(repeats=False, constants=False, count=finder.count)
     nodes: list[Node] = []
+    last = 0
     for key in pairs.keys:
-        nodes += _column([row.get(key, MISSING) for row in rows], plain, here.inside(name(key)))
+        found = _column([row.get(key, MISSING) for row in rows], plain, here.inside(name(key)))
+        places = sorted(map(_place, found))
+        if places[0] < last:
+            return None
+        nodes += found
+        last = places[-1]
     return Group(here.label, nodes)
+
+
+def _place(node: Node) -> int:
+    """Return when something of a row is read: its cells, then lists, then texts."""
+    if type(node) is Group:
+        return max(map(_place, node.nodes))
+    return (Items, Text).index(type(node)) + 1 if type(node) in (Items, Text) else 0

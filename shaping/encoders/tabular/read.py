@@ -151,7 +151,8 @@ def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -
     value = read_text(label[at:], lines)
     if value is MISSING:
         found = _LENGTH.match(label, at)
-        path = next((known for known in schema.items if known[-len(path) :] == path), ())
+        if path not in schema.items:
+            path = next((known for known in schema.items if known[-len(path) :] == path), ())
         if found is None or not path:
             raise TableError(f"expected what belongs under a row, got {label!r}")
         value = listed_or_keyed(found[0], read_rows(schema.items[path], int(found[1]), lines, indent))
@@ -202,7 +203,7 @@ class _Entries:
 def _get(record: dict[str, Json], path: Path) -> Any:
     at: Any = record
     for step in path:
-        if step == 0 and type(at) is list:
+        if step == 0 and type(at) is list and at:
             at = at[0]
         elif type(at) is dict and step in at:
             at = at[step]
