@@ -209,7 +209,7 @@ ROWS: Any = [{"id": n, "v": f"w{n}"} for n in range(3)]
         ),
         pytest.param([{"n": n, "l": [{"a": n}, {"b": n}] if n else "none"} for n in range(9)], id="a list or a word"),
         pytest.param(
-            [{"t": [{"k": "long", "v": "many words " * 12}, {"k": "short", "v": n}]} for n in range(4)],
+            [{"t": [{"k": "long", "v": f"{n} many words " * 12}, {"k": "short", "v": n}]} for n in range(4)],
             id="entries of which the first stands under the row",
         ),
         pytest.param(
