@@ -7,6 +7,7 @@ import inspect
 import io
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.shaper import Shaper
     from shaping.surfaces.apps.added import Wish
-    from shaping.types import Shaped
 
 
 class Answering:
@@ -66,8 +66,11 @@ class Answering:
         except ToolError as problem:
             return exit_for(problem, self._tool, self._wish)
         # Paths start at the top, so they fit only pages of what stands there.
-        fields = None if found.path else self._fields
-        shaped = self._shape(found.value, Overrides(fields=fields, dialect="invariant"), page="", cursor=found.cursor)
+        asked = Overrides(fields=None if found.path else self._fields, dialect="invariant")
+        plan = self._shaper.plan(self._tool, surface="command", profile=self._wish.profile, request=asked)
+        # A page has its size already; cut once more, it would say where that cut goes on and not where the page does.
+        plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
+        shaped = self._shaper.shape_by(plan, found.value, page="", cursor=found.cursor, **self._about())
         self._print(shaped.envelope, ref)
         return 0
 
@@ -77,22 +80,22 @@ class Answering:
         return None if asked is None else tuple(path.strip() for path in asked.split(","))
 
     def _answer(self, value: Any) -> int:
-        shaped = self._shape(value, Overrides(fields=self._fields, max_items=self._wish.limit, dialect="invariant"))
-        envelope = shaped.envelope
-        self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
-        return 0
-
-    def _shape(self, value: Any, request: Overrides, **about: Any) -> Shaped:
-        return self._shaper.shape(
+        shaped = self._shaper.shape(
             value,
             tool=self._tool,
             surface="command",
             profile=self._wish.profile,
-            request=request,
-            source=command_envelope(None, argv=(self._tool,), duration_ms=(perf_counter() - self._began) * 1000),
-            if_none_match=self._wish.etag,
-            **about,
+            request=Overrides(fields=self._fields, max_items=self._wish.limit, dialect="invariant"),
+            **self._about(),
         )
+        envelope = shaped.envelope
+        self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
+        return 0
+
+    def _about(self) -> dict[str, Any]:
+        duration = (perf_counter() - self._began) * 1000
+        source = command_envelope(None, argv=(self._tool,), duration_ms=duration)
+        return {"source": source, "if_none_match": self._wish.etag}
 
     def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
         meta = envelope.meta

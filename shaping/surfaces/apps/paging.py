@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from orjson import dumps
+
 from shaping.store.expand import cursor_at
 from shaping.store.pages import Position
 from shaping.store.refs import read_cursor
@@ -24,7 +26,7 @@ class Next:
 
 def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> Next:
     """Expand one page, and of a list no more than the limit; a wrong ref or cursor raises what it is."""
-    shaped = shaper.expand(ref, cursor=cursor, surface="command")
+    shaped = shaper.expand(ref, cursor=cursor, surface="command", written=lambda page: dumps(page.value).decode())
     secret, value, after = shaper.keeper("command").secret or b"", shaped.data, shaped.cursor
     path, start = _read(secret, ref, cursor)
     plain = isinstance(value, list) and (

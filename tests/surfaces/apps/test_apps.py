@@ -208,6 +208,15 @@ def test_every_page_has_the_limit_and_the_fields_that_were_asked_for(call: Any) 
     assert cursor == ["--cursor", ""]
 
 
+def test_pages_without_a_limit_go_on_to_the_end(call: Any) -> None:
+    told = wire(call, "users", "list", "--count", "4000")[1]
+    seen = [user["id"] for user in told["data"]]
+    while "cursor" in told["meta"]:
+        told = wire(call, "users", "list", "--cursor", told["meta"]["cursor"])[1]
+        seen += [user["id"] for user in told["data"]]
+    assert seen == [*range(4000)]
+
+
 def test_an_etag_spares_what_is_known(call: Any) -> None:
     tag = wire(call, "users", "list", "--etag", "")[1]["meta"]["etag"]
     told = wire(call, "users", "list", "--etag", tag)[1]
