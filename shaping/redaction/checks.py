@@ -10,6 +10,12 @@ from typing import Final
 import orjson
 
 _PLACEHOLDER: Final = re.compile(r"\[redacted:|[<{]|\$[A-Z_{(]|%[(s]|\*{2}|x{5}|X{5}|\.{3}|…")
+_ABOUT: Final = re.compile(
+    r"(?:(?:your|my|the|new|old|user|db|some|test)[-_+]*)?(?:password|passwd|passphrase|pass|secret)"
+    r"(?:[-_+]*(?:here|value|hash|reset|required|change|changed))*",
+    re.IGNORECASE,
+)
+_ENOUGH_LETTERS: Final = 12  # of one case: fewer make a word that answers a question
 _ENOUGH_KINDS: Final = 8  # of characters: words and repeated fillers have fewer
 
 
@@ -30,6 +36,15 @@ def random(text: str) -> bool:
 def mixed(text: str) -> bool:
     """Tell whether the text has digits, capitals and small letters, as base64 of random bytes does."""
     return random(text) and all(any(map(kind, text)) for kind in (str.isdigit, str.isupper, str.islower))
+
+
+def password(text: str) -> bool:
+    """Tell whether the text is a password and not a word about one, as `required` or `YOUR_PASSWORD` are."""
+    if not concrete(text) or _ABOUT.fullmatch(text):
+        return False
+    return (
+        not text.isalpha() or not (text.islower() or text.isupper() or text.istitle()) or len(text) >= _ENOUGH_LETTERS
+    )
 
 
 def jwt(text: str) -> bool:

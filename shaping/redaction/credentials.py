@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from shaping.redaction.checks import concrete, jwt, mixed, random, snowflake, user_and_password
+from shaping.redaction.queries import QUERIES
 from shaping.redaction.rules import Rule, Ruleset
 
 _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -232,4 +233,4 @@ PLACES: Final = (
     ),
 )
 
-CREDENTIALS: Final = Ruleset((PRIVATE_KEY, *MODELS, *CLOUD, *DEVELOPMENT, *SERVICES, *PLACES))
+CREDENTIALS: Final = Ruleset((PRIVATE_KEY, *MODELS, *CLOUD, *DEVELOPMENT, *SERVICES, *PLACES, *QUERIES))

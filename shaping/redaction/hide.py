@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 import orjson
 
 from shaping.redaction.credentials import CREDENTIALS
+from shaping.redaction.queries import BARE, pages
 from shaping.redaction.rules import encodable, mark
 
 _ENCODED: Final = re.compile(r"""(?<![^\s&?#"'<>=;,])[^\s&?#"'<>=;,%]*+%[^\s&?#"'<>=;,]*""")
@@ -48,7 +49,8 @@ def hide(text: str, context: str = "") -> tuple[str, list[str]]:
     """Hide the credentials in a text, knowing the name of the field it stands in."""
     if context and CREDENTIALS.named(encodable(context)):
         return _hide_with_context(text, context)
-    hidden, rules = CREDENTIALS.hide(text) if CREDENTIALS.hinted(encodable(text)) else (text, [])
+    spare = BARE if context and pages(context) else None
+    hidden, rules = CREDENTIALS.hide(text, spare) if CREDENTIALS.hinted(encodable(text)) else (text, [])
     if "%" not in hidden:
         return hidden, rules
     hidden, more = _hide_encoded(hidden)

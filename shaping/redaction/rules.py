@@ -90,10 +90,12 @@ class Ruleset:
         """Give the rules whose pattern is in the text; the second looks at what they found are still to be taken."""
         return self.among([rule for look, rules in self._looks if look(text) for rule in rules], text)
 
-    def hide(self, text: str) -> tuple[str, list[str]]:
+    def hide(self, text: str, spare: Rule | None = None) -> tuple[str, list[str]]:
         """Replace what the rules find in the text by marks, and name those that found something."""
         names: list[str] = []
         for rule in self.matching(encodable(text)):
+            if rule is spare:
+                continue
             text, count = _replace(rule, text)
             names += [rule.name] * bool(count)
         return text, names
