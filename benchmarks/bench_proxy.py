@@ -1,9 +1,10 @@
 """What the proxy costs: a 20 KB result direct, through FastMCP's own pass-through proxy, and through ours.
 
-    python benchmarks/bench_proxy.py [--calls 200] [--json]
+    python benchmarks/bench_proxy.py [--calls 200] [--json] [--write]
 
 All three are measured in one run, in turns, so that the load of the machine falls on each alike; what counts are the
-ratios of the medians. The second part makes 200 calls at once over HTTP and looks at every answer.
+ratios of the medians. The second part makes 200 calls at once over HTTP and looks at every answer. `--write` puts the
+figures into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 from fastmcp.server import create_proxy
 
+from benchmarks.results import markdown_table, write_section
 from shaping.surfaces.demo import issues
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what the proxy costs.")
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--pass-through", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -140,6 +143,8 @@ def main() -> int:
         "concurrent": {"calls": CONCURRENT, "right": right},
     }
     print(json.dumps(report, indent=2) if asked.json else _told(report))
+    if asked.write:
+        _write(report)
     return 0 if ratio <= BAR and right == CONCURRENT else 1
 
 
@@ -152,6 +157,19 @@ def _told(report: dict[str, Any]) -> str:
     calls = report["concurrent"]
     lines.append(f"{calls['calls']} calls at once over HTTP: {calls['right']} right answers")
     return "\n".join(lines)
+
+
+def _write(report: dict[str, Any]) -> None:
+    passed = report["median_ms"]["pass-through"]
+    medians: dict[str, float] = report["median_ms"]
+    rows: list[tuple[str, ...]] = [
+        (name, f"{value:.2f} ms", f"{value / passed:.3f}") for name, value in medians.items()
+    ]
+    calls = report["concurrent"]
+    body = markdown_table(("way", "median of a call", "to pass-through"), rows)
+    body += f"\n\n{calls['calls']} calls at once over HTTP: {calls['right']} right answers."
+    payload = f"a result of {report['payload_bytes']:,} bytes in both channels, over stdio"
+    write_section("Proxy", body, recipe={"bar": f"shaping at most {BAR} of pass-through", "payload": payload})
 
 
 if __name__ == "__main__":
