@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shaping.noise.batch import MISSING
@@ -21,11 +22,17 @@ _ABOUT_A_LINK = frozenset({"rel", "href", "method", "type", "templated", "title"
 def hypermedia(batch: Batch) -> None:
     """Drop members that are collections of links, where the record says something without them."""
     for key in list(batch.inside):
-        if _NAMES.isdisjoint(meaning(key).words) or batch.company(key) < 2:
+        if not names_links(key) or batch.company(key) < 2:
             continue
         values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
         if values and all(map(_is_links, values)) and _goes_unmissed(key, values, batch):
             _drop(key, values, batch)
+
+
+@lru_cache(maxsize=8192)
+def names_links(key: str) -> bool:
+    """Tell whether a name is one of those that collections of links have."""
+    return not _NAMES.isdisjoint(meaning(key).words)
 
 
 def _drop(key: str, values: Sequence[Any], batch: Batch) -> None:

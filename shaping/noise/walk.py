@@ -16,6 +16,7 @@ from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
+from shaping.noise.single import members_inside
 from shaping.noise.text import reduce_text
 from shaping.paths import join
 from shaping.types import Omission
@@ -80,6 +81,8 @@ class _Walk:
 
     def records(self, rows: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
         """Apply every rule to the records of one place, then go into what is left of them."""
+        if len(rows) == 1 and (inside := members_inside(rows[0])) is not None:
+            return self._record(rows, inside, path, depth, place)
         listed, nested, around, owners = place
         batch = Batch(path, rows, listed, nested, self.arguments, around, owners)
         batch.sort()
@@ -93,6 +96,22 @@ class _Walk:
             return rows
         self._note(batch)
         return _rebuilt(batch)
+
+    def _record(self, rows: Sequence[Any], inside: list[str], path: str, depth: int, place: Place) -> Sequence[Any]:
+        """Go into the only record of a place, which no rule has anything to take from."""
+        row = out = rows[0]
+        inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: rows)
+        for key in inside:
+            old = [row[key]]
+            new = self.values(old, {type(row[key])}, _joined(path, key), depth + 1, inner)
+            if new is not old:
+                out = row.copy() if out is row else out
+                # A record that held nothing but noise goes with it.
+                if new[0]:
+                    out[key] = new[0]
+                else:
+                    del out[key]
+        return rows if out is row else [out]
 
     def _go_inside(self, batch: Batch, key: str, depth: int) -> None:
         present = batch.present(key)

@@ -1,0 +1,43 @@
+"""A place that holds one record without noise, told by one look at each of its members.
+
+Nested answers consist of hundreds of such places, and none of them needs the rules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shaping.noise.hypermedia import names_links
+from shaping.noise.names import meaning
+
+if TYPE_CHECKING:
+    from shaping.types import Json
+
+_MANY = 48  # members from which a record is looked at as a whole
+_LONG, _CODE, _SHORT = 320, 64, 8  # characters
+
+
+def members_inside(row: dict[str, Json]) -> list[str] | None:
+    """Return the members of a record that hold records or lists, or None where a member could be noise."""
+    if len(row) >= _MANY:
+        return None
+    inside = []
+    for key, value in row.items():
+        kind = type(value)
+        if kind is str:
+            if not _is_plain(key, value):  # type: ignore[arg-type]
+                return None
+        elif kind is dict or kind is list:
+            if names_links(key):
+                return None
+            inside.append(key)
+    return inside
+
+
+def _is_plain(key: str, text: str) -> bool:
+    if ("/" in text and ("//" in text or "</" in text)) or ("@" in text and "git@" in text):
+        return False
+    size = len(text)
+    if size < _SHORT:
+        return True
+    return size <= _LONG and "\n" not in text and not meaning(key).opaque and (size < _CODE or not text.isalnum())
