@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shaping.encoders.table import decode, encode
+from shaping.encoders.tabular.cells import quoted
 from shaping.encoders.tabular.names import TableError
 
 
@@ -242,4 +243,38 @@ def test_lines_that_end_as_on_windows_stand_as_lines() -> None:
     value: Any = {"body": "one\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix", "id": 7}
     text = encode(value)
     assert text == "body, 6 lines:\none\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix\nid: 7"
+    assert decode(text) == value
+
+
+def test_a_long_text_that_comes_back_is_said_in_the_first_of_its_rows() -> None:
+    bot, bug = "I am a bot. " * 10, "It fails\non " + "Tuesdays " * 12
+    texts = [bot, bug, bot, "thanks", bug, "One more, and that is all there is to say about it. " * 3]
+    value: Any = [{"id": n, "body": text} for n, text in enumerate(texts)]
+    text = encode(value)
+    assert text.splitlines()[2:] == [
+        "0",
+        f" body=#1: {quoted(bot)}",
+        "1",
+        " body=#2, 2 lines:",
+        *bug.splitlines(),
+        "2",
+        " body=#1",
+        "3,thanks",
+        "4",
+        " body=#2",
+        "5",
+        f" body: {quoted(texts[-1])}",
+    ]
+    assert decode(text) == value
+    assert "#1" not in encode(value, repeats=False)
+
+
+def test_a_long_text_that_comes_back_inside_rows_is_said_once() -> None:
+    note = "The same note, written by the same machine, again and again and again, for whoever may read it, or not"
+    value: Any = [
+        {"id": n, "notes": [{"by": f"u{m}", "at": m, "text": note if m else f"{n} {note}"} for m in range(3)]}
+        for n in range(3)
+    ]
+    text = encode(value)
+    assert text.count(note) == 4
     assert decode(text) == value

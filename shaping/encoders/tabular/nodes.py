@@ -45,6 +45,7 @@ class Text:
 
     name: str
     values: list[str | None]
+    repeats: bool = True  # whether one that comes back may be said once
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LENGTH = re.compile(r"[\[{](\d*)[\]}]")
 _GIVES = re.compile(r"\[(\d+)\] gives ")
+_TAG = re.compile(r"=(#\d+)(.*)")
 _LINES = re.compile(r", (\d+) lines:")
 
 
@@ -53,6 +54,7 @@ class Schema:
     items: dict[Path, Schema] = field(default_factory=dict)
     lookups: dict[Path, tuple[str, dict[Any, dict[str, Json]]]] = field(default_factory=dict)
     # By the value's repr, which tells 1 from 1.0 from True and does for lists too.
+    tagged: dict[tuple[Path, str], Any] = field(default_factory=dict)
     given: list[tuple[Path, Path, dict[str, Any]]] = field(default_factory=list)
 
 
@@ -148,7 +150,9 @@ def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -
             _put(record, path, told)
         return
     path, at = read_path(label, 0)
-    value = read_text(label[at:], lines)
+    value = (
+        _read_tagged(found, path, schema, lines) if (found := _TAG.match(label, at)) else read_text(label[at:], lines)
+    )
     if value is MISSING:
         found = _LENGTH.match(label, at)
         if path not in schema.items:
@@ -157,6 +161,13 @@ def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -
             raise TableError(f"expected what belongs under a row, got {label!r}")
         value = listed_or_keyed(found[0], read_rows(schema.items[path], int(found[1]), lines, indent))
     _put(record, path, value)
+
+
+def _read_tagged(found: re.Match[str], path: Path, schema: Schema, lines: Lines) -> Any:
+    """Return a text that comes back: said here with its number, or by its number alone."""
+    if found[2]:
+        schema.tagged[path, found[1]] = read_text(found[2], lines)
+    return schema.tagged[path, found[1]]
 
 
 def _put(record: dict[str, Json], path: Path, value: Json) -> None:

@@ -43,7 +43,7 @@ def scalars(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> 
 def _with_long(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
     """Return the long strings of a column as text under the rows, and what else it has in them."""
     long = [value if type(value) is str and len(value) > _LONG else None for value in column]
-    text = Text(spot.label, finder.full(long, None))
+    text = Text(spot.label, finder.full(long, None), finder.repeats)
     rest = [value if said is None else MISSING for said, value in zip(long, column, strict=True)]
     if rest.count(MISSING) == len(rest):
         return (text,)

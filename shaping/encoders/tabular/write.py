@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from shaping.encoders.tabular.cells import line
@@ -63,10 +64,30 @@ def rows(layout: Layout, indent: int) -> list[str]:
 
 
 def _with_text(lines: list[str], label: str, node: Text, indent: int) -> list[str]:
-    return [
-        row if value is None else f"{row}\n{write_text(label, value, indent)}"
-        for row, value in zip(lines, node.values, strict=True)
-    ]
+    tags = _tags(node)
+    if not tags:
+        return [
+            row if value is None else f"{row}\n{write_text(label, value, indent)}"
+            for row, value in zip(lines, node.values, strict=True)
+        ]
+    out, said = [], set[str]()
+    for row, value in zip(lines, node.values, strict=True):
+        if value is None:
+            out.append(row)
+            continue
+        named = f"{label}={tags[value]}" if value in tags else label
+        out.append(f"{row}\n{' ' * indent}{named}" if value in said else f"{row}\n{write_text(named, value, indent)}")
+        said.update([value] if value in tags else [])
+    return out
+
+
+def _tags(node: Text) -> dict[str, str]:
+    """Give numbers to the texts that come back: each is said in the first of its rows, with its number."""
+    present = [value for value in node.values if value is not None]
+    if not node.repeats or len(known := dict.fromkeys(present)) == len(present):
+        return {}
+    counts = Counter(present)
+    return {value: f"#{number}" for number, value in enumerate((value for value in known if counts[value] > 1), 1)}
 
 
 def shortest(paths: list[Steps]) -> list[str]:
