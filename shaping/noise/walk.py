@@ -16,6 +16,7 @@ from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
+from shaping.noise.renderings import renderings
 from shaping.noise.single import members_inside
 from shaping.noise.text import reduce_text
 from shaping.paths import join
@@ -36,7 +37,7 @@ _RULES: dict[str, tuple[Callable[[Batch], None], ...]] = {
     "links": (hypermedia, links),
     "opaque": (opaque,),
     "bulk": (bulk, passing),
-    "boilerplate": (boilerplate,),
+    "boilerplate": (renderings, boilerplate),
 }
 
 
