@@ -45,8 +45,7 @@ def quoted(value: Json) -> str:
 def cell(value: Any) -> str:
     """Return one value as a cell; a missing one is empty."""
     if type(value) is str:
-        odd = _ODD_WHOLE.match(value) or value[-1] == " " or _ODD_INSIDE.search(value)
-        return quoted(value) if odd else value
+        return quoted(value) if _is_odd(value) else value
     return "" if value is MISSING else quoted(value)
 
 
@@ -66,8 +65,10 @@ def texts(column: list[str], joined: str) -> list[str]:
     """Return a column of strings as cells; `joined` is all of it between commas."""
     if _all_bare(column, f",{joined},"):
         return column
-    known = {text: cell(text) for text in set(column)}
-    return [known[text] for text in column]
+    odd = [text for text in set(column) if _is_odd(text)]
+    # No string has a line break in JSON, so that those between them tell them apart.
+    known = dict(zip(odd, orjson.dumps(odd, option=orjson.OPT_INDENT_2).decode()[4:-2].split(",\n  "), strict=False))
+    return [known.get(text, text) for text in column]
 
 
 def cells(column: list[Any], kinds: set[type]) -> list[str]:
@@ -90,6 +91,11 @@ def _json(column: list[Any], kinds: set[type]) -> list[str]:
     if kinds <= _SCALARS:
         return orjson.dumps(column)[1:-1].decode().split(",")
     return list(map(quoted, column))
+
+
+def _is_odd(text: str) -> bool:
+    """Tell whether a string would be misread as a bare cell."""
+    return bool("," in text or _ODD_WHOLE.match(text) or text[-1] == " " or _ODD_INSIDE.search(text))
 
 
 def _all_bare(column: list[str], joined: str) -> bool:

@@ -29,7 +29,7 @@ def told_once(rows: Records, *, near: bool) -> Told | None:
     """Return what records that come back have in long members, where that is worth a table of its own."""
     present = [row for row in rows if row]
     names = [key for key in present[0] if key.lower().endswith(_NAMES)]
-    if not names or any(_differ(key, present) for key in names):
+    if not names or len(orjson.dumps(rows)) <= _worth(len(rows)) or any(_differ(key, present) for key in names):
         return None
     # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
     dumps = [b"%b" % orjson.dumps(row) for row in rows]
@@ -54,8 +54,12 @@ def _differ(key: str, rows: Records) -> bool:
     return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
 
 
+def _worth(count: int) -> int:
+    return max(400, 60 * count)
+
+
 def _saves(dumps: Iterable[bytes], distinct: Iterable[bytes], count: int) -> bool:
-    return sum(map(len, dumps)) - sum(map(len, distinct)) > max(400, 60 * count)
+    return sum(map(len, dumps)) - sum(map(len, distinct)) > _worth(count)
 
 
 def _is_long(key: str, records: Records, *, near: bool) -> bool:

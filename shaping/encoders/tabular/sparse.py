@@ -64,7 +64,7 @@ def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[in
             often += [Group(node.name, some)] if some else []
             seldom += [(others[0][0], Group(node.name, [other for _, other in others]))] if others else []
             continue
-        filled = count - node.cells.count("") if type(node) is Leaf else _filled(node, count)
+        filled = _filled(node, count)
         if filled < _MOSTLY * count:
             seldom.append((filled, node))
         else:
@@ -74,7 +74,9 @@ def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[in
 
 def _filled(node: Node, count: int) -> int:
     """Count the rows that have something in the fullest column of a node; what is no column is said in all."""
-    return max((count - column.count("") for column in columns_of([node])), default=count)
+    if type(node) is Leaf:
+        return count - node.cells.count("")
+    return max((_filled(part, count) for part in node.nodes), default=count) if type(node) is Group else count
 
 
 def _behind(nodes: Sequence[Node], first: int, at: Iterator[int]) -> list[Node]:
