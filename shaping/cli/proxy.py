@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import typer
 
 from shaping.cli.address import listening_at
-from shaping.errors import scrub
+from shaping.cli.answer import config_fault
+from shaping.cli.output import Stopped, stopped
 
 if TYPE_CHECKING:
     from shaping.surfaces.backend import Backend
@@ -95,8 +96,7 @@ def need_extra() -> None:
     try:
         import fastmcp  # noqa: F401, PLC0415 (an extra)
     except ImportError:
-        typer.echo('MCP needs an extra: pip install "shaping[mcp]"', err=True)
-        raise typer.Exit(2) from None
+        raise stopped('MCP needs an extra: pip install "shaping[mcp]"', code="DEPENDENCY_UNAVAILABLE") from None
 
 
 def backends_of(
@@ -120,11 +120,9 @@ def backends_of(
     from shaping.surfaces.jsonc import JsoncError  # noqa: PLC0415 (the same)
 
     if sum((bool(command), url is not None, servers is not None)) != 1:
-        typer.echo("give one of: a command after --, --url, or --servers", err=True)
-        raise typer.Exit(2)
+        raise stopped("give one of: a command after --, --url, or --servers")
     if oauth and command:
-        typer.echo("--oauth is for --url and --servers; a command signs in by itself", err=True)
-        raise typer.Exit(2)
+        raise stopped("--oauth is for --url and --servers; a command signs in by itself")
     try:
         if servers is not None:
             return listed_backends(servers.read_text(), oauth=oauth)
@@ -132,9 +130,10 @@ def backends_of(
             address = address_of(url)
             _need_url(address)
             return [url_backend(address, transport=transport, headers=headers_of(header), oauth=oauth)]
-    except (ServersError, JsoncError) as problem:
-        typer.echo(scrub(f"{servers or '--url'}: {problem}"), err=True)
-        raise typer.Exit(2) from None
+    except OSError as problem:
+        raise stopped(f"cannot read {servers}: {problem.strerror}") from None
+    except (ServersError, JsoncError, UnicodeDecodeError) as problem:
+        raise stopped(f"{servers or '--url'}: {problem}") from None
     return [command_backend(command)]
 
 
@@ -151,8 +150,7 @@ def _need_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        typer.echo(scrub(f"{url!r} is not a server's address; expected one like https://example.com/mcp"), err=True)
-        raise typer.Exit(2)
+        raise stopped(f"{url!r} is not a server's address; expected one like https://example.com/mcp")
 
 
 def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *, expand: bool) -> Proxy:
@@ -177,10 +175,9 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
         shaper = Shaper(config, expandable=expand, environ=environ)
     except ConfigError as problem:
         typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+        raise Stopped(config_fault(problem), 1) from None
     if profile is not None and profile not in shaper.generation.profiles:
-        typer.echo(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}", err=True)
-        raise typer.Exit(2)
+        raise stopped(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}")
     return Proxy(backends, [ShapingMiddleware(shaper=shaper, expand=expand)])
 
 

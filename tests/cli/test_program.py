@@ -67,6 +67,13 @@ def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope(tmp_
     [
         (["proxy"], 2, "ARG_ERROR", "give one of: a command after --, --url, or --servers"),
         (["proxy", "--http", "99999", "--", "x"], 2, "ARG_ERROR", "99999 is not a port; expected 1 to 65535"),
+        (["proxy", "--servers", "."], 2, "ARG_ERROR", "cannot read .: Is a directory"),
+        (
+            ["proxy", "--profile", "x", "--", "x"],
+            2,
+            "ARG_ERROR",
+            "there is no profile 'x'; there are debug, minimal, standard",
+        ),
         (["serve"], 2, "ARG_ERROR", "give --openapi or --scan: there is nothing to serve"),
         (["serve", "--openapi", "no.json"], 2, "FILE_NOT_FOUND", "cannot read no.json: No such file or directory"),
     ],
@@ -89,10 +96,11 @@ def test_a_server_that_meets_a_taken_port_says_so_to_a_program() -> None:
     assert error["message"].startswith(f"cannot listen at 127.0.0.1:{port}: ")
 
 
-def test_a_server_with_a_bad_config_lists_its_problems_to_a_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["serve", "--openapi", "api.json"], ["proxy"]])
+def test_a_server_with_a_bad_config_lists_its_problems_to_a_program(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"global": {"profile": "nope"}}')
     (tmp_path / "api.json").write_text("{}")
-    done = CliRunner().invoke(build(), ["serve", "--json", "--openapi", "api.json", "--config", "bad.json"])
+    done = CliRunner().invoke(build(), [*words, "--json", "--config", "bad.json", *["--", "x"] * (words == ["proxy"])])
     error = json.loads(done.stdout)["error"]
     assert (done.exit_code, error["details"]["problems"][0]["path"]) == (1, "$.global.profile")
 
