@@ -11,11 +11,10 @@ from shaping.noise.columns import longest
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from shaping.noise.places import Owners
     from shaping.types import Json, Reason
-
-    Owners = Callable[[], Sequence[dict[str, Json]]]
 
 MISSING: Final[Any] = object()
 LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
@@ -39,7 +38,6 @@ class Batch:
     A rule looks at every record before it takes anything from it.
     """
 
-    path: str
     rows: Sequence[dict[str, Json]]
     listed: bool  # whether they are elements of a list
     nested: bool  # whether they stand inside a record that has a page of its own
@@ -127,7 +125,10 @@ class Batch:
 
     def is_quiet(self) -> bool:
         """Tell whether no member is of a kind that a rule looks at, but for those that hold records or lists."""
-        return len(self.plain) + len(self.inside) == len(self.kinds)
+        if len(self.plain) + len(self.inside) < len(self.kinds):
+            return False
+        # What is called HTML may say what another member says.
+        return "html" not in " ".join(self.kinds).lower()
 
     def column(self, key: str) -> list[Any]:
         """Return a member's value in every record, or MISSING."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, compress
 from operator import is_not
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from shaping.noise.batch import MISSING, Batch
 from shaping.noise.boilerplate import boilerplate, may_be_wrapped, unwrap
@@ -16,16 +16,16 @@ from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
+from shaping.noise.places import Place, joined, picked, spread, written
 from shaping.noise.renderings import renderings
 from shaping.noise.single import members_inside
 from shaping.noise.text import reduce_text
-from shaping.paths import join
 from shaping.types import Omission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from shaping.noise.batch import Owners
+    from shaping.noise.places import Trail
     from shaping.types import Json, Reason
 
 _HOLDERS = (dict, list, str)
@@ -41,15 +41,6 @@ _RULES: dict[str, tuple[Callable[[Batch], None], ...]] = {
 }
 
 
-class Place(NamedTuple):
-    """Where values stand: in a list, in a record with a page of its own, in a record with so many other members."""
-
-    listed: bool = False
-    nested: bool = False
-    around: int = 0
-    owners: Owners | None = None
-
-
 @dataclass(slots=True)
 class _Walk:
     rules: list[Callable[[Batch], None]]
@@ -57,12 +48,12 @@ class _Walk:
     strings: bool
     left_out: list[Omission] = field(default_factory=list)
 
-    def values(self, values: Sequence[Any], kinds: set[type], path: str, depth: int, place: Place) -> Sequence[Any]:
+    def values(self, values: Sequence[Any], kinds: set[type], trail: Trail, depth: int, place: Place) -> Sequence[Any]:
         """Return values of these types at one place without noise; the same object where nothing changed."""
         if depth > _DEEP or kinds.isdisjoint(_HOLDERS):
             return values
         if len(kinds) == 1:
-            return self._step(kinds.pop())(values, path, depth, place)
+            return self._step(kinds.pop())(values, trail, depth, place)
         out = list(values)
         changed = False
         for kind in _HOLDERS:
@@ -70,57 +61,45 @@ class _Walk:
                 continue
             places = [index for index, value in enumerate(values) if type(value) is kind]
             old = [values[index] for index in places]
-            new = self._step(kind)(old, path, depth, place._replace(owners=_picked(place.owners, places)))
+            new = self._step(kind)(old, trail, depth, place._replace(owners=picked(place.owners, places)))
             if new is not old:
                 changed = True
                 for index, value in zip(places, new, strict=True):
                     out[index] = value
         return out if changed else values
 
-    def _step(self, kind: type) -> Callable[[Sequence[Any], str, int, Place], Sequence[Any]]:
+    def _step(self, kind: type) -> Callable[[Sequence[Any], Trail, int, Place], Sequence[Any]]:
         return self.records if kind is dict else self._lists if kind is list else self._strings
 
-    def records(self, rows: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
+    def records(self, rows: Sequence[Any], trail: Trail, depth: int, place: Place) -> Sequence[Any]:
+        """Return the records of one place without noise."""
+        if len(rows) > 1:
+            return self._batch(rows, trail, depth, place)
+        record = self._record(rows[0], trail, depth, place)
+        return rows if record is rows[0] else [record]
+
+    def _batch(self, rows: Sequence[Any], trail: Trail, depth: int, place: Place) -> Sequence[Any]:
         """Apply every rule to the records of one place, then go into what is left of them."""
-        if len(rows) == 1 and (inside := members_inside(rows[0])) is not None:
-            return self._record(rows, inside, path, depth, place)
-        listed, nested, around, owners = place
-        batch = Batch(path, rows, listed, nested, self.arguments, around, owners)
+        batch = Batch(rows, place.listed, place.nested, self.arguments, place.around, place.owners)
         batch.sort()
         if batch.inside or not batch.is_quiet():
             for rule in self.rules:
                 rule(batch)
         for key in batch.inside:
             if key not in batch.drop:
-                self._go_inside(batch, key, depth)
+                self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
             return rows
-        self._note(batch)
+        self._note(batch, written(trail))
         return _rebuilt(batch)
 
-    def _record(self, rows: Sequence[Any], inside: list[str], path: str, depth: int, place: Place) -> Sequence[Any]:
-        """Go into the only record of a place, which no rule has anything to take from."""
-        row = out = rows[0]
-        inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: rows)
-        for key in inside:
-            old = [row[key]]
-            new = self.values(old, {type(row[key])}, _joined(path, key), depth + 1, inner)
-            if new is not old:
-                out = row.copy() if out is row else out
-                # A record that held nothing but noise goes with it.
-                if new[0]:
-                    out[key] = new[0]
-                else:
-                    del out[key]
-        return rows if out is row else [out]
-
-    def _go_inside(self, batch: Batch, key: str, depth: int) -> None:
+    def _go_inside(self, batch: Batch, key: str, trail: Trail, depth: int) -> None:
         present = batch.present(key)
         kinds = set(map(type, present))
         if not kinds <= _NESTS:
             present = [value for value in present if type(value) in _NESTS]
         place = Place(batch.listed, batch.nested or batch.page, batch.company(key), lambda: _owners(batch, key))
-        new = self.values(present, kinds & _NESTS, _joined(batch.path, key), depth + 1, place)
+        new = self.values(present, kinds & _NESTS, (trail, key), depth + 1, place)
         if new is not present:
             fresh = iter(new)
             # A record that held nothing but noise goes with it.
@@ -128,13 +107,35 @@ class _Walk:
                 (next(fresh) or MISSING) if type(value) in _NESTS else value for value in batch.column(key)
             ]
 
-    def _lists(self, values: Sequence[Any], path: str, depth: int, place: Place) -> Sequence[Any]:
+    def _record(self, row: dict[str, Json], trail: Trail, depth: int, place: Place) -> dict[str, Json]:
+        """Return the only record of a place without noise; most have none of their own and are only gone through."""
+        inside = members_inside(row)
+        if inside is None:
+            return self._batch([row], trail, depth, place)[0]  # type: ignore[no-any-return]
+        if not inside or depth == _DEEP:
+            return row
+        out = row
+        inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: [row])
+        for key in inside:
+            old: Any = row[key]
+            if type(old) is dict:
+                new: Any = self._record(old, (trail, key), depth + 1, inner)
+            else:
+                (new,) = self._lists([old], (trail, key), depth + 1, inner)
+            if new is not old:
+                out = row.copy() if out is row else out
+                out[key] = new
+                if not new:  # a record that held nothing but noise goes with it
+                    del out[key]
+        return out
+
+    def _lists(self, values: Sequence[Any], trail: Trail, depth: int, place: Place) -> Sequence[Any]:
         items = list(chain.from_iterable(values))
         kinds = set(map(type, items))
         if kinds.isdisjoint(_HOLDERS):
             return values
-        inner = Place(True, place.nested, 0, _spread(place.owners, values))
-        new = self.values(items, kinds, f"{path}[]", depth + 1, inner)
+        inner = Place(True, place.nested, 0, spread(place.owners, values))
+        new = self.values(items, kinds, (trail, None), depth + 1, inner)
         if new is items:
             return values
         out, start = [], 0
@@ -143,32 +144,32 @@ class _Walk:
             start += len(value)
         return out
 
-    def _strings(self, values: Sequence[Any], path: str, _depth: int, _place: Place) -> Sequence[Any]:
+    def _strings(self, values: Sequence[Any], trail: Trail, _depth: int, _place: Place) -> Sequence[Any]:
         if not self.strings or not may_be_wrapped(values):
             return values
         out = list(map(unwrap, values))
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
         if not count:
             return values
-        self.left_out.append(Omission(path, count, "boilerplate"))
+        self.left_out.append(Omission(written(trail), count, "boilerplate"))
         return out
 
-    def _note(self, batch: Batch) -> None:
+    def _note(self, batch: Batch, path: str) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
-        rows, path, drop = batch.rows, batch.path, batch.drop
+        rows, drop = batch.rows, batch.drop
         if batch.uniform:
             counts = (len(rows),) * len(drop)
         else:
             counts = tuple([sum([key in row for row in rows]) for key in drop])
         self.left_out += _dropped(path, tuple(drop.items()), counts)
         for key, (count, reason) in batch.cut.items():
-            self.left_out.append(Omission(_joined(path, key), count, reason))
+            self.left_out.append(Omission(joined(path, key), count, reason))
 
 
 @lru_cache(maxsize=256)
 def _dropped(path: str, drop: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> tuple[Omission, ...]:
     """Write what the records of a place are without; a tool leaves out the same in every call."""
-    return tuple(Omission(_joined(path, key), count, reason) for (key, reason), count in zip(drop, counts, strict=True))
+    return tuple(Omission(joined(path, key), count, reason) for (key, reason), count in zip(drop, counts, strict=True))
 
 
 def reduce(
@@ -181,7 +182,7 @@ def reduce(
     if not chosen:
         return value, []
     walk = _Walk(chosen, arguments, "boilerplate" in rules)
-    (reduced,) = walk.values([value], {type(value)}, "", 0, Place())
+    (reduced,) = walk.values([value], {type(value)}, None, 0, Place())
     return reduced, walk.left_out
 
 
@@ -207,24 +208,6 @@ def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str])
 
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
     return [row for row, value in zip(batch.rows, batch.column(key), strict=True) if type(value) in _NESTS]
-
-
-def _picked(owners: Owners | None, places: list[int]) -> Owners | None:
-    if owners is None:
-        return None
-
-    def pick() -> list[dict[str, Json]]:
-        every = owners()
-        return [every[index] for index in places]
-
-    return pick
-
-
-def _spread(owners: Owners | None, lists: Sequence[list[Any]]) -> Owners | None:
-    """Give every element of a list the owner of the list; few places ever ask."""
-    if owners is None:
-        return None
-    return lambda: [owner for owner, elements in zip(owners(), lists, strict=True) for _ in elements]
 
 
 def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
@@ -254,8 +237,3 @@ def _without(drop: Collection[str], batch: Batch) -> list[dict[str, Json]]:
             if key in row:
                 del row[key]
     return rows
-
-
-def _joined(path: str, key: str) -> str:
-    """Write a member's path; most names need no quotes, and there are many."""
-    return f"{path}.{key}" if path and key.isidentifier() else join(path, key)

@@ -51,7 +51,7 @@ records = st.dictionaries(names, values, max_size=8)
 @given(records)
 def test_a_record_goes_the_short_way_only_where_sorting_its_members_finds_nothing(row: dict[str, Any]) -> None:
     inside = members_inside(row)
-    batch = Batch("", [row], listed=False, nested=False, arguments=frozenset())
+    batch = Batch([row], listed=False, nested=False, arguments=frozenset())
     batch.sort()
     assert inside is None or (inside == batch.inside and batch.is_quiet())
 
