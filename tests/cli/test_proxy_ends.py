@@ -60,6 +60,15 @@ class Family:
         return not any(is_alive(pid) for pid in self.pids())
 
 
+@pytest.fixture(autouse=True)
+def _hang_ups_are_heard() -> Iterator[None]:
+    """Undo nohup, under which the tests may run: what is ignored here would be ignored by every program we start."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL), signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in zip((signal.SIGHUP, signal.SIGINT), before, strict=True):
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def family(tmp_path: Path) -> Iterator[Family]:
     family = Family(tmp_path / "pids")
