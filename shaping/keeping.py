@@ -36,7 +36,9 @@ def keep(draft: Draft, keeper: Keeper, ttl: float | None) -> str | None:
         make = partial(payload, content, draft.plan)  # and not the draft, which holds the whole answer
         if keeper.keep(ref, make, meta=meta, ttl=ttl or TTL, size=len(content)):
             return ref
-    draft.warnings.append(Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded"))
+    warned = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
+    if warned not in draft.warnings:  # each try at a budget comes by here
+        draft.warnings.append(warned)
     return None
 
 

@@ -285,6 +285,6 @@ def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
         [{"n": n, "text": "words " * 9} for n in range(300)], tool="t", request=Overrides(max_tokens=200)
     )
     assert shaped.ref is None
-    assert "NOT_KEPT" in [warning.code for warning in shaped.warnings]
+    assert [warning.code for warning in shaped.warnings] == ["NOT_KEPT"]
     assert shaped.truncated
     shaper.close()
