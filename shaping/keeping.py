@@ -31,8 +31,9 @@ def keep(draft: Draft, keeper: Keeper, ttl: float | None) -> str | None:
     if secret is not None:
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
         content = draft.call.written or orjson.dumps(plain_raw(draft))
-        ref = make_ref(secret, draft.call.tool, content, draft.call.owner)
-        meta = {"tool": draft.call.tool, "owner": draft.call.owner or "", "surface": draft.plan.surface}
+        owner = draft.call.owner or draft.shaper.facts.session_id
+        ref = make_ref(secret, draft.call.tool, content, owner)
+        meta = {"tool": draft.call.tool, "owner": owner or "", "surface": draft.plan.surface}
         make = partial(payload, content, draft.plan)  # and not the draft, which holds the whole answer
         if keeper.keep(ref, make, meta=meta, ttl=ttl or TTL, size=len(content)):
             return ref

@@ -222,7 +222,7 @@ class Shaper:
             cursor=cursor,
             max_tokens=max_tokens,
             surface=surface,
-            owner=owner,
+            owner=owner or self.facts.session_id,
             written=written,
         )
 

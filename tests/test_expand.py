@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -276,6 +277,21 @@ def test_what_is_stored_is_already_redacted_and_without_private_paths() -> None:
     assert b"[redacted:github-token]" in stored.payload
     assert TOKEN not in shaper.expand(shaped.ref).text
     shaper.close()
+
+
+def test_what_a_session_left_out_is_for_that_session_alone(tmp_path: Path) -> None:
+    config = {"global": {"max_items": 1}, "store": {"kind": "sqlite", "path": str(tmp_path / "store")}}
+    ours, again, other, nobody = (Shaper(config, session_id=name) for name in ("one", "one", "two", None))
+    ref = ours.shape([1, 2], tool="t").ref
+    assert ref is not None
+    assert ours.expand(ref, "[1]").data == 2
+    ours.close()  # which waits for what is still to be written
+    assert again.expand(ref, "[1]").data == 2
+    for stranger in (other, nobody):
+        with pytest.raises(ToolError, match="REF_NOT_FOUND"):
+            stranger.expand(ref, "[1]")
+        stranger.close()
+    again.close()
 
 
 def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
