@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import datetime as dt
 import enum
+import math
 import operator
 import re
 import types
@@ -118,6 +119,8 @@ def key_text(key: Any) -> str:
         opened = open_value(opened)
     if type(opened) is str:
         return opened
+    if type(opened) is float and not math.isfinite(opened):
+        return "NaN" if math.isnan(opened) else "Infinity" if opened > 0 else "-Infinity"
     try:
         return orjson.dumps(opened, default=open_value).decode()
     except (TypeError, ValueError):

@@ -247,6 +247,11 @@ def test_two_keys_that_are_written_alike_are_both_kept() -> None:
     assert plain_or_careful({1: "int", "1": "text"}) == {"1": "int", "1 (2)": "text"}
 
 
+def test_a_key_that_is_no_number_is_named_as_such_a_value_is() -> None:
+    keys = {float("nan"): 1, float("inf"): 2, float("-inf"): 3}
+    assert plain_or_careful(keys) == {"NaN": 1, "Infinity": 2, "-Infinity": 3}
+
+
 def test_a_cycle_is_named_where_it_closes() -> None:
     value: dict[str, Any] = {"name": "a", "children": []}
     value["children"].append({"parent": value})
