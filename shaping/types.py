@@ -112,6 +112,7 @@ class Draft:
     before_prune: Any = None
     data: Any = None
     spared: int = 0  # bytes that noise rules took
+    cut_short: bool = False  # what the tool gave broke off before its end
     truncated: bool = False
     shown: tuple[Listed, ...] = ()
     cursor: str | None = None

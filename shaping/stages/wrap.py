@@ -72,7 +72,7 @@ def _meta(draft: Draft) -> dict[str, Any]:
         meta["request_id"] = call.request_id
     if call.upgrade_hints:
         meta["upgrade_hints"] = tuple(_without_secrets(hint) for hint in call.upgrade_hints)
-    if draft.truncated:
+    if draft.truncated or draft.cut_short:
         meta["truncated"] = True
     if draft.terse:
         return meta

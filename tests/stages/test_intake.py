@@ -21,6 +21,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr, computed_field, field_serializer
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
+from shaping import Shaper
 from shaping.stages.careful import take_in_carefully
 from shaping.stages.intake import DEEPEST, OddError, plain, plain_or_careful
 from shaping.stages.opening import open_value
@@ -384,6 +385,14 @@ def test_a_generator_that_fails_on_the_way_keeps_what_it_gave_and_is_warned_of()
     assert [str(warned) for warned in taken.warnings] == [
         "CUT_SHORT at items: reading stopped after 1 items: ValueError"
     ]
+
+
+def test_an_answer_that_broke_off_says_so_in_every_profile() -> None:
+    def stream() -> Any:
+        yield 1
+        raise ValueError("secret")
+
+    assert Shaper({}).shape(stream()).value == {"truncated": True, "data": [1]}
 
 
 def test_a_tagged_struct_keeps_its_tag() -> None:
