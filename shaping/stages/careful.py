@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NOTHING: Any = object()
+_INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
 
@@ -48,7 +51,7 @@ def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool =
     if drop_defaults and not walk.taken.consumed:
         again = _Walk(closed=closed)
         walk.taken.value = again.plain(value, "", 0, True)
-        walk.taken.omissions = again.taken.omissions
+        walk.taken.omissions = _grouped(again.taken.omissions)
     return walk.taken
 
 
@@ -242,3 +245,9 @@ def _digits(value: int) -> str:
         return str(value)
     except ValueError:  # beyond sys.set_int_max_str_digits
         return hex(value)
+
+
+def _grouped(omissions: list[Omission]) -> list[Omission]:
+    """Tell the same field of every element as one omission."""
+    counts = Counter(_INDEX.sub(lambda found: found[0] if found[0][0] == '"' else "[]", o.path) for o in omissions)
+    return [Omission(path, count, "default") for path, count in counts.items()]

@@ -25,6 +25,7 @@ from shaping import Shaper
 from shaping.stages.careful import take_in_carefully
 from shaping.stages.intake import DEEPEST, OddError, plain, plain_or_careful
 from shaping.stages.opening import open_value
+from shaping.types import Omission
 
 
 class Colour(enum.Enum):
@@ -393,6 +394,14 @@ def test_an_answer_that_broke_off_says_so_in_every_profile() -> None:
         raise ValueError("secret")
 
     assert Shaper({}).shape(stream()).value == {"truncated": True, "data": [1]}
+
+
+def test_the_default_field_of_every_element_is_one_omission() -> None:
+    owners = {"all[0]": [Owner("ada"), Owner("bob"), Owner("eve", tags=["x"])]}
+    assert take_in_carefully(owners, drop_defaults=True).omissions == [
+        Omission('"all[0]"[].tags', 2, "default"),
+        Omission('"all[0]"[].site_admin', 3, "default"),
+    ]
 
 
 def test_a_tagged_struct_keeps_its_tag() -> None:
