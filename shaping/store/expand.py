@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shaping.types import Json
 
 _GONE = "nothing is kept behind this ref here"
+_AGAIN = "It has expired, or is another session's: repeat the call that gave it."  # also where hints are not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,14 @@ class Expanded:
 def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Kept:
     """Find what a ref stands for; unknown, expired, forged and foreign refs are all REF_NOT_FOUND."""
     if not isinstance(ref, str) or not ref.startswith("r_"):
-        raise ToolError("REF_NOT_FOUND", _GONE)
+        raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
     try:
         stored = keeper.get(ref)
     except StoreError:
         raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
     # One answer for all: a guess learns nothing from it.
     if stored is None or stored.meta.get("owner", "") != (owner or ""):
-        raise ToolError("REF_NOT_FOUND", _GONE)
+        raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
     return Kept(orjson.loads(stored.payload), stored.meta)
 
 
