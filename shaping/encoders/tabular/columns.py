@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, repeat
+from itertools import repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,19 @@ def columns(rows: Sequence[dict[str, Json]]) -> dict[str, list[Any]]:
             return dict(zip(first, map(list, zip(*map(itemgetter(*first), rows), strict=True)), strict=True))
         except KeyError:  # as many members, but others
             pass
-    keys = dict.fromkeys(chain.from_iterable(rows))
-    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in keys}
+    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows)}
+
+
+def _keys(rows: Sequence[dict[str, Json]]) -> dict[str, Json]:
+    """Return all members' names in the order they come."""
+    count = len(set().union(*rows))
+    keys: dict[str, Json] = {}
+    for row in rows:
+        keys |= row
+        # The first few records mostly have them all.
+        if len(keys) == count:
+            break
+    return keys
 
 
 def are_maps(rows: Sequence[dict[str, Json]]) -> bool:

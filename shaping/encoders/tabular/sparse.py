@@ -20,7 +20,7 @@ _MOSTLY = 0.75  # of the rows that must have a member for its column to keep its
 
 def has_gaps(columns: Sequence[list[str]], rows: Sequence[str]) -> bool:
     """Tell whether a row of these cells, as it is written, could have a gap that a reader would miscount."""
-    return sum(not all(column) for column in columns) > _GAP and any(_EMPTIES in row for row in rows)
+    return sum(not all(column) for column in columns) > _GAP and _EMPTIES in "\n".join(rows)
 
 
 def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
@@ -28,13 +28,12 @@ def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
     often, seldom = _split(nodes, count)
     ordered = [*often, *(node for _, node in seldom)]
     columns = list(columns_of(ordered))
-    cuts = [_cut(row) for row in zip(*columns, strict=True)]
-    if (first := min(cuts)) == len(columns):
+    cuts = {at: cut for at, row in enumerate(zip(*columns, strict=True)) if (cut := _cut(row)) >= 0}
+    if not cuts:
         return ordered, []
+    first = min(cuts.values())
     behind = _behind(ordered, first, counter())
-    told = [
-        ",".join(_named(behind, row, cut, counter(first))) if cut < len(columns) else "" for row, cut in enumerate(cuts)
-    ]
+    told = [",".join(_named(behind, row, cuts[row], counter(first))) if row in cuts else "" for row in range(count)]
     return _without(ordered, cuts, first, counter()), told
 
 
@@ -48,9 +47,10 @@ def columns_of(nodes: Sequence[Node]) -> Iterator[list[str]]:
 
 
 def _cut(row: tuple[str, ...]) -> int:
-    """Return the column where the first gap of a row begins; all of them where it has none."""
-    at = bytes(map(bool, row)).rstrip(b"\0").find(_GAP_IN_BYTES)
-    return len(row) if at < 0 else at
+    """Return the column where the first gap of a row begins, or -1 where it has none, as most have not."""
+    if _EMPTIES not in ",".join(row):
+        return -1
+    return bytes(map(bool, row)).rstrip(b"\0").find(_GAP_IN_BYTES)
 
 
 def _split(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[tuple[int, Node]]]:
@@ -100,7 +100,7 @@ def _named(nodes: Sequence[Node], row: int, cut: int, at: Iterator[int]) -> Iter
             yield f"{node.name}.{inner[0]}" if len(inner) == 1 else f"{node.name}{{{','.join(inner)}}}"
 
 
-def _without(nodes: Sequence[Node], cuts: list[int], first: int, at: Iterator[int]) -> list[Node]:
+def _without(nodes: Sequence[Node], cuts: dict[int, int], first: int, at: Iterator[int]) -> list[Node]:
     """Return the nodes without the cells behind a row's cut, and without columns that are empty then."""
     kept: list[Node] = []
     for node in nodes:
@@ -108,7 +108,9 @@ def _without(nodes: Sequence[Node], cuts: list[int], first: int, at: Iterator[in
             if (index := next(at)) < first:
                 kept.append(node)
                 continue
-            cells = [cell if index < cut else "" for cell, cut in zip(node.cells, cuts, strict=True)]
+            cells = node.cells.copy()
+            for row in [row for row, cut in cuts.items() if cut <= index]:
+                cells[row] = ""
             kept += [Leaf(node.name, cells)] if any(cells) else []
         elif type(node) is Group:
             kept.append(Group(node.name, _without(node.nodes, cuts, first, at)))
