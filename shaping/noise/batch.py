@@ -68,6 +68,7 @@ class Batch:
             self.sample = rows
             if _is_plain_map(rows[0]):
                 plain.extend(rows[0])
+                kinds.update(dict.fromkeys(plain, plain))
                 return
         for row in self.sample:
             for key, value in row.items():
@@ -125,10 +126,11 @@ class Batch:
 
     def is_quiet(self) -> bool:
         """Tell whether no member is of a kind that a rule looks at, but for those that hold records or lists."""
-        if len(self.plain) + len(self.inside) < len(self.kinds):
-            return False
-        # What is called HTML may say what another member says.
-        return "html" not in " ".join(self.kinds).lower()
+        return len(self.plain) + len(self.inside) == len(self.kinds) and not self.names_html()
+
+    def names_html(self) -> bool:
+        """Tell whether a member is called HTML, which may say what another one says."""
+        return "html" in " ".join(self.kinds).lower()
 
     def column(self, key: str) -> list[Any]:
         """Return a member's value in every record, or MISSING."""

@@ -20,6 +20,8 @@ _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a l
 
 def renderings(batch: Batch) -> None:
     """Drop the HTML of records that have the same as text."""
+    if not batch.names_html():
+        return
     for key in (*batch.wrapped, *batch.long, *batch.plain):
         words = meaning(key).words
         if "html" not in words or len(words) < 2 or meaning(key).hypermedia:
