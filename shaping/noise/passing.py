@@ -45,7 +45,8 @@ def _is_dull(value: Any, row: dict[str, Any]) -> bool:
     if type(value) is dict:
         value = value.values()
     elif type(value) is not list:
-        return value is not MISSING and (type(value) is not str or _is_piece(value, row))
+        # A string that stands there itself is what the row says, and no piece of it.
+        return value is not MISSING and (type(value) is not str or len(value) < _WORD)
     for item in value:
         kind = type(item)
         if kind is str:
@@ -57,9 +58,7 @@ def _is_dull(value: Any, row: dict[str, Any]) -> bool:
 
 
 def _is_piece(text: str, row: dict[str, Any]) -> bool:
-    """Tell whether a string is short, as every verdict is, or part of what the row says itself."""
-    if len(text) < _WORD:
-        return True
+    """Tell whether a string is part of what the row says itself."""
     for name in row.values():  # noqa: SIM110 (a generator costs more than the few names it goes through)
         if type(name) is str and text in name:
             return True
