@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -95,11 +96,19 @@ class Child(ClientTransport):
                     await self._stop(process)
                 tasks.cancel_scope.cancel()
 
+    async def _opened(self) -> Process:
+        environment = {**os.environ, **self.env}
+        return await anyio.open_process(self.command, env=environment, cwd=self.cwd, start_new_session=True)
+
     async def _start(self) -> Process:
+        # Given up in the middle, asyncio would kill the process alone and leave what it has started meanwhile.
+        opening = asyncio.ensure_future(self._opened())
         try:
-            process = await anyio.open_process(
-                self.command, env={**os.environ, **self.env}, cwd=self.cwd, start_new_session=True
-            )
+            process = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True), contextlib.suppress(OSError):
+                await self._stop(await opening)
+            raise
         except OSError as problem:
             self.problem = problem
             raise

@@ -384,6 +384,27 @@ async def test_a_server_that_ends_while_it_starts_is_not_waited_for() -> None:
     assert not backend.away
 
 
+async def test_a_server_given_up_while_its_process_is_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, made, begun = tmp_path / "pid", anyio.open_process, anyio.Event()
+
+    async def slowly(*command: Any, **options: Any) -> Any:
+        process = await made(*command, **options)
+        begun.set()
+        await until(lambda: file.exists() and bool(file.read_text()))
+        return process
+
+    monkeypatch.setattr(anyio, "open_process", slowly)
+    child = Child(["sh", "-c", f"sleep 600 & echo $! > {file}; wait"], name="n", log=io.StringIO())
+    connecting = asyncio.create_task(child.connect_session().__aenter__())
+    await begun.wait()
+    connecting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await connecting
+    await until(lambda: not lives(int(file.read_text())))
+
+
 async def test_other_ends_are_told_as_they_are() -> None:
     child = Child(["x"], name="n")
     assert child.obituary == "the server 'n' closed its output"
