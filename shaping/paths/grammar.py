@@ -1,4 +1,4 @@
-"""The path language: names, globs, `**`, `[]`, and for naming one place `[3]` and `[40:100]`."""
+"""The path language: names, globs, `**`, `[]`, and for naming one place `[3]`, `[-1]` and `[40:100]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # What a name may be without quotes: no path punctuation, no control characters, no space at either end.
 _BARE = re.compile(r"[^\s.\[\]\"\x00-\x1f](?:[^.\[\]\"\x00-\x1f]*[^\s.\[\]\"\x00-\x1f])?")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(r"\[(?:(\d{1,18})|(\d{1,18})?(:)(\d{1,18})?)?\]")
+_BRACKET = re.compile(r"\[(?:(-?\d{1,18})|(-?\d{1,18})?(:)(-?\d{1,18})?)?\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """One element of a list, counted from 0."""
+    """One element of a list, counted from 0, or from -1 at its end."""
 
     at: int
 
@@ -80,7 +80,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The elements of a list from `start` up to `stop`."""
+    """The elements of a list from `start` up to `stop`, either of which may be counted from the end."""
 
     start: int | None
     stop: int | None

@@ -84,7 +84,9 @@ def _fits(step: Name | Glob, key: str) -> bool:
 def _part(node: list[Any], step: Each | Index | Slice) -> list[Any]:
     if isinstance(step, Each):
         return node
-    return node[step.at : step.at + 1] if isinstance(step, Index) else node[step.start or 0 : step.stop]
+    if isinstance(step, Slice):
+        return node[step.start : step.stop]
+    return [node[step.at]] if -len(node) <= step.at < len(node) else []
 
 
 def _through(nodes: Iterable[Any]) -> Iterator[Any]:

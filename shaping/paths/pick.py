@@ -24,7 +24,7 @@ def select(value: Json, path: str) -> Json:
     for at, step in enumerate(steps):
         if isinstance(step, Name) and isinstance(here, dict) and step.key in here:
             here = here[step.key]
-        elif isinstance(step, Index) and isinstance(here, list) and step.at < len(here):
+        elif isinstance(step, Index) and isinstance(here, list) and -len(here) <= step.at < len(here):
             here = here[step.at]
         elif isinstance(step, Index) or (isinstance(step, Name) and not isinstance(here, list)):
             raise LookupError(f"nothing at {Path(steps[: at + 1])}")
@@ -49,7 +49,7 @@ def _matches(value: Json, steps: tuple[Step, ...]) -> Iterator[Json]:
         if isinstance(here, dict):
             below = [(item, frozenset(_after_key(rests, key))) for key, item in here.items()]
         elif isinstance(here, list):
-            below = [(item, frozenset(_after_index(rests, at))) for at, item in enumerate(here)]
+            below = [(item, frozenset(_after_index(rests, at, len(here)))) for at, item in enumerate(here)]
         else:
             continue
         todo.extend((item, left) for item, left in reversed(below) if left)
@@ -65,19 +65,19 @@ def _after_key(rests: frozenset[tuple[Step, ...]], key: str) -> Iterator[tuple[S
             yield tail
 
 
-def _after_index(rests: frozenset[tuple[Step, ...]], at: int) -> Iterator[tuple[Step, ...]]:
+def _after_index(rests: frozenset[tuple[Step, ...]], at: int, size: int) -> Iterator[tuple[Step, ...]]:
     for rest in rests:
         head, tail = (rest[0], rest[1:]) if rest else (None, ())
         if isinstance(head, Deep) and tail:
             yield rest
-            yield from _after_index(frozenset((tail,)), at)
+            yield from _after_index(frozenset((tail,)), at, size)
         elif isinstance(head, Name | Glob):
             yield rest
-        elif isinstance(head, Each | Index | Slice) and _covers(head, at):
+        elif isinstance(head, Each | Index | Slice) and _covers(head, at, size):
             yield tail
 
 
-def _covers(step: Each | Index | Slice, at: int) -> bool:
+def _covers(step: Each | Index | Slice, at: int, size: int) -> bool:
     if isinstance(step, Index):
-        return step.at == at
-    return isinstance(step, Each) or ((step.start or 0) <= at and (step.stop is None or at < step.stop))
+        return at in {step.at, step.at + size}
+    return isinstance(step, Each) or at in range(size)[step.start : step.stop]

@@ -19,6 +19,8 @@ ISSUES = {"items": [{"number": 1, "title": "a", "user": {"login": "ada"}}, {"num
         ("**.zzz", "nothing at **.zzz; there is: items, total, number, title, user, tags, login"),
         ("zz*", "nothing at zz*; there is: items, total"),
         ("items[7]", "nothing at items[7]; the list has 2 elements"),
+        ("items[-7]", "nothing at items[-7]; the list has 2 elements"),
+        ("items[-1].nme", "nothing at items[-1].nme; did you mean items[-1].number?"),
         ("total[1:]", "nothing at total[1:]; there is no list"),
         ("total.x", "nothing at total.x"),
     ],

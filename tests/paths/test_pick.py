@@ -27,6 +27,10 @@ VALUE: Json = {
         ("items[0:1]", [{"body": "one", "user": {"id": 1}}]),
         ("items[1:].body", ["two"]),
         ("items[:9].body", ["one", "two"]),
+        ("items[-1].body", "two"),
+        ("items[-1:].body", ["two"]),
+        ("items[:-1].body", ["one"]),
+        ("rows[][-1]", [2, 3]),
         ("items.body", ["one", "two"]),
         ("items[].user.id", [1, 2]),
         ("**.id", [1, 2, 3]),
@@ -48,7 +52,9 @@ def test_a_path_gives_the_value_or_all_the_values_it_names(path: str, expected: 
     assert select(VALUE, path) == expected
 
 
-@pytest.mark.parametrize("path", ["missing", "items[2]", "none.x", "items[0].missing.x", "rows[0][5]", "items[0][0]"])
+@pytest.mark.parametrize(
+    "path", ["missing", "items[2]", "items[-3]", "none.x", "items[0].missing.x", "rows[0][5]", "items[0][0]"]
+)
 def test_one_place_that_is_not_there_is_a_lookup_error(path: str) -> None:
     with pytest.raises(LookupError, match=r"^nothing at "):
         select(VALUE, path)
