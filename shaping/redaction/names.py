@@ -15,8 +15,9 @@ _ASSIGNED: Final = re.compile(
 _ENDINGS: Final = frozenset(
     tuple(name.split("-"))
     for name in """
-        password passwd pwd passphrase passcode secret secrets token apikey credential credentials authorization
-        bearer cookie cookies jwt otp pin cvv cvc ssn mnemonic api-key access-key secret-key private-key signing-key
+        password passwords passwd pwd passphrase passphrases passcode secret secrets token apikey apikeys credential
+        credentials authorization bearer cookie cookies jwt otp pin cvv cvc ssn mnemonic api-key api-keys access-key
+        access-keys secret-key secret-keys private-key private-keys signing-key
         encryption-key master-key account-key auth-key session-key service-key license-key ssh-key deploy-key
         shared-key webhook-key connection-string session-id seed-phrase
     """.split()  # noqa: SIM905  a list of sixty words is read as words
