@@ -30,6 +30,7 @@ _SUSPECT = re.compile(r",[ =,\"\[\-0-9tfn]")
 _ODD_START = re.compile(r",[ =,\"\[]")
 _ODD_BETWEEN = re.compile(rf",(?:{_LITERAL}|-),", re.ASCII)
 _LITERAL_ENDS = frozenset("0123456789el-")
+_NUMBERS = frozenset({int, float, bool, Missing})
 _SCALARS = frozenset({int, float, bool, type(None), str})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_STARTS = frozenset(' "[{') | {""}
@@ -73,6 +74,8 @@ def texts(column: list[str], joined: str) -> list[str]:
 
 def cells(column: list[Any], kinds: set[type]) -> list[str]:
     """Return a column of anything of these types as cells."""
+    if kinds <= _NUMBERS:
+        return _numbers(column)
     if Missing in kinds:
         present = [value for value in column if value is not MISSING]
         done = iter(cells(present, kinds - {Missing}) if present else ())
@@ -85,6 +88,15 @@ def cells(column: list[Any], kinds: set[type]) -> list[str]:
     bare = iter(texts(strings, ",".join(strings)))
     rest = iter(_json([value for value in column if type(value) is not str], kinds))
     return [next(bare) if type(value) is str else next(rest) for value in column]
+
+
+def _numbers(column: list[Any]) -> list[str]:
+    """Return a column of numbers as cells, empty where one is missing: null is no number."""
+    return orjson.dumps(column, default=_null)[1:-1].decode().replace("null", "").split(",")
+
+
+def _null(_missing: Missing) -> None:
+    return None
 
 
 def _json(column: list[Any], kinds: set[type]) -> list[str]:
