@@ -220,7 +220,7 @@ def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
             if rows[index] is came[index]:
                 rows[index] = came[index].copy()
             if column[index] is MISSING:
-                del rows[index][key]
+                rows[index].pop(key, None)
             else:
                 rows[index][key] = column[index]
     return rows
