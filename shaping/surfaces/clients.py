@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 Reads: TypeAlias = Literal["structured", "content", "both"]
 
+_BRIDGED = re.compile(r" \(via mcp-remote [^)]*\)$")
 _COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*([0-9][0-9A-Za-z.+-]*)\s*$")
 
 
@@ -25,7 +27,7 @@ class Entry:
 
     client: str
     names: tuple[str, ...]
-    reads: Reads
+    reads: Reads | None
     source: str
     versions: str = ""
 
@@ -54,7 +56,7 @@ def reads(client: str | Mapping[str, object] | None, entries: tuple[Entry, ...] 
     """Return the channel that this client's model reads, or None where nobody has said."""
     name, version = _identity(client)
     for entry in known() if entries is None else entries:
-        if name in (known_name.casefold() for known_name in entry.names) and _covers(entry.versions, version):
+        if any(fnmatchcase(name, pattern.casefold()) for pattern in entry.names) and _covers(entry.versions, version):
             return entry.reads
     return None
 
@@ -63,9 +65,14 @@ def _identity(client: str | Mapping[str, object] | None) -> tuple[str, str]:
     if client is None:
         return "", ""
     if isinstance(client, str):
-        name, _, version = client.partition("@")
-        return name.casefold(), version
-    return str(client.get("name", "")).casefold(), str(client.get("version", ""))
+        name, _, version = client.rpartition("@") if "@" in client[1:] else (client, "", "")
+        return _own(name), version
+    return _own(str(client.get("name", ""))), str(client.get("version", ""))
+
+
+def _own(name: str) -> str:
+    """Give a client's own name, without what a bridge in between adds to it."""
+    return _BRIDGED.sub("", name).casefold()
 
 
 def _covers(versions: str, version: str) -> bool:

@@ -20,7 +20,18 @@ OLD_AND_NEW = (
         ({"name": "claude-code", "version": "2.0.20"}, "content"),
         ({"name": "codex-mcp-client", "version": "0.154.0"}, "structured"),
         ({"name": "Visual Studio Code", "version": "1.120.0"}, "structured"),
+        ({"name": "codex-mcp-client", "version": "0.23.0"}, "content"),
         ({"name": "opencode", "version": "1.0.0"}, "content"),
+        ({"name": "opencode", "version": "1.17.5"}, "structured"),
+        ({"name": "opencode", "version": "1.17.12"}, "content"),
+        ({"name": "claude-ai", "version": "0.1.0"}, "content"),
+        ({"name": "claude-ai (via mcp-remote 0.1.37)", "version": "0.1.0"}, "content"),
+        ({"name": "claude-code (via mcp-remote 0.1.37)", "version": "2.1.0"}, "structured"),
+        ({"name": "gemini-cli-mcp-client-files", "version": "0.0.1"}, "content"),
+        ({"name": "@n8n/n8n-nodes-langchain.mcpClientTool", "version": "1.2"}, "structured"),
+        ("@librechat/api-client", "content"),
+        ("@librechat/api-client@1.2.3", "content"),
+        ({"name": "cursor-vscode", "version": "1.0.0"}, None),
         ({"name": "github-copilot-developer", "version": "1.0.57-3"}, "both"),
         ({"name": "mcp", "version": "0.1.0"}, None),
         ({}, None),
@@ -68,3 +79,11 @@ def test_every_entry_says_where_it_is_known_from() -> None:
 def test_a_clients_file_is_read_as_it_is_written() -> None:
     payload = b'{"clients": [{"client": "A", "names": ["a", "b"], "reads": "both", "source": "s"}]}'
     assert load(payload) == (Entry("A", ("a", "b"), "both", "s"),)
+
+
+def test_no_two_entries_tell_different_things_of_the_same_client() -> None:
+    told: dict[tuple[str, str], set[str | None]] = {}
+    for entry in known():
+        for name in entry.names:
+            told.setdefault((name.casefold(), entry.versions), set()).add(entry.reads)
+    assert {key: reads for key, reads in told.items() if len(reads) > 1} == {}
