@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import orjson
+
 from shaping.encoders import compact, csv, markdown, table, toon
 from shaping.tokens.density import cheap
 
@@ -72,14 +74,16 @@ def decode(text: str, encoding: str) -> Json:
 
 
 def _cheapest(value: Json, *, repeats: bool, constants: bool, near: bool) -> Encoded:
-    plain = compact.encode(value)
+    dumped = orjson.dumps(value)
+    # Mostly only the length is asked for, and what is ASCII has it already.
+    plain = dumped if dumped.isascii() else dumped.decode()
     if len(plain) < _SMALL:
-        return Encoded(plain, "json")
+        return Encoded(dumped.decode(), "json")
     text = table.encode(value, repeats=repeats, constants=constants, near=near)
     enough = _SHORTER if len(plain) < _SCREEN else _SHORTER_AT_LENGTH
     if len(text) < enough * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
         return Encoded(text, "table")
-    return Encoded(plain, "json")
+    return Encoded(dumped.decode(), "json")
 
 
 def _format(name: str) -> Format:

@@ -35,11 +35,11 @@ def lay_out(table: Table) -> Layout:
     """Return how a table is written."""
     nodes = table.nodes
     also: list[str] = []
-    cells = list(columns_of(nodes))
+    cells = columns_of(nodes)
     rows = _rows(cells, table.count)
     if has_gaps(cells, rows):
         nodes, also = settled(nodes, table.count)
-        rows = _rows(list(columns_of(nodes)), table.count)
+        rows = _rows(columns_of(nodes), table.count)
     layout = Layout(rows, also)
     layout.header, layout.fixed = _place(nodes, (), layout.under)
     return layout

@@ -27,7 +27,7 @@ def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
     """Return the nodes of a table with seldom filled columns last, and for each row what is still behind a gap."""
     often, seldom = _split(nodes, count)
     ordered = [*often, *(node for _, node in seldom)]
-    columns = list(columns_of(ordered))
+    columns = columns_of(ordered)
     cuts = {at: cut for at, row in enumerate(zip(*columns, strict=True)) if (cut := _cut(row)) >= 0}
     if not cuts:
         return ordered, []
@@ -37,13 +37,15 @@ def settled(nodes: Sequence[Node], count: int) -> tuple[list[Node], list[str]]:
     return _without(ordered, cuts, first, counter()), told
 
 
-def columns_of(nodes: Sequence[Node]) -> Iterator[list[str]]:
+def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
     """Return the cells of a table, column by column."""
+    columns: list[list[str]] = []
     for node in nodes:
         if type(node) is Leaf:
-            yield node.cells
+            columns.append(node.cells)
         elif type(node) is Group:
-            yield from columns_of(node.nodes)
+            columns += columns_of(node.nodes)
+    return columns
 
 
 def _cut(row: tuple[str, ...]) -> int:
