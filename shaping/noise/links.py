@@ -11,7 +11,7 @@ from shaping.noise.columns import all_http
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from shaping.noise.batch import Batch
     from shaping.types import Json
@@ -74,7 +74,7 @@ def is_page(name: str, link: str) -> bool:
     """Tell whether a link by this name is for a person."""
     said = meaning(name)
     plain = is_link(link) and "{" not in link and not (said.picture or said.itself or said.plumbing)
-    return plain and not _apis([(name, link)])
+    return plain and not _apis({name: link})
 
 
 @lru_cache(maxsize=1024)
@@ -118,7 +118,7 @@ def _plumbing(named: _Named, firsts: dict[str, str], batch: Batch, company: int)
     noise |= named.pictures
     if company > 1:
         noise |= named.itself & firsts.keys()
-        apis = _apis([(key, firsts[key]) for key in named.hypermedia if key in firsts])
+        apis = _apis({key: firsts[key] for key in named.hypermedia - noise if key in firsts})
         noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
     return noise
 
@@ -126,16 +126,17 @@ def _plumbing(named: _Named, firsts: dict[str, str], batch: Batch, company: int)
 def _firsts(keys: Sequence[str], batch: Batch) -> dict[str, str]:
     """Return the first link of each member, but not where something else comes before it."""
     head = batch.sample[0]
-    firsts = {key: head.get(key) for key in keys}
-    for key in [key for key, first in firsts.items() if not first]:
-        firsts[key] = next(row[key] for row in batch.sample if row.get(key))
-    return {key: first for key, first in firsts.items() if type(first) is str}
+    firsts = {key: first for key in keys if type(first := head.get(key)) is str and first}
+    if len(firsts) == len(keys):
+        return firsts
+    every = {key: head.get(key) or next(row[key] for row in batch.sample if row.get(key)) for key in keys}
+    return {key: first for key, first in every.items() if type(first) is str}
 
 
-def _apis(links: Iterable[tuple[str, str]]) -> list[str]:
+def _apis(links: dict[str, str]) -> list[str]:
     """Return the members whose link leads to an API; those of one record mostly begin alike."""
     found, starts = [], _API_STARTS
-    for key, link in links:
+    for key, link in links.items():
         if link.startswith(starts) or _API_HOST.match(link):
             found.append(key)
         elif path := _API_PATH.search(link):

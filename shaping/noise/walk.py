@@ -90,7 +90,7 @@ class _Walk:
                 self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
             return rows
-        self._note(batch, written(trail))
+        self._note(batch, trail)
         return _rebuilt(batch)
 
     def _go_inside(self, batch: Batch, key: str, trail: Trail, depth: int) -> None:
@@ -154,21 +154,22 @@ class _Walk:
         self.left_out.append(Omission(written(trail), count, "boilerplate"))
         return out
 
-    def _note(self, batch: Batch, path: str) -> None:
+    def _note(self, batch: Batch, trail: Trail) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
         rows, drop = batch.rows, batch.drop
         if batch.uniform:
             counts = (len(rows),) * len(drop)
         else:
             counts = tuple([sum([key in row for row in rows]) for key in drop])
-        self.left_out += _dropped(path, tuple(drop.items()), counts)
+        self.left_out += _dropped(trail, tuple(drop.items()), counts)
         for key, (count, reason) in batch.cut.items():
-            self.left_out.append(Omission(joined(path, key), count, reason))
+            self.left_out.append(Omission(written((trail, key)), count, reason))
 
 
 @lru_cache(maxsize=256)
-def _dropped(path: str, drop: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> tuple[Omission, ...]:
+def _dropped(trail: Trail, drop: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> tuple[Omission, ...]:
     """Write what the records of a place are without; a tool leaves out the same in every call."""
+    path = written(trail)
     return tuple(Omission(joined(path, key), count, reason) for (key, reason), count in zip(drop, counts, strict=True))
 
 
