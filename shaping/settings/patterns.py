@@ -20,8 +20,14 @@ def is_pattern(text: str) -> bool:
 
 def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
     """List the patterns that match a tool, weakest first: longer beats shorter, later beats equal, exact beats all."""
-    matching = [pattern for pattern in patterns if pattern == tool or fnmatchcase(tool, pattern)]
+    matching = [pattern for pattern in patterns if fits(tool, pattern)]
     return sorted(matching, key=lambda pattern: (pattern == tool, len(pattern)))
+
+
+def fits(tool: str, pattern: str) -> bool:
+    """Say whether a name or pattern stands for a tool."""
+    # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
+    return tool == pattern or fnmatchcase(tool, pattern) or fnmatchcase(tool, pattern.removesuffix(" *"))
 
 
 def overlap(one: str, other: str) -> bool:

@@ -22,6 +22,11 @@ def test_a_name_that_looks_like_a_pattern_still_means_itself() -> None:
     assert ranked("a[1]", ["a[1]", "a*****"]) == ["a*****", "a[1]"]
 
 
+def test_a_rule_for_every_subcommand_is_for_none_too() -> None:
+    patterns = ["kubectl get *", "kube* *", "kubectl get", "kubectl get pods *", "kubectl getter *"]
+    assert ranked("kubectl get", patterns) == ["kube* *", "kubectl get *", "kubectl get"]
+
+
 def test_case_matters() -> None:
     assert ranked("Search", ["search", "s*"]) == []
 

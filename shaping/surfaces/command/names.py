@@ -44,8 +44,7 @@ def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:
     """Name a command; of the names that a config has rules for, the longest that fits."""
     words = list(_words(_started(argv)))[:_DEEPEST]
     names = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
-    # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
-    exact = next((name for name in (*names, f"{names[0]} *") if name in named), None)
+    exact = next((name for name in names if name in named), None)
     if exact is not None or words[0] in _DEPTHS:
         return exact or " ".join(words[: _DEPTHS[words[0]]])
     ruled = (name for name in names if any(" " in pattern for pattern in ranked(name, named)))
