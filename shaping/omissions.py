@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string
 _EMPTY = frozenset({"null", "empty", "default"})
 # An object keyed by ids has a path for each: a longer list would cost more than it tells.
 _LISTED = 40
+# Members that the short line names of each kind, and what a member is called at the end of its path.
+_NAMED, _LAST = 3, re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
 # How the reader of each surface asks for what was left out.
@@ -135,10 +138,23 @@ def grouped(omissions: Iterable[Omission]) -> list[Omission]:
 def line_of(draft: Draft) -> str:
     """Say in one short line how much was left out that nobody asked to leave out, and why."""
     counts: dict[str, int] = {}
+    names: dict[str, dict[str, None]] = {}
     for omission in draft.omissions:
         if omission.reason in _UNASKED:
             counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
-    return "left out: " + ", ".join(f"{count} {reason}" for reason, count in counts.items())
+            names.setdefault(omission.reason, {}).update(dict.fromkeys(_LAST.findall(omission.path)))
+    told = ", ".join(f"{count} {reason}{_few(list(names[reason]))}" for reason, count in counts.items())
+    if not draft.plan.redact.off and any(names.values()):
+        from shaping.errors import scrub  # noqa: PLC0415 (few answers leave something out)
+
+        told = scrub(told)
+    return f"left out: {told}"
+
+
+def _few(names: list[str]) -> str:
+    """Name the first of the members that were left out: what a reader does not know of, it cannot ask for."""
+    more = ", …" if len(names) > _NAMED else ""
+    return f" ({', '.join(names[:_NAMED])}{more})" if names else ""
 
 
 def _worth_a_line(draft: Draft) -> bool:

@@ -134,3 +134,17 @@ def test_what_is_asked_back_comes_in_pages_within_the_tools_budget() -> None:
 def test_what_saves_less_than_telling_of_it_is_not_left_out() -> None:
     small = [{"id": n, "title": "x" * 300, "avatar_url": f"https://img.example/{n}.png"} for n in range(2)]
     assert Shaper({}, expandable=True).shape(small, tool="t").value == {"data": small}
+
+
+def test_the_line_names_the_first_of_what_was_left_out() -> None:
+    kinds = ("followers", "gists", "events", "teams")
+    rows = [
+        {
+            "id": n,
+            "etag": f'"{n:032x}"',
+            "owner": {"login": f"u{n}", **{f"{kind}_url": f"https://api.example.com/u{n}/{kind}" for kind in kinds}},
+        }
+        for n in range(5)
+    ]
+    told = Shaper({}, expandable=True).shape(rows, tool="t").value["omissions"]
+    assert told == "left out: 20 links (owner.followers_url, owner.gists_url, owner.events_url, …), 5 opaque (etag)"
