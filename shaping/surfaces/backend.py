@@ -39,8 +39,9 @@ logger = logging.getLogger("shaping")
 _LONGEST_WAIT = 30.0
 # A little under the minute for which clients wait, so that they hear the reason and not their own clock.
 START_SECONDS = 55.0
-# Clients without sessions never say goodbye, so only so many are remembered.
+# Clients without sessions never say goodbye, so only so many are remembered, and none that has long been silent.
 _MOST_LINKS = 64
+_IDLE_SECONDS = 1800.0
 _NEWS = {
     "tools": mcp_types.ToolListChangedNotification,
     "prompts": mcp_types.PromptListChangedNotification,
@@ -181,7 +182,7 @@ class Backend:
         self.failure, self._logged, self.reached = None, None, True
         if front.modern and front.key not in self._admitted:
             self._check_generation(front, link)
-        await self._drop_idle()
+        await self._drop_idle(front.key)
         await self._tell_late(front, link)
         return link
 
@@ -230,10 +231,14 @@ class Backend:
         self._followed.add(front.key)
         front.connection.exit_stack.push_async_callback(self._leave, front.key)
 
-    async def _drop_idle(self) -> None:
-        idle = [key for key, link in self._links.items() if link.relay.front.modern and not link.relay.active]
-        for key in idle[: max(0, len(self._links) - _MOST_LINKS)]:
-            await self._leave(key)
+    async def _drop_idle(self, newest: Hashable) -> None:
+        silent = {key: link for key, link in self._links.items() if link.relay.front.modern and not link.relay.active}
+        idle = {key: link for key, link in silent.items() if key != newest}
+        long_ago = time.monotonic() - _IDLE_SECONDS
+        surplus = len(self._links) - _MOST_LINKS
+        for place, (key, link) in enumerate(sorted(idle.items(), key=lambda item: item[1].used)):
+            if place < surplus or link.used < long_ago:
+                await self._leave(key)
 
     async def _tell_late(self, front: Front, link: Link) -> None:
         if front.key not in self._missed:

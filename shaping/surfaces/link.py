@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -93,6 +93,7 @@ class Link:
     relay: Relay
     modern: bool
     since: float | None = None
+    used: float = field(default_factory=time.monotonic)
     dead: bool = False
 
     @classmethod
@@ -128,6 +129,7 @@ class Link:
 
     def for_call(self, call: FastMCPRequestContext | None) -> Borrowed:
         """Return a client for one call: the connection is shared, the progress is not."""
+        self.used = time.monotonic()
         client = copy.copy(self.client)
         client.call = call
         client._proxy_rc_ref = [None]  # noqa: SLF001 - FastMCP keeps one slot per client, which calls side by side would share

@@ -308,6 +308,21 @@ async def test_clients_that_never_say_goodbye_are_forgotten_in_time(monkeypatch:
         info = mcp_types.Implementation(name=f"client {n}", version="1")
         await backend.link(Front(n, modern=True, info=info, capabilities=mcp_types.ClientCapabilities()))
     assert [*backend._links] == [2, 3]
+    backend._links[2].used = -1e9
+    await backend.link(Front(4, modern=True, info=None, capabilities=mcp_types.ClientCapabilities()))
+    assert [*backend._links] == [3, 4]
+    await backend.close()
+
+
+async def test_a_client_in_a_call_is_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.surfaces.backend._MOST_LINKS", 1)
+    backend = within("x", names("a"))
+    fronts = [Front(n, modern=True, info=None, capabilities=mcp_types.ClientCapabilities()) for n in range(3)]
+    busy = await backend.link(fronts[0])
+    busy.relay.active.append(None)  # type: ignore[arg-type]  # that there is a call is all that counts
+    for front in fronts[1:]:
+        assert (await backend.link(front)).usable
+    assert [*backend._links] == [0, 2]
     await backend.close()
 
 
