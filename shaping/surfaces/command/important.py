@@ -8,7 +8,7 @@ _SAYS = re.compile(
     r"(?<![\w-])(?:errors?|err!|fatal|fail(?:ed|ure|ures|ing)?|panic(?:ked)?|exceptions?|traceback|critical|cannot"
     r"|can't|couldn't|could\ not|unable\ to|undefined|unresolved|not\ found|no\ such|denied|refused|aborted|abort"
     r"|segmentation\ fault|core\ dumped|killed|conflict|timed\ out|invalid|unexpected|unrecogni[sz]ed"
-    r"|(?:unknown|illegal|missing)\ (?:option|command|subcommand|flag|switch|argument|operand))(?![\w-])"
+    r"|(?:unknown|illegal|missing)\ (?:\w+\ )?(?:option|command|subcommand|flag|switch|argument|operand))(?![\w-])"
     r"|(?-i:[A-Z]\w*(?:Error|Exception))\b|^E\s|^\s*(?:not\ ok|[✗✖✘])\s|:\d+:\d+:\s",
     re.IGNORECASE | re.VERBOSE,
 )

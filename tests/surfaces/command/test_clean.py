@@ -70,7 +70,7 @@ def test_nothing_that_a_program_prints_is_too_odd(text: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "unknown option: --no-such",
+        "unknown option: --no-such", "cp: missing file operand",
         "error: x", "ERROR x", "E   assert 1 == 2", "ValueError: no", "java.lang.NullPointerException", "FAILED t.py",
         "fatal: no", "Traceback (most recent call last):", "not ok 3 - x", "src/a.py:3:1: F401 unused",
         "ls: cannot access 'x'", "bash: x: command not found", "panic: oh", "Permission denied", "2 errors, 0 warnings",
