@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, compress
-from operator import is_not
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from shaping.noise.batch import MISSING, Batch
@@ -17,6 +16,7 @@ from shaping.noise.links import links
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
 from shaping.noise.places import Place, joined, picked, spread, written
+from shaping.noise.rebuild import rebuilt
 from shaping.noise.renderings import renderings
 from shaping.noise.single import members_inside
 from shaping.noise.text import reduce_text
@@ -91,7 +91,7 @@ class _Walk:
         if not batch.drop and not batch.replace:
             return rows
         self._note(batch, trail)
-        return _rebuilt(batch)
+        return rebuilt(batch)
 
     def _go_inside(self, batch: Batch, key: str, trail: Trail, depth: int) -> None:
         present = batch.present(key)
@@ -209,32 +209,3 @@ def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str])
 
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
     return [row for row, value in zip(batch.rows, batch.column(key), strict=True) if type(value) in _NESTS]
-
-
-def _rebuilt(batch: Batch) -> list[dict[str, Json]]:
-    """Return the records as the rules left them; one that nothing was done to is the same object."""
-    came = batch.rows
-    rows = _without(batch.drop, batch) if batch.drop else list(came)
-    for key, column in batch.replace.items():
-        old = [row.get(key, MISSING) for row in came]
-        for index in compress(range(len(rows)), map(is_not, old, column)):
-            if rows[index] is came[index]:
-                rows[index] = came[index].copy()
-            if column[index] is MISSING:
-                rows[index].pop(key, None)
-            else:
-                rows[index][key] = column[index]
-    return rows
-
-
-def _without(drop: Collection[str], batch: Batch) -> list[dict[str, Json]]:
-    """Copy the records without some of their members, whichever way is less work."""
-    kept = [key for key in batch.kinds if key not in drop]
-    if batch.uniform and len(kept) < len(drop):
-        return [{key: row[key] for key in kept} for row in batch.rows]
-    rows = [row.copy() for row in batch.rows]
-    for row in rows:
-        for key in drop:
-            if key in row:
-                del row[key]
-    return rows
