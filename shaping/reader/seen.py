@@ -162,9 +162,9 @@ def _mcp(wire: Mapping[str, Any]) -> Seen:
         payload = _text_of(wire.get("content"))
     inner = _READERS[recognise(payload)](payload) if isinstance(payload, Mapping) else Seen("none", data=payload)
     if wire.get("isError") is True:
-        return Seen(
-            "mcp", ok=False, error=inner.error or read_error(meta.get("error")) or read_error(payload), meta=meta
-        )
+        # Beside the text stands what it leaves out for the model's sake: whether to retry, and the phase.
+        told = read_error(outer.get("shaping/error")) or inner.error or read_error(meta.get("error"))
+        return Seen("mcp", ok=False, error=told or read_error(payload), meta=meta)
     if inner.form in {"invariant", "flat", "sourced"}:
         return inner
     return Seen("mcp", ok=True, data=payload, warnings=_sentences(meta.get("warnings")), meta=meta)

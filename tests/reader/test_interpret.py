@@ -345,6 +345,10 @@ def test_a_command_envelope_is_read_by_its_error() -> None:
     ("wire", "message"),
     [
         ({"content": [{"type": "text", "text": "it broke"}], "isError": True}, "it broke"),
+        (
+            {"content": [{"type": "text", "text": "x"}], "isError": True, "_meta": {"shaping/error": {"message": "m"}}},
+            "m",
+        ),
         ({"content": [], "isError": True, "_meta": {"shaping": {"error": {"code": "X", "message": "m"}}}}, "m"),
         ({"content": [{"type": "text", "text": '{"error": {"error": "e", "error_code": "x"}}'}], "isError": True}, "e"),
     ],
