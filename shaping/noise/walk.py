@@ -72,20 +72,16 @@ class _Walk:
         return self.records if kind is dict else self._lists if kind is list else self._strings
 
     def records(self, rows: Sequence[Any], trail: Trail, depth: int, place: Place) -> Sequence[Any]:
-        """Return the records of one place without noise."""
-        if len(rows) > 1:
-            return self._batch(rows, trail, depth, place)
-        record = self._record(rows[0], trail, depth, place)
-        return rows if record is rows[0] else [record]
-
-    def _batch(self, rows: Sequence[Any], trail: Trail, depth: int, place: Place) -> Sequence[Any]:
         """Apply every rule to the records of one place, then go into what is left of them."""
+        if len(rows) == 1 and (inside := members_inside(rows[0])) is not None:
+            record = self._record(rows[0], inside, trail, depth, place)
+            return rows if record is rows[0] else [record]
         batch = Batch(rows, place.listed, place.nested, self.arguments, place.around, place.owners)
         batch.sort()
         if batch.inside or not batch.is_quiet():
             for rule in self.rules:
                 rule(batch)
-        for key in batch.inside:
+        for key in batch.inside if depth < _DEEP else ():
             if key not in batch.drop:
                 self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
@@ -99,7 +95,10 @@ class _Walk:
         if not kinds <= _NESTS:
             present = [value for value in present if type(value) in _NESTS]
         place = Place(batch.listed, batch.nested or batch.page, batch.company(key), lambda: _owners(batch, key))
-        new = self.values(present, kinds & _NESTS, (trail, key), depth + 1, place)
+        if kinds == {dict}:  # what most are takes the straight way: deep answers would use up the stack
+            new = self.records(present, (trail, key), depth + 1, place)
+        else:
+            new = self.values(present, kinds & _NESTS, (trail, key), depth + 1, place)
         if new is not present:
             fresh = iter(new)
             # A record that held nothing but noise goes with it.
@@ -107,21 +106,22 @@ class _Walk:
                 (next(fresh) or MISSING) if type(value) in _NESTS else value for value in batch.column(key)
             ]
 
-    def _record(self, row: dict[str, Json], trail: Trail, depth: int, place: Place) -> dict[str, Json]:
-        """Return the only record of a place without noise; most have none of their own and are only gone through."""
-        inside = members_inside(row)
-        if inside is None:
-            return self._batch([row], trail, depth, place)[0]  # type: ignore[no-any-return]
+    def _record(
+        self, row: dict[str, Json], inside: list[str], trail: Trail, depth: int, place: Place
+    ) -> dict[str, Json]:
+        """Go into the only record of a place, which no rule has anything to take from."""
         if not inside or depth == _DEEP:
             return row
         out = row
         inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: [row])
         for key in inside:
             old: Any = row[key]
-            if type(old) is dict:
-                new: Any = self._record(old, (trail, key), depth + 1, inner)
-            else:
+            if type(old) is list:
                 (new,) = self._lists([old], (trail, key), depth + 1, inner)
+            elif (below := members_inside(old)) is not None:
+                new = self._record(old, below, (trail, key), depth + 1, inner)
+            else:
+                (new,) = self.records([old], (trail, key), depth + 1, inner)
             if new is not old:
                 out = row.copy() if out is row else out
                 out[key] = new

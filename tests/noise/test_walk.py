@@ -139,6 +139,14 @@ def test_a_nest_deeper_than_any_answer_passes() -> None:
     assert reduce(value, ALL)[0] is value
 
 
+def test_records_nested_deeper_than_any_answer_pass_with_or_without_noise_of_their_own() -> None:
+    for around in ({"n": 1}, {"url": "https://x.dev/a", "n": 1}):
+        value: Any = 1
+        for _ in range(450):
+            value = {**around, "inner": value}
+        assert reduce(value, ALL)[0] is value
+
+
 def test_odd_names_are_quoted_in_paths() -> None:
     value: Any = [{"id": n, "kind": "x", "odd.etag": f"abcdef012345{n}"} for n in range(3)]
     assert [omission.path for omission in reduce(value, ALL)[1]] == ['[]."odd.etag"']
