@@ -29,21 +29,28 @@ def told_once(rows: Records, *, near: bool) -> Told | None:
     """Return what records that come back have in long members, where that is worth a table of its own."""
     present = [row for row in rows if row]
     names = [key for key in present[0] if key.lower().endswith(_NAMES)]
-    if not names or len(orjson.dumps(rows)) <= _worth(len(rows)) or any(_differ(key, present) for key in names):
+    if not names or any(_differ(key, present) for key in names):
         return None
     # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
     dumps = [b"%b" % orjson.dumps(row) for row in rows]
+    # Only what is as long can be the same, and long records take long to hash.
+    if not _saves(map(len, dumps), set(map(len, dumps)), len(rows)):
+        return None
     distinct = dict(zip(dumps, rows, strict=True))
     distinct.pop(b"{}", None)
     records = list(distinct.values())
-    if len(records) < 2 or not _saves(dumps, distinct, len(rows)) or (key := _identifier(records)) is None:
+    if (
+        len(records) < 2
+        or not _saves(map(len, dumps), map(len, distinct), len(rows))
+        or (key := _identifier(records)) is None
+    ):
         return None
     # Short members stay in the row, beside what they belong to: nobody should have to look those up.
     members = dict.fromkeys(chain.from_iterable(records))
     far = {member for member in members if member != key and _is_long(member, records, near=near)}
     told = [{member: record[member] for member in record if member in far or member == key} for record in records]
-    by_name = {record[key]: orjson.dumps(record) for record in told}
-    if not far or not _saves([by_name[row[key]] for row in present], by_name.values(), len(rows)):
+    sizes = {record[key]: len(orjson.dumps(record)) for record in told}
+    if not far or not _saves([sizes[row[key]] for row in present], sizes.values(), len(rows)):
         return None
     return Told(key, frozenset(far), told)
 
@@ -54,12 +61,8 @@ def _differ(key: str, rows: Records) -> bool:
     return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
 
 
-def _worth(count: int) -> int:
-    return max(400, 60 * count)
-
-
-def _saves(dumps: Iterable[bytes], distinct: Iterable[bytes], count: int) -> bool:
-    return sum(map(len, dumps)) - sum(map(len, distinct)) > _worth(count)
+def _saves(sizes: Iterable[int], distinct: Iterable[int], count: int) -> bool:
+    return sum(sizes) - sum(distinct) > max(400, 60 * count)
 
 
 def _is_long(key: str, records: Records, *, near: bool) -> bool:
