@@ -16,7 +16,7 @@ from shaping.operations.validator import Validator
 
 Issue: TypeAlias = dict[str, str]
 Settled: TypeAlias = tuple[Any, list[Issue]]
-STRIPPED = "the declared output has no such member; it was left out"
+SHOWN = 8  # names in a warning, which a model may have to read
 
 
 @runtime_checkable
@@ -129,8 +129,12 @@ class Typed:
 
 def stripped(value: Any, settled: Any) -> list[Issue]:
     """Name the members that the declared form has no place for; only what was plain data can be compared."""
-    lost = dict.fromkeys(_lost(value, settled, ""))
-    return [{"path": path, "type": "stripped", "message": STRIPPED} for path in lost]
+    lost = [*dict.fromkeys(_lost(value, settled, ""))]
+    if not lost:
+        return []
+    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    said = f"not in the declared output and left out: {', '.join(lost[:SHOWN])}{more}"
+    return [{"path": "", "type": "stripped", "message": said}]
 
 
 def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:

@@ -67,16 +67,23 @@ def test_a_value_that_fits_afterwards_is_stripped_filled_and_coerced(value: Any,
         (ITEM, {"n": 3.0}, []),
         (ITEM, {"n": "12"}, [("n", "type")]),
         ({**ITEM, "additionalProperties": False}, {"n": 1, "x": 1}, [("", "additionalProperties")]),
-        (ITEM, {"n": 1, "x": 1, "y": {}}, [("x", "stripped"), ("y", "stripped")]),
-        (
-            {"items": {"properties": {"a": ITEM}}},
-            [{"a": {"n": 1, "x": 1}}, {"a": {"n": 2, "x": 1}}],
-            [("[].a.x", "stripped")],
-        ),
     ],
 )
 def test_what_was_changed_about_a_value_is_told(schema: Any, value: Any, wrong: list[tuple[str, str]]) -> None:
     assert [(issue["path"], issue["type"]) for issue in settled(schema, value)[1]] == wrong
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "said"),
+    [
+        (ITEM, {"n": 1, "x": 1, "y": {}}, "x, y"),
+        ({"items": {"properties": {"a": ITEM}}}, [{"a": {"n": 1, "x": 1}}, {"a": {"n": 2, "x": 1}}], "[].a.x"),
+        (ITEM, {"n": 1, **{f"x{n}": n for n in range(10)}}, "x0, x1, x2, x3, x4, x5, x6, x7 and 2 more"),
+    ],
+)
+def test_what_was_stripped_is_told_at_once(schema: Any, value: Any, said: str) -> None:
+    message = f"not in the declared output and left out: {said}"
+    assert settled(schema, value)[1] == [{"path": "", "type": "stripped", "message": message}]
 
 
 @pytest.mark.parametrize("value", [{"unit": "g"}, {"n": "many"}, [], None, "text"])
