@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.reading import read_json
+
 if TYPE_CHECKING:
     from shaping.types import Json
 
@@ -32,8 +34,10 @@ def _json(text: str) -> Json | None:
 
 def _loaded(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        value = orjson.loads(text)
+        # A number that would be rounded is better read in the text it stands in.
+        return value if read_json(text) == value else None
+    except (orjson.JSONDecodeError, RecursionError):
         return None
 
 

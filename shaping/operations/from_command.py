@@ -7,12 +7,12 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import orjson
 
 from shaping.envelope import command_envelope
 from shaping.errors import ToolError
 from shaping.errors.outcomes import from_exit_code
 from shaping.operations.spec import Spec, make_spec
+from shaping.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -82,6 +82,6 @@ def _data(stdout: bytes) -> Any:
     if not text.strip():
         return None
     try:
-        return orjson.loads(text)
+        return read_json(text)
     except ValueError:
         return text.rstrip("\n")

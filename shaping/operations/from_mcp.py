@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
-import orjson
 
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
@@ -16,6 +15,7 @@ from shaping.operations.kinds import kind_of_annotations
 from shaping.operations.spec import Spec, make_spec
 from shaping.operations.validator import Validator
 from shaping.reader.seen import look
+from shaping.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -171,7 +171,7 @@ def _parsed(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:
     if accepts is None or any(block.get("type") != "text" for block in content):
         return content
     try:
-        data = orjson.loads("".join(block.get("text", "") for block in content))
+        data = read_json("".join(block.get("text", "") for block in content))
     except ValueError:
         return content
     return data if accepts(data) else content

@@ -28,6 +28,7 @@ def test_data_is_read(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        '{"wei": 123456789012345678901234}',
         "",
         "plain words",
         '"just a string"',

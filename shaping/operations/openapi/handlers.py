@@ -13,6 +13,7 @@ from shaping.envelope import Envelope, http_envelope
 from shaping.errors import from_status, make_error
 from shaping.operations.openapi.bodies import encode_body
 from shaping.operations.openapi.styles import in_header, in_path, in_query
+from shaping.reading import read_json
 
 if TYPE_CHECKING:
     import httpx
@@ -111,7 +112,7 @@ def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
     plain = kind.partition(";")[0].strip().lower()
     if plain == "application/json" or plain.endswith("+json"):
         try:
-            return orjson.loads(response.content), True
+            return read_json(response.content), True
         except ValueError:
             return response.text, False
     if plain.startswith("text/") or plain.endswith(("xml", "yaml", "javascript")) or not plain:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import orjson
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError
 from shaping.operations.openapi.handlers import HttpCall, read_response
+from shaping.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -191,7 +191,7 @@ async def _refuse(response: httpx.Response) -> None:
 
 def _wrapped(happened: Happening, response: httpx.Response) -> Envelope[Any]:
     try:
-        data = orjson.loads(happened.data)
+        data = read_json(happened.data)
     except ValueError:
         data = happened.data
     said: dict[str, Any] = {"event": happened.event, **({"event_id": happened.id} if happened.id is not None else {})}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.reading import read_json
 from shaping.surfaces.command.columns import read_aligned, read_separated
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _json(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return orjson.loads(text)
+        return read_json(text)
     except orjson.JSONDecodeError:
         return None
 
@@ -58,7 +59,7 @@ def _lines(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return [_structure(orjson.loads(line)) for line in text.splitlines() if line.strip()]
+        return [_structure(read_json(line)) for line in text.splitlines() if line.strip()]
     except ValueError:
         return _documents(text)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.reading import read_json
 from shaping.surfaces.command.answer import ending
 from shaping.surfaces.command.capture import decoded
 from shaping.surfaces.command.clean import painted
@@ -66,7 +67,7 @@ class Lines:
         if not line.strip():
             return
         try:
-            value = orjson.loads(line)
+            value = read_json(line)
         except orjson.JSONDecodeError:
             value = open_text(painted(decoded(line)).rstrip(), self._plan)
         self.count += 1

@@ -21,6 +21,7 @@ PIPS = "Package    Version\n---------- -------\ntyper      0.29.0\nx          1\
     [
         ('{"a": [1, null]}\n', Found({"a": [1, None]}, "json")),
         ("\n[1]\n", Found([1], "json")),
+        ('{"wei": 123456789012345678901234}', Found({"wei": 123456789012345678901234}, "json")),
         ('{"a": 1}\n{"a": 2}\n\n', Found([{"a": 1}, {"a": 2}], "lines")),
         ('{\n "a": 1\n}\n{\n "a": 2\n}\n', Found([{"a": 1}, {"a": 2}], "lines")),
         ("a,b\n1,2\n", Found([{"a": 1, "b": 2}], "csv")),
