@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from shaping.operations.access import Identity
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
+
+log = logging.getLogger("shaping.serve")
 
 
 class OperationTool(Tool):
@@ -62,7 +65,11 @@ def mcp_server(
 ) -> FastMCP[Any]:
     """Make a FastMCP server of a registry's operations; subscriptions have no form in the protocol and are left out."""
     server: FastMCP[Any] = FastMCP(name, middleware=[ShapingMiddleware(shaper=registry.shaper, expand=expand)])
-    for spec in registry.list() if specs is None else specs:
+    chosen = registry.list() if specs is None else specs
+    streams = [spec.id for spec in chosen if spec.type == "subscription"]
+    if streams:
+        log.warning("MCP has no form for subscriptions; not served: %s", ", ".join(streams))
+    for spec in chosen:
         if spec.type != "subscription":
             server.add_tool(_tool(registry, spec, identify, typed=typed))
     return server

@@ -55,6 +55,13 @@ async def asked(server: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
         return [await client.call_tool(name, given, raise_on_error=False) for name, given in calls]
 
 
+def test_what_mcp_has_no_form_for_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    mcp_server(registry())
+    assert [record.getMessage() for record in caplog.records if record.name == "shaping.serve"] == [
+        "MCP has no form for subscriptions; not served: shop.ticks"
+    ]
+
+
 def test_operations_are_listed_as_tools_and_subscriptions_are_not() -> None:
     async def main() -> Any:
         async with Client(mcp_server(registry(), expand=False)) as client:
