@@ -10,8 +10,9 @@ from pydantic_core import from_json
 
 def read_json(text: str | bytes) -> Any:
     """Read JSON, or raise `orjson.JSONDecodeError`; an integer beyond 64 bits stays the integer it is."""
+    value = orjson.loads(text)
     try:
-        # orjson is faster, but makes a float of such an integer; looking for one first takes longer than this.
-        return from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return orjson.loads(text)
+        # orjson makes a float of such an integer; looking for one first takes longer than reading twice.
+        return from_json(text)
+    except ValueError:  # nested deeper than it goes
+        return value
