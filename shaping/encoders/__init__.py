@@ -18,6 +18,7 @@ __all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode"]
 # Measured on 1,660 values of 90 tools: a text this much shorter than compact JSON, or this much where both are longer
 # than a screen, never has more tokens. In between, the guess of its tokens must be under this share of that for JSON.
 _SHORTER, _SHORTER_AT_LENGTH, _SCREEN, _CHEAPER = 0.9, 0.93, 1500, 0.85
+_SHORTER_BY_LINES = 0.97  # where lines stand as lines and not in quotes, which is cheaper than it is shorter
 _SMALL = 200  # characters of JSON below which a header costs more than the keys it saves
 
 
@@ -80,7 +81,9 @@ def _cheapest(value: Json, *, repeats: bool, constants: bool, near: bool) -> Enc
     if len(plain) < _SMALL:
         return Encoded(dumped.decode(), "json")
     text = table.encode(value, repeats=repeats, constants=constants, near=near)
-    enough = _SHORTER if len(plain) < _SCREEN else _SHORTER_AT_LENGTH
+    enough = _SHORTER
+    if len(plain) >= _SCREEN:
+        enough = _SHORTER_BY_LINES if b"\\n" in dumped else _SHORTER_AT_LENGTH
     if len(text) < enough * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
         return Encoded(text, "table")
     return Encoded(dumped.decode(), "json")

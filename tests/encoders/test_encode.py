@@ -67,3 +67,11 @@ def test_toon_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "toon_format", None)
     with pytest.raises(MissingExtraError, match=r'pip install "shaping\[toon\]"'):
         encode(RECORDS, "toon")
+
+
+def test_a_page_of_lines_is_written_as_lines() -> None:
+    page = "\n".join(f"line {n} of a page that somebody wrote" for n in range(60))
+    value = {"path": "notes.txt", "content": page}
+    encoded = encode(value)
+    assert encoded.encoding == "table"
+    assert encoded.text == f"path: notes.txt\ncontent, 60 lines:\n{page}"
