@@ -278,3 +278,19 @@ def test_a_long_text_that_comes_back_inside_rows_is_said_once() -> None:
     text = encode(value)
     assert text.count(note) == 4
     assert decode(text) == value
+
+
+def test_a_long_list_that_comes_back_is_said_in_the_first_of_its_rows() -> None:
+    seen: Any = [f"https://x.dev/{n}" for n in range(9)]
+    other: Any = [f"https://y.dev/{n}" for n in range(9)]
+    value: Any = [{"id": n, "refs": refs} for n, refs in enumerate([seen, ["a"], seen, other])]
+    text = encode(value)
+    assert text.splitlines()[2:] == [
+        "0",
+        f" refs=#1: {quoted(seen)}",
+        '1,["a"]',
+        "2",
+        " refs=#1",
+        f"3,{quoted(other)}",
+    ]
+    assert decode(text) == value

@@ -12,7 +12,7 @@ from shaping.encoders.tabular.lookup import told_once
 from shaping.encoders.tabular.nodes import Group, Items, Leaf, Lookup, Node, Same, Table, Text
 from shaping.encoders.tabular.once import Finder, Spot, said_once
 from shaping.encoders.tabular.pairs import pairs_of
-from shaping.encoders.tabular.scalars import plain, scalars
+from shaping.encoders.tabular.scalars import long_lists, plain, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -113,7 +113,7 @@ def _lists(column: list[Any], kinds: set[type], finder: Finder, spot: Spot) -> l
     lists = column if len(kinds) == 1 else [value if type(value) is list else [] for value in column]
     items = list(chain.from_iterable(lists))
     if spot.depth > _DEEP or not items or set(map(type, items)) != {dict} or not all(items):
-        return [said_once(cells(column, kinds), finder, spot)]
+        return long_lists(said_once(cells(column, kinds), finder, spot), finder)
     if len(kinds) == 1 and column[0] == column[-1]:
         whole = said_once(cells(column, kinds), finder, spot)
         if type(whole) is not Leaf:

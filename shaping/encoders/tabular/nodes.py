@@ -46,6 +46,7 @@ class Text:
     name: str
     values: list[str | None]
     repeats: bool = True  # whether one that comes back may be said once
+    as_json: bool = False  # whether they are lists, written already
 
 
 @dataclass(slots=True)

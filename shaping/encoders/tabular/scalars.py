@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.tabular.cells import MISSING, cell, cells, texts
@@ -48,3 +49,16 @@ def _with_long(column: list[Any], finder: Finder, spot: Spot) -> Sequence[Node]:
     if rest.count(MISSING) == len(rest):
         return (text,)
     return (Leaf(spot.label, finder.full(cells(rest, set(map(type, rest))), "")), text)
+
+
+def long_lists(node: Node, finder: Finder) -> list[Node]:
+    """Return a column of lists with the long ones that come back under their rows, each said once."""
+    if type(node) is not Leaf or not finder.repeats:
+        return [node]
+    counts = Counter(cell for cell in node.cells if len(cell) > _LONG)
+    if counts.total() == len(counts):
+        return [node]
+    long = [cell if counts[cell] > 1 else None for cell in node.cells]
+    rest = ["" if said else cell for said, cell in zip(long, node.cells, strict=True)]
+    text = Text(node.name, long, as_json=True)
+    return [Leaf(node.name, rest), text] if any(rest) else [text]

@@ -65,9 +65,10 @@ def rows(layout: Layout, indent: int) -> list[str]:
 
 def _with_text(lines: list[str], label: str, node: Text, indent: int) -> list[str]:
     tags = _tags(node)
+    write = _write_json if node.as_json else write_text
     if not tags:
         return [
-            row if value is None else f"{row}\n{write_text(label, value, indent)}"
+            row if value is None else f"{row}\n{write(label, value, indent)}"
             for row, value in zip(lines, node.values, strict=True)
         ]
     out, said = [], set[str]()
@@ -76,9 +77,13 @@ def _with_text(lines: list[str], label: str, node: Text, indent: int) -> list[st
             out.append(row)
             continue
         named = f"{label}={tags[value]}" if value in tags else label
-        out.append(f"{row}\n{' ' * indent}{named}" if value in said else f"{row}\n{write_text(named, value, indent)}")
+        out.append(f"{row}\n{' ' * indent}{named}" if value in said else f"{row}\n{write(named, value, indent)}")
         said.update([value] if value in tags else [])
     return out
+
+
+def _write_json(label: str, value: str, indent: int) -> str:
+    return f"{' ' * indent}{label}: {value}"
 
 
 def _tags(node: Text) -> dict[str, str]:
