@@ -32,11 +32,10 @@ def _keys(rows: Sequence[dict[str, Json]]) -> dict[str, Json]:
     """Return all members' names in the order they come."""
     count = len(set().union(*rows))
     keys: dict[str, Json] = {}
-    for row in rows:
-        keys |= row
-        # The first few records mostly have them all.
-        if len(keys) == count:
-            break
+    # The first few records mostly have them all.
+    following = iter(rows)
+    while len(keys) < count:
+        keys |= next(following)
     return keys
 
 
