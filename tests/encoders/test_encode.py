@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -70,8 +71,8 @@ def test_toon_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def test_a_page_of_lines_is_written_as_lines() -> None:
-    page = "\n".join(f"line {n} of a page that somebody wrote" for n in range(60))
-    value = {"path": "notes.txt", "content": page}
-    encoded = encode(value)
-    assert encoded.encoding == "table"
-    assert encoded.text == f"path: notes.txt\ncontent, 60 lines:\n{page}"
+    page = "\n".join(f"line {n} of a page" for n in range(120))
+    value: Any = {"path": "notes.txt", "content": page}
+    text = f"path: notes.txt\ncontent, 120 lines:\n{page}"
+    assert 0.93 * len(json.dumps(value)) < len(text)
+    assert encode(value) == Encoded(text, "table")
