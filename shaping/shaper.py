@@ -86,6 +86,11 @@ class Shaper:
         """The config as it is now; hold on to it to see one config throughout."""
         return self._live.current
 
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What is wrong with the config now, for every answer that is shaped without it."""
+        return () if self._live.problem is None else (_problem(self._live.problem),)
+
     def plan(
         self,
         tool: str,
@@ -143,7 +148,7 @@ class Shaper:
             request = block.overrides(request)
         profile = profile or context.environment_profile(self._environ) or default
         generation, tier = self._live.current, self.facts.tier
-        warnings = () if self._live.problem is None else (_problem(self._live.problem),)
+        warnings = self.warnings
         try:
             return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
         except ConfigError as problem:

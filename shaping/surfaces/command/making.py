@@ -112,7 +112,7 @@ class Making:
             told += [Warned("NO_SUCH_FIELD", said) for said in self._unmatched]
         if self._contract:
             told += [Warned("", str(said)) for said in self._contract["warnings"] or ()]
-        return [*told, *self._kept.warnings]
+        return [*self._shaper.warnings, *told, *self._kept.warnings]
 
     @cached_property
     def _unmatched(self) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shaping.context import mode
 from shaping.redaction import redact_text
+from shaping.surfaces.command.capture import decoded
 from shaping.surfaces.command.clean import clean
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from shaping.surfaces.command.cut import Rules
     from shaping.surfaces.command.keep import PartWriter
     from shaping.surfaces.command.process import Ended
+
+
+_LOOK: Final = 64 * 1024  # bytes that tell text from anything else
+_ODD: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Read:
 
 def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
     """Make an output ready to be shown; secrets go first, so that no cut can hide one from the rules."""
+    if mode() != "off" and not _is_text(capture):
+        return Read([f"[{capture.size:,} bytes that are not UTF-8 text]", ""], exact=False)
     text = open_text(capture.text(), plan)
     hits: list[Hit] = []
     if not plan.redact.off:
@@ -78,6 +85,14 @@ def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
     lines = rules.left(cleaned)
     exact = capture.whole and not hits and "\n".join(lines).encode() == capture.held
     return Read(lines, tuple(hit.rule for hit in hits), exact, len(cleaned) - len(lines))
+
+
+def _is_text(capture: Capture) -> bool:
+    """Whether an output can be read: an image or an archive would cost thousands of tokens and tell nothing."""
+    beginning = decoded(capture.held[:_LOOK])
+    odd = beginning.count("\ufffd")
+    # A few odd bytes are a name or a word in another encoding.
+    return odd < _ODD or odd * 10 < len(beginning)
 
 
 def open_text(text: str, plan: Plan) -> str:

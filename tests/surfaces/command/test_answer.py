@@ -8,6 +8,7 @@ import pytest
 
 from shaping import tokens
 from shaping.errors import ToolError
+from shaping.shaper import Shaper
 from shaping.store import StoreError
 from shaping.surfaces.command.keep import PART, Shelf, Stream, read_stream, streams_of
 from shaping.surfaces.command.process import Ended
@@ -15,8 +16,6 @@ from shaping.surfaces.command.process import Ended
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from shaping.shaper import Shaper
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -343,3 +342,27 @@ def test_a_writer_that_failed_takes_no_more(shaper: Shaper) -> None:
 def test_fields_that_were_asked_for_and_are_not_there_are_warned_of(code: int, shaper: Shaper, replay: Any) -> None:
     envelope = replay(shaper, ["x"], '[{"title": "a"}]', "", code, fields=["titel", "title"])
     assert [str(warning) for warning in envelope.warnings] == ["NO_SUCH_FIELD: nothing at titel; did you mean title?"]
+
+
+def test_what_is_not_text_is_told_by_its_size_and_expands_to_the_byte(shaper: Shaper, replay: Any) -> None:
+    raw = bytes(range(256)) * 40
+    envelope = replay(shaper, ["cat", "picture.png"], raw)
+    assert envelope.data == {"stdout": "[10,240 bytes that are not UTF-8 text]\n"}
+    assert printed(shaper, envelope.meta.ref) == raw
+
+
+def test_a_few_odd_bytes_leave_a_text_a_text(shaper: Shaper, replay: Any) -> None:
+    assert "caf\ufffd" in replay(shaper, ["ls"], b"caf\xe9 " * 3).data["stdout"]
+    assert "plain words" in replay(shaper, ["ls"], b"plain words and caf\xe9\n" * 40).data["stdout"]
+
+
+def test_a_config_that_is_not_in_use_is_warned_of_in_the_envelope(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replay: Any
+) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    monkeypatch.setenv("SHAPING_CONFIG", str(tmp_path / "bad.json"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    mine = Shaper(expandable=True, watch=False)
+    for printed_text in ("words\n", '{"a": 1}'):
+        assert [warning.code for warning in replay(mine, ["x"], printed_text).warnings] == ["BAD_CONFIG"]
+    mine.close()
