@@ -54,7 +54,7 @@ class RunCommand(PlainCommand):
 
 
 def run(
-    command: Annotated[list[str], COMMAND],
+    command: Annotated[list[str] | None, COMMAND] = None,
     *,
     tool: Annotated[str | None, TOOL] = None,
     config: Annotated[Path | None, CONFIG] = None,
@@ -82,7 +82,8 @@ def run(
         "etag": etag,
     }
     try:
-        code = _next_page(config, cursor, max_tokens) if cursor else _run(command, config, said, stream=stream)
+        _need_something(command, cursor)
+        code = _next_page(config, cursor, max_tokens) if cursor else _run(command or [], config, said, stream=stream)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise
@@ -95,6 +96,13 @@ def register(app: typer.Typer) -> None:
     """Add the command; its options end where the other command begins."""
     settings = {"allow_interspersed_args": False}
     app.command("run", cls=RunCommand, context_settings=settings)(run)
+
+
+def _need_something(command: list[str] | None, cursor: str | None) -> None:
+    from shaping.errors import ToolError  # noqa: PLC0415 (help must not wait for it)
+
+    if not (command or cursor):
+        raise ToolError("BAD_ARGUMENT", "there is no command to run", hint="Give one after --: shaping run -- git log")
 
 
 def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> int:

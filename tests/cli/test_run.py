@@ -216,3 +216,11 @@ def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
     done = subprocess.run(["sh", "-c", script], capture_output=True, check=False, timeout=300)
     assert done.stdout == b"1\n"
     assert b"shaping itself failed" not in done.stderr
+
+
+def test_a_cursor_needs_no_command_and_neither_is_a_wrong_call() -> None:
+    cursor = json.loads(shaping("run", "--max-tokens", "150", "--", "seq", "900").stdout)["meta"]["cursor"]
+    page = json.loads(shaping("run", "--cursor", cursor, "--max-tokens", "150").stdout)
+    assert (page["ok"], page["meta"]["cursor"] != cursor) == (True, True)
+    done = shaping("run")
+    assert (done.returncode, json.loads(done.stdout)["error"]["message"]) == (125, "there is no command to run")

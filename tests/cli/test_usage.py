@@ -28,7 +28,7 @@ def test_an_option_is_shown_with_what_it_takes_and_a_flag_with_nothing() -> None
 def test_what_must_be_given_stands_in_the_usage_line() -> None:
     assert help_of("explain").startswith("Usage: shaping explain --tool NAME [OPTIONS]\n")
     assert help_of("expand").startswith("Usage: shaping expand [OPTIONS] REF [PATH]\n")
-    assert help_of("run").startswith("Usage: shaping run [OPTIONS] COMMAND...\n")
+    assert help_of("run").startswith("Usage: shaping run [OPTIONS] [COMMAND...]\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
