@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -65,6 +66,16 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader has seen enough, as in `shaping shape big.json | head`.
-        sys.stderr.close()
-        sys.exit(OK)
+        _leave_quietly()
+    except SystemExit as ended:
+        # Typer takes a reader that has gone for a failure of ours.
+        if isinstance(ended.__context__, BrokenPipeError):
+            _leave_quietly()
+        raise
+
+
+def _leave_quietly() -> NoReturn:
+    """End where the reader has seen enough, as in `shaping shape big.json | head`."""
+    # What is still unwritten has nowhere to go, and Python would try at its end and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(OK)

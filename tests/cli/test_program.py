@@ -189,3 +189,18 @@ def test_without_the_flag_nothing_changes_and_a_fault_is_not_hidden() -> None:
 )
 def test_what_comes_after_two_dashes_is_another_programs(words: list[str], asks: bool) -> None:
     assert wants_json(words) is asks
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "big.json").write_text(json.dumps([{"id": n, "text": "x" * 50} for n in range(60_000)]))
+    for options in ("--value", "--json"):
+        script = (
+            f"set -o pipefail; {sys.executable} -m shaping shape big.json --max-tokens 900000 {options} | head -c 9"
+        )
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, len(done.stdout), "Traceback" in done.stderr) == (0, 9, False)
+
+
+def test_the_package_is_the_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "shaping", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"shaping {version('shaping')}\n"
