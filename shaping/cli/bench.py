@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shaping.cli.comparison import Comparison, Setup
     from shaping.cli.payloads import Payload
     from shaping.tokens.attribution import FieldCost
+
+_NARROWEST: Final = 76  # columns
 
 PLACES = typer.Argument(
     metavar="FILE...",
@@ -179,4 +181,7 @@ def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None
 def _print(table: Table) -> None:
     from rich.console import Console  # noqa: PLC0415 (help must not wait for it)
 
-    Console().print(table)
+    console = Console()
+    # Numbers that a narrow terminal breaks over lines can be read; numbers that are cut cannot.
+    console.width = max(console.width, _NARROWEST)
+    console.print(table)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
     from shaping.types import Shaped
 
-REF = typer.Argument(help="The ref that the answer gave.")
-PATH = typer.Argument(help="Which part to show, as `items[0].user.login` or `rows[20:]`; without it, all of it.")
+REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
+PATH = typer.Argument(
+    metavar="PATH", help="Which part to show, as `items[0].user.login` or `rows[20:]`; without it, all of it."
+)
 CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
 MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
 STDOUT = typer.Option("--stdout", help="Print a command's standard output byte for byte, less secrets.")

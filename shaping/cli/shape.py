@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
 
 FILE = typer.Argument(
-    help="A JSON file; - or nothing for standard input. Text that is not JSON is shaped as text.", show_default=False
+    metavar="FILE",
+    help="A JSON file; - or nothing for standard input. Text that is not JSON is shaped as text.",
+    show_default=False,
 )
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
 CONFIG = typer.Option(
@@ -82,7 +84,8 @@ def shape(
         return
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text
     typer.echo(printed)
-    _warn(shaped.warnings)
+    # What is wrong with the config or the call was logged, which is to say told, when it was read.
+    _warn(warning for warning in shaped.warnings if warning.code not in ("BAD_CONFIG", "BAD_REQUEST"))
     if not quiet:
         typer.echo(price(_spent(shaped, printed)), err=True)
 
@@ -132,12 +135,21 @@ def _said(shaped: Shaped) -> dict[str, Any]:
 
 def _read(file: str) -> bytes:
     if file == "-":
-        return sys.stdin.buffer.read()
+        return _standard_input()
     try:
         return Path(file).read_bytes()
     except OSError as problem:
         typer.echo(f"cannot read {file}: {problem.strerror}", err=True)
         raise typer.Exit(2) from None
+
+
+def _standard_input() -> bytes:
+    if sys.stdin.isatty():
+        typer.echo("reading standard input; end it with Ctrl-D", err=True)
+    raw = sys.stdin.buffer.read()
+    if not raw.strip():
+        typer.echo("warning: standard input was empty", err=True)
+    return raw
 
 
 def _data(raw: bytes) -> Any:
@@ -158,7 +170,8 @@ def _odd_data(raw: bytes) -> Any:
 def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
     result = _data(raw)
     if not isinstance(result, dict) or not isinstance(result.get("content", []), list):
-        typer.echo(f"{file} holds no MCP result: expected an object with a list `content`", err=True)
+        name = "standard input" if file == "-" else file
+        typer.echo(f"{name} holds no MCP result: expected an object with a list `content`", err=True)
         raise typer.Exit(2)
     return result
 

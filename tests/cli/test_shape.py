@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,19 @@ from typer.testing import CliRunner
 
 from shaping import tokens
 from shaping.cli.app import build
+from shaping.cli.shape import _standard_input
 
 RAW = {"items": [{"number": 1, "title": "Broken", "assignee": None}], "next": None}
+
+
+class Terminal(io.TextIOWrapper):
+    """What a person types."""
+
+    def __init__(self, typed: bytes) -> None:
+        super().__init__(io.BytesIO(typed))
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +128,7 @@ def test_no_number_is_changed_on_the_way_in(raw: str, expected: Any) -> None:
 
 
 def test_an_empty_answer_has_no_percentage() -> None:
-    assert shaping(stdin="").stderr == "0 tokens before, 5 after\n"
+    assert shaping(stdin="").stderr.splitlines()[-1] == "0 tokens before, 5 after"
 
 
 def test_a_broken_config_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -150,3 +164,20 @@ def test_fields_that_are_not_there_are_warned_of_with_the_nearest_names() -> Non
 def test_fields_that_are_not_in_an_mcp_result_are_warned_of_too() -> None:
     result = {"content": [{"type": "text", "text": json.dumps(ROWS)}]}
     assert "did you mean title?" in shaping("--mcp", "--fields", "titel", stdin=json.dumps(result)).stderr
+
+
+def test_nothing_on_standard_input_is_told() -> None:
+    done = shaping(stdin="")
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (0, "warning: standard input was empty")
+
+
+def test_a_person_at_a_terminal_is_told_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.cli.shape.sys.stdin", Terminal(b"[1]"))
+    assert _standard_input() == b"[1]"
+
+
+def test_a_config_that_is_not_in_use_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "response_config.json").write_text('{"globl": {}}')
+    words = [sys.executable, "-m", "shaping", "shape", "raw.json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stderr.count("globl") == 1
