@@ -169,4 +169,6 @@ class _Answer(Making):
         meta = self._kept.members(shaped.envelope, ref)
         self._kept.streams(ref)
         meta |= {"truncated": told.truncated, "omissions": told.omissions}
-        return self._failed(error, {"stdout": shaped.data}, said.text, meta, list(shaped.warnings))
+        # A program that speaks the contract says by null that there is nothing beside its error.
+        details = {} if self._contract and found.value is None else {"stdout": shaped.data}
+        return self._failed(error, details, said.text, meta, list(shaped.warnings))

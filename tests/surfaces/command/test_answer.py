@@ -366,3 +366,12 @@ def test_a_config_that_is_not_in_use_is_warned_of_in_the_envelope(
     for printed_text in ("words\n", '{"a": 1}'):
         assert [warning.code for warning in replay(mine, ["x"], printed_text).warnings] == ["BAD_CONFIG"]
     mine.close()
+
+
+def test_a_program_that_speaks_the_contract_fails_with_its_own_error_and_nothing_beside_it(
+    shaper: Shaper, replay: Any
+) -> None:
+    error = {"code": "NOT_FOUND", "message": "no such user", "retryable": False}
+    said = {"ok": False, "data": None, "error": error, "warnings": ["old"], "meta": {}}
+    wire = replay(shaper, ["users"], json.dumps(said), "", 5).render("invariant")
+    assert wire == said | {"meta": {"duration_ms": 1, "exit_code": 5}}
