@@ -53,12 +53,15 @@ def tools(
     _hush()
     backends = backends_of(command or [], url, transport, header or [], servers, oauth=oauth)
     allow_time(backends, start_timeout)
-    counted = [_counted(tool, Shaper(config, watch=False)) for tool in anyio.run(_listed, backends)]
+    found, complete = anyio.run(_listed, backends)
+    counted = [_counted(tool, Shaper(config, watch=False)) for tool in found]
     counted.sort(key=lambda row: -row["tokens"])
-    if as_json:
+    if as_json and (counted or complete):
         answer(counted)
-        return
-    _print(counted)
+    elif counted or complete:
+        _print(counted)
+    if not complete:
+        raise typer.Exit(1)
 
 
 def register(app: typer.Typer) -> None:
@@ -73,14 +76,19 @@ def _hush() -> None:
     logging.getLogger("shaping").addHandler(logging.NullHandler())
 
 
-async def _listed(backends: list[Backend]) -> list[dict[str, Any]]:
+async def _listed(backends: list[Backend]) -> tuple[list[dict[str, Any]], bool]:
+    """List the tools of all servers that answer, and say whether all did."""
     from shaping.surfaces.listing import list_tools  # noqa: PLC0415 (an extra)
 
-    try:
-        return [tool for backend in backends for tool in await list_tools(backend)]
-    except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told in a line
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+    found: list[dict[str, Any]] = []
+    failed = False
+    for backend in backends:
+        try:
+            found += await list_tools(backend)
+        except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told
+            typer.echo(str(problem), err=True)
+            failed = True
+    return found, not failed
 
 
 def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:

@@ -124,11 +124,15 @@ class Backend:
         wait = round(self.wait(), 1)
         return detail.model_copy(update={"retry_after": wait}) if wait and detail.retryable else detail
 
+    def log_once(self, line: str) -> None:
+        """Log what keeps the server from being used, unless it is what was logged last."""
+        if self._logged != line:
+            self._logged = line
+            logger.warning("%s", line)
+
     def _note(self, detail: ErrorDetail) -> None:
         self.failure = detail
-        if self._logged != detail.message:
-            self._logged = detail.message
-            logger.warning("%s", told(detail).replace("\n  ", " | ").replace("\n", ". "))
+        self.log_once(told(detail).replace("\n  ", " | ").replace("\n", ". "))
 
     def bury(self, link: Link) -> None:
         """Take a lost connection out of use; the next call makes a new one, later and later while that fails."""

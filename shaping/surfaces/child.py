@@ -38,6 +38,7 @@ _ANSWER = {"jsonrpc", "id", "result"}
 _LAST_LINES = 5
 _LINE_SHOWN = 200
 _LOOK_SECONDS = 0.25
+_HAS_HANDLES = hasattr(os, "pidfd_open")
 
 
 class Child(ClientTransport):
@@ -205,7 +206,7 @@ async def _ended(process: Process, patience: float) -> bool:
 
 async def _exited(process: Process) -> None:
     """Wait for the process alone; its own wait() also waits for the pipes."""
-    if not hasattr(os, "pidfd_open"):
+    if not _HAS_HANDLES:
         while process.returncode is None:  # noqa: ASYNC110 - nothing tells of it on this system
             await anyio.sleep(_LOOK_SECONDS)
         return

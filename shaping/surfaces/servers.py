@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from shaping.surfaces.backend import Backend
 
-logger = logging.getLogger("shaping")
 # A server that is slow to start is left out of a list after so long, and announced when it is there.
 _PATIENCE = 10.0
 Named = TypeVar("Named", "Tool", "Prompt")
@@ -133,8 +131,12 @@ class Servers(Provider):
         for part, problem in problems:
             if isinstance(problem, ServerUnavailableError):
                 part.backend.miss(of_session(get_context().session))
-            if isinstance(problem, StillStartingError) or not isinstance(problem, ServerUnavailableError):
-                logger.warning("%s: its tools are left out for now: %s", part.backend.name, problem)
+            if isinstance(problem, StillStartingError):
+                part.backend.log_once(
+                    f"the server {part.backend.name!r} is slow to start and left out until it answers"
+                )
+            elif not isinstance(problem, ServerUnavailableError):
+                part.backend.log_once(f"the server {part.backend.name!r} is left out: {problem}")
 
     async def _first(self, ask: Callable[[Part], Awaitable[Listed | None]]) -> Listed | None:
         for part in self.parts:

@@ -45,3 +45,12 @@ def test_a_server_that_does_not_start_is_told_in_a_line() -> None:
     result = run("--", "/no/such/program")
     assert result.exit_code == 1
     assert "the server 'program' could not be started" in result.stderr
+
+
+def test_one_server_of_several_that_does_not_start_does_not_hide_the_others(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    entries = {"ghost": {"command": "/no/such/program"}, "tiny": {"command": TINY[0], "args": TINY[1:]}}
+    file.write_text(json.dumps({"mcpServers": entries}))
+    result = run("--json", "--servers", str(file))
+    assert (result.exit_code, len(json.loads(result.stdout)["data"])) == (1, 6)
+    assert "the server 'ghost' could not be started" in result.stderr

@@ -263,12 +263,64 @@ async def test_one_server_that_cannot_start_does_not_take_the_others_along(
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_server_that_hangs_does_not_hold_up_the_others(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_hangs_does_not_hold_up_the_others(
+    mode: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("shaping.surfaces.servers._PATIENCE", 0.2)
     async with Client(proxied(shell("exec sleep 600", "slow", seconds=600), named("a")), mode=mode) as client:
         names = [tool.name for tool in await client.list_tools()]
         answer = await client.call_tool("a", {})
+        assert await client.list_prompts() == []
     assert (names, answer.content[0].text) == (["a"], "a")
+    lines = [record.getMessage() for record in caplog.records if record.name == "shaping"]
+    assert lines == ["the server 'slow' is slow to start and left out until it answers"]
+
+
+async def test_a_server_that_refuses_a_list_is_left_out_of_it_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    odd: FastMCP[Any] = FastMCP("odd")
+
+    async def refuse(*_: Any) -> Any:
+        raise MCPError(code=-32050, message="no tools today")
+
+    odd._mcp_server.add_request_handler("tools/list", mcp_types.PaginatedRequestParams, refuse)
+    backends = (Backend("odd", lambda: FastMCPTransport(odd)), named("a"))
+    async with Client(proxied(*backends), mode="legacy") as client:
+        names = [[tool.name for tool in await client.list_tools()] for _ in range(2)]
+    assert names == [["a"], ["a"]]
+    lines = [record.getMessage() for record in caplog.records if record.name == "shaping"]
+    assert lines == ["the server 'odd' is left out: no tools today"]
+
+
+@pytest.mark.parametrize("handle", [True, False], ids=["by a handle", "by looking"])
+async def test_a_server_that_dies_while_a_descendant_holds_its_pipes_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handle: bool
+) -> None:
+    monkeypatch.setattr("shaping.surfaces.child._HAS_HANDLES", handle)
+    file = tmp_path / "pid"
+    script = f'sleep 600 & echo $! > {file}; exec "$0" "$@"'
+    backend = command_backend(["sh", "-c", script, *TINY], "tiny", log=io.StringIO())
+    with anyio.fail_after(60):
+        async with Client(proxied(backend), mode="legacy") as client:
+            died: Any = await client.call_tool("die", {}, raise_on_error=False)
+            again: Any = await client.call_tool("pid", {})
+    assert json.loads(died.content[0].text)["error"] == {
+        "code": "UNAVAILABLE",
+        "message": "the server 'tiny' ended with exit code 3: out of memory",
+    }
+    assert json.loads(again.content[0].text)["pid"]
+
+
+async def test_a_proxy_says_why_no_server_was_ever_reached() -> None:
+    proxy = proxied(command_backend(["/no/such/program"], "ghost"), named("a"))
+    front = Front("f", modern=False, info=None, capabilities=mcp_types.ClientCapabilities())
+    assert proxy.outage is None
+    with pytest.raises(ServerUnavailableError):
+        await proxy.backends[0].link(front)
+    assert proxy.outage is not None
+    assert proxy.outage.startswith("the server 'ghost' could not be started")
+    await proxy.backends[1].link(front)
+    assert proxy.outage is None
+    await proxy.end()
 
 
 async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
