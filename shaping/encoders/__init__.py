@@ -81,12 +81,16 @@ def _cheapest(value: Json, *, repeats: bool, constants: bool, near: bool) -> Enc
     if len(plain) < _SMALL:
         return Encoded(dumped.decode(), "json")
     text = table.encode(value, repeats=repeats, constants=constants, near=near)
-    enough = _SHORTER
-    if len(plain) >= _SCREEN:
-        enough = _SHORTER_BY_LINES if b"\\n" in dumped else _SHORTER_AT_LENGTH
-    if len(text) < enough * len(plain) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
+    if _is_shorter(text, len(plain), dumped) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
         return Encoded(text, "table")
     return Encoded(dumped.decode(), "json")
+
+
+def _is_shorter(text: str, size: int, dumped: bytes) -> bool:
+    """Tell whether a text is so much shorter than JSON of this size that it cannot have more tokens."""
+    if size < _SCREEN:
+        return len(text) < _SHORTER * size
+    return len(text) < _SHORTER_AT_LENGTH * size or (len(text) < _SHORTER_BY_LINES * size and b"\\n" in dumped)
 
 
 def _format(name: str) -> Format:
