@@ -294,3 +294,22 @@ def test_a_long_list_that_comes_back_is_said_in_the_first_of_its_rows() -> None:
         f"3,{quoted(other)}",
     ]
     assert decode(text) == value
+
+
+def test_lists_written_as_maps_keep_their_order_behind_a_gap_too() -> None:
+    tags = [{"key": name, "value": f"{name} value"} for name in ("zone", "app", "team")]
+    text = "A text that is long enough to stand under its row, whatever else there is to say about that record here"
+    value: Any = [
+        {
+            "id": n,
+            "tags": tags[: 3 - n % 2],
+            "note": f"{n} {text}",
+            **({f"odd{m}": m for m in range(7)} if n == 4 else {}),
+        }
+        for n in range(5)
+    ]
+    value.append({"id": 5, "late": True})
+    value[0] |= {"tags": [{"key": "zone", "value": "other"}, {"key": "app", "value": "one"}]}
+    text = encode(value)
+    assert ",,,,,," not in text
+    assert decode(text) == value
