@@ -22,11 +22,11 @@ def given(nodes: Sequence[Node]) -> list[Node]:
     """Take recurring sentences out of the rows and say by which short cell of the row each is decided."""
     leaves = [node for node in nodes if type(node) is Leaf]
     sizes = {leaf.name: len("".join(leaf.cells)) / len(leaf.cells) for leaf in leaves}
-    told = {leaf.name for leaf in leaves if sizes[leaf.name] >= _SENTENCE and _recurs(leaf.cells)}
+    told = {leaf.name for leaf in leaves if sizes[leaf.name] >= _SENTENCE and _are_few(leaf.cells, 2)}
     if not told:
         return list(nodes)
     short = sorted((leaf for leaf in leaves if sizes[leaf.name] < _SENTENCE), key=lambda leaf: sizes[leaf.name])
-    keys = [leaf for leaf in short if len(set(leaf.cells)) * _OFTEN <= len(leaf.cells)]
+    keys = [leaf for leaf in short if _are_few(leaf.cells, _OFTEN)]
     return [
         part
         for node in nodes
@@ -34,8 +34,10 @@ def given(nodes: Sequence[Node]) -> list[Node]:
     ]
 
 
-def _recurs(cells: Sequence[str]) -> bool:
-    return len(set(cells)) <= len(cells) // 2
+def _are_few(cells: list[str], times: int) -> bool:
+    """Tell whether the different cells come so many times on average; mostly the first ones tell already."""
+    most = len(cells) // times
+    return len(set(cells[: most + 1])) <= most and len(set(cells)) <= most
 
 
 def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
@@ -55,10 +57,10 @@ def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Sequence[Node]:
 
 def _told(keys: Sequence[str], cells: Sequence[str]) -> tuple[dict[str, str], int]:
     """Return what each key says in every row it is in, where that is often and long, and the characters saved."""
-    counts = Counter(keys)
     # There are at least as many pairs as sentences, and counting those is quicker.
-    if len(set(cells)) >= 2 * len(counts):
+    if len(set(cells)) >= 2 * len(set(keys)):
         return {}, 0
+    counts = Counter(keys)
     pairs = dict.fromkeys(zip(keys, cells, strict=True))
     if len(pairs) >= 2 * len(counts):
         return {}, 0
