@@ -37,6 +37,7 @@ class Taken:
     warnings: list[Warned] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
     consumed: bool = False  # a generator was read, so the raw value cannot be read again
+    cut_short: bool = False  # and it broke off before its end
 
 
 def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False, reads: bool = True) -> Taken:
@@ -111,6 +112,7 @@ class _Walk:
         try:
             given.extend(items)
         except Exception as error:  # noqa: BLE001 (a tool's generator may raise anything)
+            self.taken.cut_short = True
             self.warn("CUT_SHORT", f"reading stopped after {len(given)} items: {type(error).__name__}", path)
         return given
 

@@ -64,7 +64,7 @@ def take_in(value: Any, draft: Draft) -> Any:
     draft.omissions.extend(taken.omissions)
     if taken.consumed:
         draft.raw = taken.whole
-    draft.cut_short = draft.cut_short or any(warned.code == "CUT_SHORT" for warned in taken.warnings)
+    draft.cut_short = draft.cut_short or taken.cut_short
     return taken.value
 
 
