@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shaping.tokens import Tokens
     from shaping.types import Warned
 
+# What is wrong with the config or the call was logged, which is to say told, when it was read.
+_TOLD = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
 _LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
 
 FILE = typer.Argument(
@@ -84,8 +86,7 @@ def shape(
         return
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text
     typer.echo(printed)
-    # What is wrong with the config or the call was logged, which is to say told, when it was read.
-    _warn(warning for warning in shaped.warnings if warning.code not in ("BAD_CONFIG", "BAD_REQUEST"))
+    _warn(warning for warning in shaped.warnings if warning.code not in _TOLD)
     if not quiet:
         typer.echo(price(_spent(shaped, printed)), err=True)
 
