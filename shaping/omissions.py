@@ -103,7 +103,9 @@ def said_omissions(draft: Draft) -> dict[str, Any]:
     if not draft.shaper.facts.expandable or not _worth_a_line(draft):
         return {}
     ref = draft.shaper.keep(draft)
-    return {} if ref is None else {"omissions": line_of(draft), "ref": ref}
+    # Bare data has no member for the line: it is told below the data.
+    line = line_of(draft) if draft.plan.dialect != "none" else ""
+    return {} if ref is None else {"omissions": line, "ref": ref}
 
 
 def notice(draft: Draft) -> str:
@@ -142,7 +144,9 @@ def line_of(draft: Draft) -> str:
     for omission in draft.omissions:
         if omission.reason in _UNASKED:
             counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
-            names.setdefault(omission.reason, {}).update(dict.fromkeys(_LAST.findall(omission.path)))
+            known = names.setdefault(omission.reason, {})
+            if len(known) <= _NAMED:
+                known.update(dict.fromkeys(_LAST.findall(omission.path)))
     told = ", ".join(f"{count} {reason}{_few(list(names[reason]))}" for reason, count in counts.items())
     if not draft.plan.redact.off and any(names.values()):
         from shaping.errors import scrub  # noqa: PLC0415 (few answers leave something out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import orjson
@@ -55,7 +55,16 @@ def known() -> tuple[Entry, ...]:
 def reads(client: str | Mapping[str, object] | None, entries: tuple[Entry, ...] | None = None) -> Reads | None:
     """Return the channel that this client's model reads, or None where nobody has said."""
     name, version = _identity(client)
-    for entry in known() if entries is None else entries:
+    return _known(name, version) if entries is None else _found(name, version, entries)
+
+
+@lru_cache(maxsize=256)  # asked with every result, and clients are few
+def _known(name: str, version: str) -> Reads | None:
+    return _found(name, version, known())
+
+
+def _found(name: str, version: str, entries: tuple[Entry, ...]) -> Reads | None:
+    for entry in entries:
         if any(fnmatchcase(name, pattern.casefold()) for pattern in entry.names) and _covers(entry.versions, version):
             return entry.reads
     return None
