@@ -206,16 +206,22 @@ async def _ended(process: Process, patience: float) -> bool:
 
 async def _exited(process: Process) -> None:
     """Wait for the process alone; its own wait() also waits for the pipes."""
-    if not _HAS_HANDLES:
+    handle = _handle(process) if _HAS_HANDLES else None
+    if handle is None:
         while process.returncode is None:  # noqa: ASYNC110 - nothing tells of it on this system
             await anyio.sleep(_LOOK_SECONDS)
         return
-    with contextlib.suppress(ProcessLookupError):
-        handle = os.pidfd_open(process.pid)
-        try:
-            await anyio.wait_readable(handle)
-        finally:
-            os.close(handle)
+    try:
+        await anyio.wait_readable(handle)
+    finally:
+        os.close(handle)
+
+
+def _handle(process: Process) -> int | None:
+    try:
+        return os.pidfd_open(process.pid)
+    except OSError:  # it is gone already, or an old kernel or a sandbox knows no such call
+        return None
 
 
 def _signal_tree(process: Process, sign: signal.Signals) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # A server that is slow to start is left out of a list after so long, and announced when it is there.
 _PATIENCE = 10.0
+_LOOK_SECONDS = 0.1
 Named = TypeVar("Named", "Tool", "Prompt")
 Listed = TypeVar("Listed")
 
@@ -120,6 +121,8 @@ class Servers(Provider):
             # With nothing to show yet, a server that is still starting is worth more of the client's time.
             if lists or not any(isinstance(found, StillStartingError) for _, found in outcomes):
                 break
+            # Whoever has been patient once is told at once from then on.
+            await asyncio.sleep(_LOOK_SECONDS)
         problems = [(part, found) for part, found in outcomes if isinstance(found, MCPError)]
         if not lists:
             raise together([problem for _, problem in problems])

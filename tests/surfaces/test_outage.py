@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -291,11 +293,17 @@ async def test_a_server_that_refuses_a_list_is_left_out_of_it_with_one_line(capl
     assert lines == ["the server 'odd' is left out: no tools today"]
 
 
-@pytest.mark.parametrize("handle", [True, False], ids=["by a handle", "by looking"])
+def _unknown_call(_pid: int, _flags: int = 0) -> int:
+    raise OSError(errno.ENOSYS, "Function not implemented")
+
+
+@pytest.mark.parametrize("handles", ["given", "refused by an old kernel", "unknown to this system"])
 async def test_a_server_that_dies_while_a_descendant_holds_its_pipes_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handle: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handles: str
 ) -> None:
-    monkeypatch.setattr("shaping.surfaces.child._HAS_HANDLES", handle)
+    monkeypatch.setattr("shaping.surfaces.child._HAS_HANDLES", not handles.startswith("unknown"))
+    if handles.startswith("refused"):
+        monkeypatch.setattr(os, "pidfd_open", _unknown_call)
     file = tmp_path / "pid"
     script = f'sleep 600 & echo $! > {file}; exec "$0" "$@"'
     backend = command_backend(["sh", "-c", script, *TINY], "tiny", log=io.StringIO())
@@ -406,6 +414,24 @@ async def test_servers_that_are_all_slow_are_waited_for(tmp_path: Path, monkeypa
         with anyio.fail_after(60):
             names = [tool.name for tool in await listing]
     assert names
+
+
+async def test_servers_that_are_all_slow_are_not_asked_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.surfaces.servers._PATIENCE", 0.0)
+    asked: list[str] = []
+    link = Backend.link
+
+    async def counted(backend: Backend, front: Front) -> Any:
+        asked.append(backend.name)
+        return await link(backend, front)
+
+    monkeypatch.setattr(Backend, "link", counted)
+    slow = [shell("exec sleep 600", name, seconds=1.5) for name in "ab"]
+    with pytest.raises(MCPError, match="none of the servers can be used"):
+        async with Client(proxied(*slow), mode="legacy") as client:
+            await client.list_tools()
+    # Some dozens in those seconds; without a pause it is as many as the machine can do.
+    assert len(asked) < 1000
 
 
 async def test_a_server_left_alone_says_again_why() -> None:
