@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -32,5 +33,5 @@ def asks_credentials(url: str) -> bool:
     except urllib.error.HTTPError as refusal:
         with refusal:
             return refusal.code in _WANTS
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):
         return False

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import stat
 import sys
 import threading
@@ -220,6 +221,21 @@ def test_a_remote_server_is_asked_whether_it_wants_credentials(
     assert (once in told) is ("--oauth" in options)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:9/mcp", "ftp://x", "http://[broken/mcp"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/mcp", "ftp://x", "http://[broken/mcp", "http://x/a b"])
 def test_an_address_that_cannot_be_asked_says_nothing(url: str) -> None:
     assert asks_credentials(url) is False
+
+
+def test_an_address_of_something_else_than_http_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet() -> None:
+            caller, _ = other.accept()
+            with caller:
+                caller.recv(65_536)
+                caller.sendall(b"220 ready for mail\r\n")
+
+        greeting = threading.Thread(target=greet)
+        greeting.start()
+        assert asks_credentials(f"http://127.0.0.1:{other.getsockname()[1]}/mcp") is False
+        greeting.join()
