@@ -96,9 +96,7 @@ def _own(choices: Sequence[Choice], found: Generation, surface: Surface) -> list
 
 
 def _table(choices: Sequence[Choice]) -> list[str]:
-    rows = [
-        (choice.name, _readable(_plain(choice.value)), ", ".join(map(_place, choice.origins))) for choice in choices
-    ]
+    rows = [(choice.name, _readable(_plain(choice.value)), _sources(choice)) for choice in choices]
     first = max(len(name) for name, _, _ in rows)
     second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
     # What is too long for its column has its source below, so that the other sources stay in theirs.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from shaping.noise.batch import Batch
 
-_FEW = 400  # characters
 _NAMES = frozenset({"links", "link", "urls", "url", "avatar", "avatars", "icons", "actions", "hrefs"})
 _ABOUT_A_LINK = frozenset({"rel", "href", "method", "type", "templated", "title", "name", "url", "uri", "curies"})
 
@@ -65,11 +64,6 @@ def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:
     """Tell whether records stay identified without their links, and no link is the way to the next page."""
     pages = len(batch.rows) == 1 and any(type(value) is dict and value.get("next") for value in values)
     return not pages and batch.identified_without(key)
-
-
-def _is_paging(values: Sequence[Any], batch: Batch) -> bool:
-    """Tell whether these are the few links of the answer itself, which lead to its next page."""
-    return len(batch.rows) == 1 and not batch.listed and len(str(values[0])) < _FEW
 
 
 def _is_links(value: Any) -> bool:
