@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.noise.batch import LINK_STARTS
 from shaping.noise.columns import all_http
-from shaping.noise.names import meaning
+from shaping.noise.names import REMEMBERED, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def links(batch: Batch) -> None:
     if not batch.links or _are_few(batch):
         return
     company = batch.company("")
-    named = _named(tuple(batch.links))
+    named = _names(batch)
     found = named.found
     firsts = _firsts(found, batch)
     noise = _plumbing(named, firsts, batch, company)
@@ -65,7 +65,7 @@ def _is_of_a_record(key: str) -> bool:
 
 def has_page(batch: Batch) -> bool:
     """Tell whether one of the links of records is for a person."""
-    named = _named(tuple(batch.links))
+    named = _names(batch)
     noise = _plumbing(named, _firsts(named.found, batch), batch, batch.company(""))
     return any(key not in noise and _MEDIA.isdisjoint(meaning(key).words) for key in named.found)
 
@@ -75,6 +75,12 @@ def is_page(name: str, link: str) -> bool:
     said = meaning(name)
     plain = is_link(link) and "{" not in link and not (said.picture or said.itself or said.plumbing)
     return plain and not _apis({name: link})
+
+
+def _names(batch: Batch) -> _Named:
+    keys = tuple(batch.links)
+    # An object keyed by values has others in every answer: remembered, they would only take up memory.
+    return _named(keys) if len(keys) <= REMEMBERED else _named.__wrapped__(keys)
 
 
 @lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from shaping.noise.bulk import bulk
 from shaping.noise.embedded import find_data
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
+from shaping.noise.names import REMEMBERED
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
 from shaping.noise.places import Place, joined, picked, spread, written
@@ -161,7 +162,8 @@ class _Walk:
             counts = (len(rows),) * len(drop)
         else:
             counts = tuple([sum([key in row for row in rows]) for key in drop])
-        self.left_out += _dropped(trail, tuple(drop.items()), counts)
+        write = _dropped if len(drop) <= REMEMBERED else _dropped.__wrapped__
+        self.left_out += write(trail, tuple(drop.items()), counts)
         for key, (count, reason) in batch.cut.items():
             self.left_out.append(Omission(written((trail, key)), count, reason))
 

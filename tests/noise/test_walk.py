@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from copy import deepcopy
 from typing import Any
 
@@ -157,3 +159,24 @@ def test_a_large_map_of_words_is_passed_at_once() -> None:
     assert reduce(value, ALL)[0] is value
     links: Any = {"pages": {f"p{n}": f"https://x.dev/{n}" for n in range(60)}, "name": "x"}
     assert reduce(links, ALL)[0] is links
+
+
+def test_answers_keyed_by_values_leave_no_names_in_memory() -> None:
+    def answer(number: int) -> Any:
+        names = [f"file_{number}_{at}_url" for at in range(400)]
+        return [{"id": row, **{name: f"https://api.example.com/v1/{row}/{name}" for name in names}} for row in (1, 2)]
+
+    def held_after(answers: range) -> int:
+        for number in answers:
+            assert len(reduce(answer(number), ALL)[1]) == 399
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        # What is said of single names is kept for some thousands of them, and these fill that up.
+        before = held_after(range(25))
+        after = held_after(range(25, 50))
+    finally:
+        tracemalloc.stop()
+    assert after - before < 1_500_000
