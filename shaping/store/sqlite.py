@@ -132,6 +132,11 @@ class _Line:
             self._db.close()
             self._db = None
 
+    def __del__(self) -> None:
+        # Python warns of a connection that is let go open; a store that nobody closed loses nothing by that.
+        if self._pid == os.getpid():
+            self.close()
+
 
 def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -240,3 +241,12 @@ def test_threads_share_the_store(path: Path) -> None:
         thread.join()
     assert all(store.get(f"r_{n}") for n in range(8))
     store.close()
+
+
+def test_a_store_that_nobody_closes_lets_go_of_its_file_without_a_warning(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kept.db")
+    store.put("r1", b"payload", meta={}, ttl=60)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        del store
+    assert [str(one.message) for one in warned] == []
