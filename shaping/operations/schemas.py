@@ -121,15 +121,20 @@ class Typed:
     def settle(self, value: Any) -> Settled:
         """Give the value as JSON by its type."""
         try:
-            settled = self.adapter.dump_python(self.adapter.validate_python(value), mode="json", by_alias=True)
+            read = self.adapter.validate_python(value)
         except ValidationError as problem:
             return value, issues(problem)
-        return settled, stripped(value, settled)
+        settled = self.adapter.dump_python(read, mode="json", by_alias=True)
+        if wrong := stripped(value, settled):
+            # What was given by a field's own name stands under its alias now.
+            wrong = stripped(value, settled, self.adapter.dump_python(read, mode="json", by_alias=False))
+        return settled, wrong
 
 
-def stripped(value: Any, settled: Any) -> list[Issue]:
-    """Name the members that the declared form has no place for; only what was plain data can be compared."""
-    lost = [*dict.fromkeys(_lost(value, settled, ""))]
+def stripped(value: Any, *forms: Any) -> list[Issue]:
+    """Name the members that no declared form has a place for; only what was plain data can be compared."""
+    first, *others = [dict.fromkeys(_lost(value, form, "")) for form in forms]
+    lost = [path for path in first if all(path in other for other in others)]
     if not lost:
         return []
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
@@ -139,8 +144,9 @@ def stripped(value: Any, settled: Any) -> list[Issue]:
 
 def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
     if isinstance(value, dict) and isinstance(settled, dict):
-        for name, item in value.items():
-            where = f"{path}.{name}" if path else str(name)
+        for key, item in value.items():
+            name = key if key in settled else str(key)  # JSON has only text for names
+            where = f"{path}.{name}" if path else name
             yield from _lost(item, settled[name], where) if name in settled else (where,)
     elif isinstance(value, list) and isinstance(settled, list):
         for item, kept in zip(value, settled, strict=False):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from shaping.errors import ToolError
 from shaping.operations.schemas import Anything, Written, schema_of
@@ -84,6 +84,32 @@ def test_what_was_changed_about_a_value_is_told(schema: Any, value: Any, wrong: 
 def test_what_was_stripped_is_told_at_once(schema: Any, value: Any, said: str) -> None:
     message = f"not in the declared output and left out: {said}"
     assert settled(schema, value)[1] == [{"path": "", "type": "stripped", "message": message}]
+
+
+class Renamed(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+
+    user_name: str = Field(alias="userName")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "data"),
+    [
+        (dict[int, str], {1: "a"}, {"1": "a"}),
+        (Renamed, {"user_name": "ada"}, {"userName": "ada"}),
+        (list[Renamed], [{"user_name": "ada"}, {"userName": "bob"}], [{"userName": "ada"}, {"userName": "bob"}]),
+    ],
+)
+def test_what_stands_under_another_name_was_not_stripped(schema: Any, value: Any, data: Any) -> None:
+    assert settled(schema, value) == (data, [])
+
+
+def test_what_was_stripped_is_told_beside_what_was_renamed() -> None:
+    message = "not in the declared output and left out: age"
+    assert settled(Renamed, {"user_name": "ada", "age": 7}) == (
+        {"userName": "ada"},
+        [{"path": "", "type": "stripped", "message": message}],
+    )
 
 
 @pytest.mark.parametrize("value", [{"unit": "g"}, {"n": "many"}, [], None, "text"])
