@@ -23,7 +23,11 @@ _NAMES: Final = (
     " oauth-token id-token refresh-token session-token private-token client-secret app-secret secret-key secret"
     " subscription-key sig"
 )
-_PAGING: Final = re.compile(r"next|prev|page|paging|cursor|delta|continu", re.IGNORECASE)
+# A preview and a home page are places of their own, which a token opens.
+_PAGING: Final = re.compile(
+    r"next|prev(?!iew)|(?<!home)(?<!home_)(?<!web)(?<!web_)(?<!landing_)(?<!landing)page|paging|cursor|delta|continu",
+    re.IGNORECASE,
+)
 
 
 def _written(names: str) -> str:

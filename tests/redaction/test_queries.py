@@ -94,6 +94,14 @@ def test_a_token_in_a_link_that_pages_stays_and_a_key_in_it_does_not(field: str)
     assert len(hits) == 1
 
 
+@pytest.mark.parametrize(
+    "field", ["preview_url", "previewLink", "homepage", "home_page_url", "web_page", "landingPage"]
+)
+def test_a_token_that_opens_a_place_is_hidden_though_its_field_sounds_like_paging(field: str) -> None:
+    hidden, _ = redact({field: f"https://api.example.com/items?token={KEY}"})
+    assert hidden == {field: "https://api.example.com/items?token=[redacted:url-token]"}
+
+
 def test_a_token_of_a_delta_query_is_a_place_wherever_it_stands() -> None:
     text = f"https://graph.example.com/v1.0/me/drive/root/delta?token={KEY}"
     assert redact_text(text) == (text, [])
