@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import SupportsFloat
+
+logger = logging.getLogger("shaping")
 
 
 def token_file(url: str, environ: Mapping[str, str] = os.environ) -> Path:
@@ -25,6 +28,7 @@ class TokenFile:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+        self._unsaved: dict[str, Any] | None = None
 
     async def get(self, key: str, *, collection: str | None = None) -> dict[str, Any] | None:
         """Return what is kept under a key."""
@@ -81,6 +85,8 @@ class TokenFile:
         return sum([await self.delete(key, collection=collection) for key in keys])
 
     def _read(self) -> dict[str, Any]:
+        if self._unsaved is not None:
+            return dict(self._unsaved)
         try:
             kept = orjson.loads(self.file.read_bytes())
         except (OSError, orjson.JSONDecodeError):
@@ -88,7 +94,18 @@ class TokenFile:
             return {}
         return kept if isinstance(kept, dict) else {}
 
-    def _write(self, kept: Mapping[str, Any]) -> None:
+    def _write(self, kept: dict[str, Any]) -> None:
+        try:
+            self._replace(kept)
+        except OSError as problem:
+            # Signing in has succeeded: where nothing can be written, it holds for as long as this process runs.
+            if self._unsaved is None:
+                logger.warning("tokens cannot be kept in %s: %s", self.file, problem.strerror or problem)
+            self._unsaved = kept
+        else:
+            self._unsaved = None
+
+    def _replace(self, kept: Mapping[str, Any]) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = self.file.with_name(f"{self.file.name}.{os.getpid()}")
         # Made for its user alone from the start, and moved over whole: another proxy may be reading.

@@ -131,6 +131,21 @@ async def test_tokens_are_kept_by_key_and_collection(tmp_path: Path) -> None:
         assert await store.get("a") is None
 
 
+async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "cache"
+    blocked.write_bytes(b"a file where a directory should be")
+    store = TokenFile(blocked / "tokens.json")
+    await store.put("a", {"n": 1})
+    await store.put("b", {"n": 2})
+    assert await store.get_many(["a", "b"]) == [{"n": 1}, {"n": 2}]
+    assert [record.getMessage() for record in caplog.records] == [f"tokens cannot be kept in {store.file}: File exists"]
+    blocked.unlink()
+    await store.delete("b")
+    assert await TokenFile(store.file).get_many(["a", "b"]) == [{"n": 1}, None]
+
+
 def test_the_same_address_comes_back_to_the_same_port_unless_that_is_taken() -> None:
     # An address whose port is free here: which that is, nobody chooses.
     url, port = next((url, port) for n in range(100) if (port := _port(url := f"https://example.com/{n}")) is not None)
