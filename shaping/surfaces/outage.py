@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import mcp_types
 from mcp.shared.exceptions import MCPError
@@ -153,7 +154,7 @@ def _of_address(name: str, door: Door, error: Exception, seconds: float | None) 
     if isinstance(error, TimeoutError) and seconds is not None:
         message = f"the server {_named(name, door)} did not answer within {seconds:.0f} s"
     else:
-        message = f"the server {_named(name, door)} cannot be reached: {_words(error)}"
+        message = f"the server {_named(name, door)} cannot be reached: {_without_keys(_words(error), door)}"
     return make_error("UNAVAILABLE", message, hint=_START_IT)
 
 
@@ -169,6 +170,13 @@ def _named(name: str, door: Door) -> str:
 
 def _words(error: Exception) -> str:
     return str(error).removeprefix("Client failed to connect: ") or type(error).__name__
+
+
+def _without_keys(words: str, door: Door) -> str:
+    """Take out what may be secret in an address: an error may quote it, or where it was redirected with its query."""
+    query = urlsplit(door.url).query
+    words = words.replace(door.url, door.address)
+    return words.replace(f"?{query}", "") if query else words
 
 
 def _after(wait: float) -> float | None:

@@ -30,6 +30,7 @@ from shaping.surfaces.fastmcp import ShapingMiddleware
 from shaping.surfaces.front import Front
 from shaping.surfaces.outage import ServerUnavailableError, reason
 from shaping.surfaces.proxy import Proxy
+from shaping.surfaces.remote import remote_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -179,6 +180,15 @@ async def test_an_address_that_sends_us_away_is_told_by_its_status(path: str, st
         code, data = await refusal(url_backend(f"{address}/{path}?key={TOKEN}"))
     message = f"the server at {address}/{path} answered with HTTP status {status}"
     assert (code, data) == (mcp_types.INTERNAL_ERROR, expected | {"message": message})
+
+
+def test_an_error_that_quotes_an_address_is_told_without_what_is_secret_in_it() -> None:
+    transport = remote_transport("http://me:secret@example.com/mcp?key=k1")
+    said = "Redirect of http://me:secret@example.com/mcp?key=k1 to https://example.com/mcp?key=k1 not followed"
+    assert reason("tracker", transport, RuntimeError(said)).message == (
+        "the server 'tracker' at http://example.com/mcp cannot be reached: "
+        "Redirect of http://example.com/mcp to https://example.com/mcp not followed"
+    )
 
 
 async def test_an_address_where_nobody_listens_is_told_without_what_is_secret_in_it() -> None:
