@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shaping import context
-from shaping.errors import make_error
 from shaping.settings import ConfigError, Overrides
 from shaping.surfaces.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, listed
 from shaping.surfaces.channels import decide
@@ -161,11 +160,6 @@ class Adapter:
             return generation.plan(tool, tier=tier, surface="mcp"), (Warned("BAD_REQUEST", str(problem)),)
 
 
-def unavailable(message: str, retry_after: float) -> ErrorDetail:
-    """Describe a server that is gone."""
-    return make_error("UNAVAILABLE", message, retry_after=round(retry_after, 1) or None)
-
-
 def _pinned(plan: Plan, begun: Plan) -> Plan:
     """Keep from the config a session began with what its schemas promise; everything else is of now."""
     if plan.private_paths != begun.private_paths:
@@ -188,4 +182,4 @@ def _paths(fields: Any) -> tuple[str, ...] | None:
     return tuple(fields) if isinstance(fields, list | tuple) else (str(fields),)
 
 
-__all__ = ["EXPAND", "EXPAND_TOOL", "Adapter", "Wishes", "unavailable"]
+__all__ = ["EXPAND", "EXPAND_TOOL", "Adapter", "Wishes"]
