@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping import Shaped, Shaper
+    from shaping.settings import Plan
     from shaping.tokens import Tokens
     from shaping.types import Warned
 
@@ -72,7 +73,7 @@ def shape(
     with using(profile, fields=kept, max_tokens=max_tokens):
         if mcp:
             result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
-            _warn(_unmatched(_mcp_data(raw), kept))
+            _warn(_unmatched(_mcp_data(raw), kept, shaper.plan(tool, surface="mcp")))
             if as_json:
                 answer(result)
                 return
@@ -80,7 +81,8 @@ def shape(
             return
         data = _data(raw)
         # A budget is for what is printed: the text of a table holds more of it than its JSON would.
-        shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept))
+        warnings = _unmatched(data, kept, shaper.plan(tool))
+        shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=warnings)
     if as_json:
         answer(shaped.data, [str(warning) for warning in shaped.warnings], **_said(shaped))
         return
@@ -100,12 +102,12 @@ def price(tokens: Tokens) -> str:
     return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
 
 
-def _unmatched(data: Any, kept: tuple[str, ...] | None) -> tuple[Warned, ...]:
+def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
     """Warn of fields that were asked for and are not there."""
     from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (help must not wait for it)
     from shaping.types import Warned  # noqa: PLC0415 (the same)
 
-    return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or ()))
+    return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or (), plan.private))
 
 
 def _warn(warnings: Iterable[Warned]) -> None:

@@ -9,12 +9,15 @@ from shaping.paths.nearby import Miss, miss
 from shaping.paths.pick import select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
+
+    from shaping.paths.plan import FieldPlan
 
 
-def unmatched(value: Any, paths: Iterable[str]) -> list[str]:
-    """Say of each path that has no match what may be meant by it."""
-    missed = (_unmatched(value, path) for path in paths)
+def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = None) -> list[str]:
+    """Say of each path that has no match what may be meant by it, but for what is private."""
+    open_value = private.apply(value) if private is not None and paths else value
+    missed = (_unmatched(open_value, path) for path in paths)
     # What there is instead are keys of raw data, which may be secrets too.
     return [scrub(str(one)) for one in missed if one is not None]
 

@@ -119,7 +119,7 @@ class Making:
         from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (few calls ask for fields)
 
         value = None if self._found is None else self._found.value
-        return unmatched(value, self._ran.asked.fields)
+        return unmatched(value, self._ran.asked.fields, self._plan.private)
 
     def _left(self, bare: Envelope[Any], spare: int = 24) -> int | None:
         limit = self._plan.max_tokens

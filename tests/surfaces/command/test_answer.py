@@ -375,3 +375,12 @@ def test_a_program_that_speaks_the_contract_fails_with_its_own_error_and_nothing
     said = {"ok": False, "data": None, "error": error, "warnings": ["old"], "meta": {}}
     wire = replay(shaper, ["users"], json.dumps(said), "", 5).render("invariant")
     assert wire == said | {"meta": {"duration_ms": 1, "exit_code": 5}}
+
+
+def test_what_is_private_is_not_offered_for_a_field_that_is_not_there(make_shaper: Any, replay: Any) -> None:
+    shaper = make_shaper({"tool_overrides": {"*": {"private": ["users"]}}})
+    envelope = replay(shaper, ["x"], '{"id": 1, "users": {"ada": 1}}', "", 0, fields=["users.zz", "usres"])
+    assert [str(warning) for warning in envelope.warnings] == [
+        "NO_SUCH_FIELD: nothing at users; there is: id",
+        "NO_SUCH_FIELD: nothing at usres; there is: id",
+    ]
