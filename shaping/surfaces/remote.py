@@ -22,8 +22,9 @@ _REFUSED = 400
 class Door:
     """Makes the HTTP clients of one connection, and remembers the last refusal, which the SDK's errors do not tell."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, opened_by_get: bool = False) -> None:
         self.url = url
+        self._opened_by_get = opened_by_get
         self.refused: int | None = None
 
     def __call__(
@@ -39,6 +40,9 @@ class Door:
         return client
 
     async def _note(self, response: httpx2.Response) -> None:
+        # Many servers have no stream for news beside the answers, and say so with a 404 while a call is under way.
+        if response.request.method == "GET" and not self._opened_by_get:
+            return
         self.refused = response.status_code if response.status_code >= _REFUSED else None
 
     @property
@@ -53,7 +57,7 @@ def remote_transport(
     """Return a transport to an address; one that ends in `/sse` means the older kind unless `kind` says."""
     older = kind == "sse" if kind else _SSE_PATH.search(url) is not None
     make = SSETransport if older else StreamableHttpTransport
-    return make(url, headers=dict(headers or {}), auth=auth, httpx_client_factory=Door(url))
+    return make(url, headers=dict(headers or {}), auth=auth, httpx_client_factory=Door(url, opened_by_get=older))
 
 
 def door_of(transport: object) -> Door | None:

@@ -30,7 +30,7 @@ from shaping.surfaces.fastmcp import ShapingMiddleware
 from shaping.surfaces.front import Front
 from shaping.surfaces.outage import ServerUnavailableError, reason
 from shaping.surfaces.proxy import Proxy
-from shaping.surfaces.remote import remote_transport
+from shaping.surfaces.remote import door_of, remote_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -180,6 +180,18 @@ async def test_an_address_that_sends_us_away_is_told_by_its_status(path: str, st
         code, data = await refusal(url_backend(f"{address}/{path}?key={TOKEN}"))
     message = f"the server at {address}/{path} answered with HTTP status {status}"
     assert (code, data) == (mcp_types.INTERNAL_ERROR, expected | {"message": message})
+
+
+@pytest.mark.parametrize(("path", "refused"), [("mcp", None), ("sse", 404)])
+async def test_a_stream_for_news_that_a_server_does_not_have_is_no_refusal(path: str, refused: int | None) -> None:
+    with answering(404) as address:
+        door = door_of(remote_transport(f"{address}/{path}"))
+        assert door is not None
+        async with door() as client:
+            await client.get(address)
+            assert door.refused == refused
+            await client.post(address)
+            assert door.refused == 404
 
 
 def test_an_error_that_quotes_an_address_is_told_without_what_is_secret_in_it() -> None:
