@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping import context
 from shaping.settings import ConfigError, Overrides
-from shaping.surfaces.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, listed
+from shaping.surfaces.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, advertised_schema, listed
 from shaping.surfaces.channels import decide
 from shaping.surfaces.errors import coded
 from shaping.surfaces.meta import marked
@@ -128,8 +128,8 @@ class Adapter:
     def _call(self, session: Session, tool: str, wishes: Wishes) -> Call:
         plan, warnings = self._plan(self.shaper.generation, tool, wishes)
         known = session.tools.get(tool)
-        promised = known is not None and known.advertised is not None
-        if promised and session.generation is not self.shaper.generation and wishes.request is None:
+        edited = session.generation is not self.shaper.generation and wishes.request is None
+        if edited and known is not None and not _keeps(session, known, plan):
             plan = _pinned(plan, self._plan(session.generation, tool, wishes)[0])
         chosen = known.channels if known else decide(plan.channels, session.reads, typed=plan.typed)
         return Call(
@@ -158,6 +158,17 @@ class Adapter:
         except ConfigError as problem:
             # What a caller asks for wrongly is the caller's to know; the answer goes out by the config alone.
             return generation.plan(tool, tier=tier, surface="mcp"), (Warned("BAD_REQUEST", str(problem)),)
+
+
+def _keeps(session: Session, known: Listed, plan: Plan) -> bool:
+    """Tell whether a tool would be shown the same schema today; most schemas of dicts say nothing of their members."""
+    if known.advertised is None or known.declared is None:
+        return True
+    asked, answer = session.kept.get(plan.tool, (None, False))
+    if asked is not plan:
+        answer = advertised_schema(plan, known.declared) == known.advertised
+        session.kept[plan.tool] = plan, answer
+    return answer
 
 
 def _pinned(plan: Plan, begun: Plan) -> Plan:

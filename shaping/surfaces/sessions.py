@@ -14,7 +14,7 @@ from shaping.surfaces.clients import reads
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.settings import Generation
+    from shaping.settings import Generation, Plan
     from shaping.surfaces.advertise import Listed
     from shaping.surfaces.clients import Reads
 
@@ -31,6 +31,7 @@ class Session:
     client: Mapping[str, Any] | None = None
     tools: dict[str, Listed] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
+    kept: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether a plan keeps what a tool's schema says
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
 

@@ -8,11 +8,18 @@ from typing import Any
 import anyio
 import pytest
 from fastmcp import Client, FastMCP
+from pydantic import BaseModel
 
 from shaping import ShapingMiddleware
 
 pytestmark = pytest.mark.anyio
 ANSWER = {"number": 1, "title": "Broken", "state": "open"}
+
+
+class Issue(BaseModel):
+    number: int
+    title: str
+    state: str
 
 
 @pytest.fixture
@@ -29,8 +36,12 @@ def server(config: Path) -> FastMCP:
         return ANSWER
 
     @built.tool
-    def typed() -> dict[str, Any]:
+    def any_object() -> dict[str, Any]:
         return ANSWER
+
+    @built.tool
+    def typed() -> Issue:
+        return Issue.model_validate(ANSWER)
 
     return built
 
@@ -52,6 +63,7 @@ async def test_an_edit_reaches_a_running_session_where_no_schema_promises_otherw
         while await answer(client, "untyped") == ANSWER and time.monotonic() < deadline:  # noqa: ASYNC110 (a file is no event)
             await anyio.sleep(0.05)
         assert await answer(client, "untyped") == {"number": 1}
+        assert await answer(client, "any_object") == {"number": 1}
         assert await answer(client, "typed") == ANSWER
     async with Client(server(config)) as client:
         assert await answer(client, "typed") == {"number": 1}
