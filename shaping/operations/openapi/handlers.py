@@ -117,7 +117,23 @@ def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
             return response.text, False
     if plain.startswith("text/") or plain.endswith(("xml", "yaml", "javascript")) or not plain:
         return response.text, True
+    if (text := _as_text(response.content)) is not None:
+        return text, True
     return {"base64": base64.b64encode(response.content).decode(), "bytes": len(response.content)}, True
+
+
+def _as_text(body: bytes) -> Any:
+    """Give a body of an unknown kind as the JSON or the text that it is: in base64 nobody would see a secret."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text:
+        return None
+    try:
+        return read_json(text)
+    except ValueError:
+        return text
 
 
 def _sentence(status: int, data: Any) -> str | None:

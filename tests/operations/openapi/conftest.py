@@ -78,6 +78,10 @@ async def kind(request: Request) -> Response:
             return PlainTextResponse("hello")
         case "binary":
             return Response(b"\x00\x01", media_type="image/png")
+        case "unknown-json":
+            return Response(b'{"a": [1]}', media_type="application/octet-stream")
+        case "unknown-text":
+            return Response(b"plain words", media_type="application/octet-stream")
         case "broken":
             return Response(b"{", media_type="application/json")
         case "problem":

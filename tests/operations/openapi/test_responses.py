@@ -33,6 +33,8 @@ def asked(server: str, path: str, method: str = "get", **config: Any) -> Envelop
     [
         ("/kind/text", "hello"),
         ("/kind/binary", {"base64": "AAE=", "bytes": 2}),
+        ("/kind/unknown-json", {"a": [1]}),
+        ("/kind/unknown-text", "plain words"),
         ("/kind/problem", {"a": 1}),
         ("/status/204", None),
         ("/status/301", {"error": {"message": "status 200"}}),
