@@ -32,13 +32,17 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile("<(?:/|br|p>)")
-_HIDDEN = re.compile(
-    r"<(script|style|head|svg|noscript)\b.*?</\1\s*>|<!--.*?-->|<!doctype[^>]*>", re.IGNORECASE | re.DOTALL
+# None of these reads on past the next tag in vain: a page of tags without ends would take minutes.
+_OPENS = re.compile(r"<(script|style|head|svg|noscript)\b|<(!--)|<(!doctype)", re.IGNORECASE)
+_ENDS = {"!--": re.compile("-->"), "!doctype": re.compile(">")} | {
+    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style", "head", "svg", "noscript")
+}
+_ANCHOR = re.compile(
+    r"<a\b(?=[^<>]*+>)(?>[^<>]*?\bhref\s*=\s*[\"']?([^\"'\s<>]+)[^<>]*+>)((?>[^<]+|<(?!/?a\b))*+)</a\s*>", re.IGNORECASE
 )
-_ANCHOR = re.compile(r"<a\b[^>]*?\bhref\s*=\s*[\"']?([^\"'\s>]+)[^>]*>(.*?)</a\s*>", re.IGNORECASE | re.DOTALL)
-_IMAGE = re.compile(r"<img\b[^>]*?\balt\s*=\s*[\"']([^\"']*)[\"'][^>]*>", re.IGNORECASE)
-_BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6]|/tr|/table|/ul|/ol|/blockquote|/pre)\b[^>]*>", re.IGNORECASE)
-_ITEM = re.compile(r"<li\b[^>]*>", re.IGNORECASE)
+_IMAGE = re.compile(r"<img\b(?=[^<>]*+>)[^<>]*?\balt\s*=\s*[\"']([^\"']*)[\"'][^<>]*+>", re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6]|/tr|/table|/ul|/ol|/blockquote|/pre)\b[^<>]*+>", re.IGNORECASE)
+_ITEM = re.compile(r"<li\b[^<>]*+>", re.IGNORECASE)
 _LICENCE_HEADER = re.compile(
     r"\A(?:#!.*\n)?(\s*(?:/\*(?:.|\n)*?\*/|(?:(?:#|//|--|;|%)[^\n]*\n)+|<!--(?:.|\n)*?-->)\s*)"
 )
@@ -146,8 +150,25 @@ def _without_tags(text: str) -> str:
     """Return a string that is HTML throughout as its text; code and sentences about tags stay."""
     if len(text) > _LARGEST_PAGE or not _WRAPPED.match(text) or "```" in text:
         return text
-    text = _HIDDEN.sub("", text)
+    text = _without_hidden(text)
     text = _ANCHOR.sub(lambda found: found[2] if found[2] in found[1] else f"{found[2]} ({found[1]})", text)
     text = _ITEM.sub("- ", _BREAK.sub("\n", _IMAGE.sub(r"\1", text)))
     text = html.unescape(_TAG.sub("", text))
     return _BLANKS.sub("\n\n", text).strip()
+
+
+def _without_hidden(text: str) -> str:
+    """Take out what a browser does not show as text."""
+    kept: list[str] = []
+    at, endless = 0, set[str]()
+    for opened in _OPENS.finditer(text):
+        name = next(filter(None, opened.groups())).lower()
+        if opened.start() < at or name in endless:
+            continue
+        end = _ENDS[name].search(text, opened.end())
+        if end is None:  # then none of those after it has one
+            endless.add(name)
+            continue
+        kept.append(text[at : opened.start()])
+        at = end.end()
+    return "".join(kept) + text[at:]

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from shaping.noise.batch import Batch
     from shaping.types import Json
 
-_TAG = re.compile(r"<!--.*?-->|<[^<>]*>", re.DOTALL)
+# A comment ends before the next one begins: many without an end would take minutes.
+_TAG = re.compile(r"<!--(?>[^-<]+|-(?!->)|<(?!!--))*+-->|<[^<>]*>")
 _TARGET = re.compile(r"href(?<=\bhref)\s*=\s*[\"']([^\"']*)")  # begins with letters, which are found fast
 _WORD = re.compile(r"\w+")
 _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a letter
