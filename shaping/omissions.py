@@ -12,7 +12,8 @@ from shaping.types import Omission
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping.types import Draft, Reason
+    from shaping.settings import Plan
+    from shaping.types import Draft, Reason, Shaped
 
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
 _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
@@ -139,16 +140,30 @@ def grouped(omissions: Iterable[Omission]) -> list[Omission]:
 
 def line_of(draft: Draft) -> str:
     """Say in one short line how much was left out that nobody asked to leave out, and why."""
+    return _line((omission for omission in draft.omissions if omission.reason in _UNASKED), draft.plan)
+
+
+def untold(shaped: Shaped) -> str:
+    """Say in one short line what is missing of a response that does not tell it itself, nulls and empties last."""
+    plan = shaped.plan
+    if plan.omissions in {"list", "full"} and plan.dialect != "none":
+        return ""
+    # That a member was null or an empty list is no difference to who wonders where it is.
+    alike = (replace(each, reason="empty") if each.reason == "null" else each for each in shaped.omissions)
+    missing = [each for each in alike if each.reason in _UNASKED | _EMPTY]
+    return _line(sorted(missing, key=lambda each: each.reason in _EMPTY), plan) if missing else ""
+
+
+def _line(omissions: Iterable[Omission], plan: Plan) -> str:
     counts: dict[str, int] = {}
     names: dict[str, dict[str, None]] = {}
-    for omission in draft.omissions:
-        if omission.reason in _UNASKED:
-            counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
-            known = names.setdefault(omission.reason, {})
-            if len(known) <= _NAMED:
-                known.update(dict.fromkeys(_LAST.findall(omission.path)))
+    for omission in omissions:
+        counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+        known = names.setdefault(omission.reason, {})
+        if len(known) <= _NAMED:
+            known.update(dict.fromkeys(_LAST.findall(omission.path)))
     told = ", ".join(f"{count} {reason}{_few(list(names[reason]))}" for reason, count in counts.items())
-    if not draft.plan.redact.off and any(names.values()):
+    if not plan.redact.off and any(names.values()):
         from shaping.errors import scrub  # noqa: PLC0415 (few answers leave something out)
 
         told = scrub(told)

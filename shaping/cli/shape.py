@@ -41,7 +41,7 @@ AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the te
 AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
 CLIENT = typer.Option(metavar="NAME", help="With --mcp: the client the result is for, by its clientInfo.name.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
-QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts to standard error.")
+QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts and what was left out to standard error.")
 
 
 def shape(
@@ -91,6 +91,7 @@ def shape(
     _warn(warning for warning in shaped.warnings if warning.code not in _TOLD)
     if not quiet:
         typer.echo(price(_spent(shaped, printed)), err=True)
+        _tell_missing(shaped, everything=max_tokens is None)
 
 
 def price(tokens: Tokens) -> str:
@@ -100,6 +101,17 @@ def price(tokens: Tokens) -> str:
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
     change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
     return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
+
+
+def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
+    """Say what was left out: a model has a ref to ask by, a person has another profile."""
+    from shaping.omissions import untold  # noqa: PLC0415 (help must not wait for it)
+
+    line = untold(shaped)
+    # A budget for the call holds under every profile.
+    hint = "; --profile debug shows all" if everything else ""
+    if line:
+        typer.echo(f"{line}{hint}", err=True)
 
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:

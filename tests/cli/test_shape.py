@@ -45,6 +45,44 @@ def test_a_file_is_shaped_and_the_counts_go_to_standard_error() -> None:
     assert "tokens" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [[], ["--value"]])
+def test_what_was_left_out_is_told_below_the_counts(arguments: list[str]) -> None:
+    _, told = shaping("raw.json", *arguments).stderr.splitlines()
+    assert told == "left out: 2 empty (assignee, next); --profile debug shows all"
+
+
+def test_under_a_budget_for_the_call_no_profile_is_said_to_show_all() -> None:
+    rows = {"rows": [{"n": n, "word": None} for n in range(200)]}
+    done = shaping("--max-tokens", "60", stdin=json.dumps(rows))
+    assert done.stderr.splitlines()[-1].startswith("left out: ")
+    assert done.stderr.endswith(", 200 empty (word)\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin"),
+    [
+        ([], '{"a": 1}'),
+        (["--profile", "standard"], json.dumps(RAW)),
+        (["--profile", "debug"], json.dumps(RAW)),
+        (["--quiet"], json.dumps(RAW)),
+        (["--json"], json.dumps(RAW)),
+        (["--fields", "items[].number"], json.dumps(RAW)),
+    ],
+)
+def test_nothing_is_told_of_what_is_not_missing_was_asked_for_or_stands_in_the_answer(
+    arguments: list[str], stdin: str
+) -> None:
+    assert "left out" not in shaping(*arguments, stdin=stdin).stderr
+
+
+@pytest.mark.parametrize("mode", ["off", "observe"])
+def test_nothing_is_told_where_nothing_was_shaped(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING", mode)
+    done = shaping("raw.json")
+    assert json.loads(done.stdout) == RAW
+    assert "left out" not in done.stderr
+
+
 def test_standard_input_is_shaped_where_no_file_is_named() -> None:
     done = shaping("--quiet", stdin=json.dumps(RAW))
     assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
