@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from shaping.settings import Overrides
 
@@ -20,6 +20,7 @@ _VARIABLES = ("SHAPING", "SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")
 _ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIABLES)
 
 _FALSE = frozenset({"", "0", "false", "no", "off"})
+_TRUE = frozenset({"", "1", "true", "yes", "on"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +126,16 @@ def switched(environ: Mapping[str, str] = os.environ) -> bool:
     return _ON in found or _DEBUG in found or _SCALPEL in found or _PROFILE in found
 
 
-def mode(environ: Mapping[str, str] = os.environ) -> Mode:
-    """Read SHAPING: on, off (results untouched) or observe (untouched, but measured)."""
+def mode(environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] | None = None) -> Mode:
+    """Read SHAPING: on, off (results untouched) or observe (untouched, but measured); `tell` hears any other word."""
     value = environ.get("SHAPING") if switched(environ) else None
     if value is None:
         return "on"
     word = value.strip().lower()
     if word == "observe":
         return "observe"
+    if word not in _TRUE | _FALSE and tell is not None:
+        tell(f"SHAPING is {value!r}; expected on, off or observe. It is ignored, and shaping is on.")
     return "off" if word in _FALSE and word else "on"
 
 

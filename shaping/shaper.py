@@ -79,7 +79,7 @@ class Shaper:
     @property
     def mode(self) -> context.Mode:
         """Whether the environment has shaping on, off or observing."""
-        return context.mode(self._environ)
+        return context.mode(self._environ, self._tell)
 
     @property
     def generation(self) -> Generation:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
+import logging
 import threading
 from typing import Any
 
@@ -54,10 +56,29 @@ def test_the_environment_names_a_profile(environ: dict[str, str], expected: str 
         ("OFF", "off"),
         ("0", "off"),
         ("observe", "observe"),
+        ("bogus", "on"),
     ],
 )
 def test_shaping_is_switched_by_one_variable(value: str | None, expected: str) -> None:
     assert mode({} if value is None else {"SHAPING": value}) == expected
+
+
+@pytest.mark.parametrize("surface", ["shape", "shape_result"])
+def test_a_mode_that_there_is_not_is_logged_once_and_ignored(surface: str, caplog: pytest.LogCaptureFixture) -> None:
+    shaper = Shaper(CONFIG, environ={"SHAPING": "bogus"})
+    given = RAW if surface == "shape" else {"content": [{"type": "text", "text": json.dumps(RAW)}]}
+    unset = getattr(Shaper(CONFIG, environ={}), surface)(given)
+    for _ in range(3):
+        answer = getattr(shaper, surface)(given)
+        assert getattr(answer, "value", answer) == getattr(unset, "value", unset)
+    said = "SHAPING is 'bogus'; expected on, off or observe. It is ignored, and shaping is on."
+    assert caplog.record_tuples == [("shaping", logging.WARNING, said)]
+
+
+@pytest.mark.parametrize("word", ["", "1", "true", "Yes", " on ", "0", "false", "no", "OFF", "observe"])
+def test_a_mode_that_there_is_goes_without_a_word(word: str, caplog: pytest.LogCaptureFixture) -> None:
+    Shaper(CONFIG, environ={"SHAPING": word}).shape(RAW)
+    assert caplog.record_tuples == []
 
 
 def test_the_environment_is_read_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:

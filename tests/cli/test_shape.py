@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -232,3 +233,16 @@ def test_what_is_private_is_not_offered_for_a_field_that_is_not_there(tmp_path: 
     )
     assert "warning: NO_SUCH_FIELD: nothing at users; there is: id\n" in done.stderr
     assert "ada" not in done.output
+
+
+def test_a_mode_that_there_is_not_is_told_once_on_standard_error() -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("shaping")), "shape", "raw.json", "--quiet"],
+        env={**os.environ, "SHAPING": "bogus"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert done.stderr == "SHAPING is 'bogus'; expected on, off or observe. It is ignored, and shaping is on.\n"
+    assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
