@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _LOOK: Final = 5_000  # values that are looked at for names: enough to find them, whatever the size of the whole
 _NEAR: Final = 3
 _LISTED: Final = 8
+_BEGIN: Final = "the data is a list of {:,}: begin with [0] or []"
+_ALIKE: Final = 0.7  # what a name must share with one that is meant, where more likely none of them is
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,12 @@ class Miss:
     path: str
     near: tuple[str, ...] = ()
     there: str = ""
+    begin: str = ""  # how a path into data that is a list begins
 
     def __str__(self) -> str:
         if self.near:
             return f"nothing at {self.path}; did you mean {self.near[0]}?"
-        return f"nothing at {self.path}" + (f"; {self.there}" if self.there else "")
+        return "; ".join(filter(None, (f"nothing at {self.path}", self.begin, self.there)))
 
 
 def miss(value: Any, path: str) -> Miss | None:
@@ -56,12 +59,16 @@ def _described(value: Any, nodes: list[Any], steps: tuple[Step, ...]) -> Miss:
         return Miss(path, there=there)
     word = last.key if isinstance(last, Name) else str(last).strip("*")
     names = _names(nodes)
-    near = tuple(str(Path((*steps[:-1], Name(name)))) for name in nearest(word, names, n=_NEAR))
+    # A name before the list itself (`items[0]`) is no misspelt member of its elements, but for one that is very near.
+    begins = isinstance(value, list) and len(steps) == 1 and not isinstance(last, Deep)
+    alike = nearest(word, names, n=_NEAR, least=_ALIKE if begins else 0.6)
+    near = tuple(str(Path((*steps[:-1], Name(name)))) for name in alike)
     if not near and word:
         near = tuple(islice(_elsewhere(value, word), _NEAR))
     shown = ", ".join(str(Name(name)) for name in names[:_LISTED])
     more = ", …" if len(names) > _LISTED else ""
-    return Miss(path, near, f"there is: {shown}{more}" if names else "")
+    there = f"there is: {shown}{more}" if names else ""
+    return Miss(path, near, there, _BEGIN.format(len(value)) if begins else "")
 
 
 def _below(nodes: Iterable[Any], step: Step) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors import scrub
@@ -19,7 +20,8 @@ def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = No
     open_value = private.apply(value) if private is not None and paths else value
     missed = (_unmatched(open_value, path) for path in paths)
     # What there is instead are keys of raw data, which may be secrets too.
-    return [scrub(str(one)) for one in missed if one is not None]
+    # A field applies to every element anyway, so how a path into a list begins is no help.
+    return [scrub(str(replace(one, begin=""))) for one in missed if one is not None]
 
 
 def _unmatched(value: Any, path: str) -> Miss | None:

@@ -50,5 +50,22 @@ def test_lists_that_lie_deeper_than_calls_may_are_looked_through() -> None:
     deep: Any = {"name": 1}
     for _ in range(5_000):
         deep = [deep]
-    assert miss(deep, "nam") == Miss("nam", ("name",), "there is: name")
-    assert miss(deep, "zzz") == Miss("zzz", (), "there is: name")
+    begin = "the data is a list of 1: begin with [0] or []"
+    assert miss(deep, "nam") == Miss("nam", ("name",), "there is: name", begin)
+    assert miss(deep, "zzz") == Miss("zzz", (), "there is: name", begin)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("items[0].url", "nothing at items; the data is a list of 50: begin with [0] or []; there is: title, user"),
+        ("titel", "nothing at titel; did you mean title?"),
+        ("login", "nothing at login; did you mean [].user.login?"),
+    ],
+)
+def test_a_name_before_data_that_is_a_list_is_told_so(path: str, says: str) -> None:
+    assert str(miss([{"title": "a", "user": {"login": "ada"}}] * 50, path)) == says
+
+
+def test_a_name_before_a_list_of_plain_values_is_told_so() -> None:
+    assert str(miss([1, 2], "items[0]")) == "nothing at items; the data is a list of 2: begin with [0] or []"
