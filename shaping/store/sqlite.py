@@ -160,12 +160,26 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_size_limit = 4194304")
     if _prepared(db):
         return
-    db.execute("PRAGMA journal_mode = WAL")
+    _use_log(db)
     with _writing(db):
         if not _prepared(db):
             for statement in (_KEPT, _BY_TIME, _HELD, _MORE, _LESS):
                 db.execute(statement)
             db.execute("INSERT INTO held VALUES (0, ?)", (secrets.token_bytes(32),))
+
+
+def _use_log(db: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log; SQLite itself does not wait where another connection is about to."""
+    deadline = time.monotonic() + _WAIT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as fault:
+            if fault.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _prepared(db: sqlite3.Connection) -> bool:

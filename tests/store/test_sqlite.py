@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +21,7 @@ from shaping.store.replace import replace_damaged
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 WRITER = """
@@ -250,3 +253,19 @@ def test_a_store_that_nobody_closes_lets_go_of_its_file_without_a_warning(tmp_pa
         warnings.simplefilter("always")
         del store
     assert [str(one.message) for one in warned] == []
+
+
+def test_a_first_reader_and_a_first_writer_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    for number in range(40):
+        store, start = SqliteStore(tmp_path / f"{number}.db"), threading.Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            written = pool.submit(_after, start, partial(store.put, "r", b"x", meta={}, ttl=60))
+            read = pool.submit(_after, start, partial(store.get, "r"))
+        assert written.exception() is None
+        assert read.exception() is None
+        store.close()
+
+
+def _after(start: threading.Barrier, work: Callable[[], object]) -> None:
+    start.wait()
+    work()
