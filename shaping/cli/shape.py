@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import orjson
 import typer
 
 from shaping.cli.answer import answer, refuse
+from shaping.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # What is wrong with the config or the call was logged, which is to say told, when it was read.
 _TOLD = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
-_LONG_NUMBER = re.compile(rb"(?<![\d.])\d{19}")
 
 FILE = typer.Argument(
     metavar="FILE",
@@ -80,8 +79,8 @@ def shape(
             typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
             return
         data = _data(raw)
-        # A budget is for what is printed: the text of a table holds more of it than its JSON would.
         warnings = _unmatched(data, kept, shaper.plan(tool))
+        # A budget is for what is printed: the text of a table holds more of it than its JSON would.
         shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=warnings)
     if as_json:
         answer(shaped.data, [str(warning) for warning in shaped.warnings], **_said(shaped))
@@ -169,13 +168,13 @@ def _standard_input() -> bytes:
 
 def _data(raw: bytes) -> Any:
     try:
-        # orjson makes a float of an integer beyond 64 bits, and knows no NaN.
-        return json.loads(raw) if _LONG_NUMBER.search(raw) else orjson.loads(raw)
+        return read_json(raw)
     except ValueError:
         return _odd_data(raw)
 
 
 def _odd_data(raw: bytes) -> Any:
+    """Read what only Python takes for JSON (NaN, lone surrogates), or give the text."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
