@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -246,13 +245,13 @@ def test_threads_share_the_store(path: Path) -> None:
     store.close()
 
 
-def test_a_store_that_nobody_closes_lets_go_of_its_file_without_a_warning(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kept.db")
+def test_a_store_that_nobody_closes_closes_its_file_when_it_is_let_go(path: Path) -> None:
+    store = SqliteStore(path)
     store.put("r1", b"payload", meta={}, ttl=60)
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        del store
-    assert [str(one.message) for one in warned] == []
+    connection = store._writer.connection()
+    del store
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_a_first_reader_and_a_first_writer_do_not_get_in_each_others_way(tmp_path: Path) -> None:
