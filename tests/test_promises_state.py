@@ -129,7 +129,9 @@ class Promises(RuleBasedStateMachine):
             wanted = found_in(original, path)
             if self.expired(answer):
                 self.not_found(answer.shaped.ref, path, answer.owner)
-            elif wanted is not NOTHING and wanted != []:  # a path that has no match any more is an error
+            elif wanted == []:
+                self.nothing_there(answer, path)
+            elif wanted is not NOTHING:
                 assert self.all_pages(answer, path, budget) == wanted
 
     @rule(answer=answers, budget=st.sampled_from([None, 300, 1500]))
@@ -193,6 +195,14 @@ class Promises(RuleBasedStateMachine):
             if cursor is None:
                 break
         return joined(pages, path)
+
+    def nothing_there(self, answer: Answer, path: str) -> None:
+        """Ask for what holds nothing: an empty list where there is one, an error where the path leads nowhere."""
+        try:
+            found = self.all_pages(answer, path, None)
+        except ToolError as problem:
+            found = problem.detail.code
+        assert found in ([], "NOT_FOUND")
 
     def not_found(self, ref: str, path: str, owner: str | None) -> None:
         assert self.refused(ref, owner, path=path) == "REF_NOT_FOUND"
