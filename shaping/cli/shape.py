@@ -26,7 +26,7 @@ _TOLD = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
 
 FILE = typer.Argument(
     metavar="FILE",
-    help="A JSON file; - or nothing for standard input. Text that is not JSON is shaped as text.",
+    help="A file of JSON or JSON lines; - or nothing for standard input. Any other text is shaped as text.",
     show_default=False,
 )
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
@@ -174,11 +174,15 @@ def _data(raw: bytes) -> Any:
 
 
 def _odd_data(raw: bytes) -> Any:
-    """Read what only Python takes for JSON (NaN, lone surrogates), or give the text."""
+    """Read what only Python takes for JSON (NaN, lone surrogates) or JSON values in a row, or give the text."""
+    from shaping.surfaces.command.recognise import recognise  # noqa: PLC0415 (help must not wait for it)
+
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
-        return raw.decode(errors="replace")
+        text = raw.decode(errors="replace")
+        found = recognise(text, ("lines",))
+        return text if found is None else found.value
 
 
 def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:

@@ -108,6 +108,23 @@ def test_text_that_is_not_json_is_shaped_as_text() -> None:
     assert json.loads(shaping("--value", stdin="plain words").stdout) == {"data": "plain words"}
 
 
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        '{"number": 1, "url": null}\n{"number": 2}\n',
+        '\n{"number": 1}\r\n\r\n{"number": 2}',
+        '{"number": 1} {\n  "number": 2\n}\n',
+    ],
+)
+def test_json_values_one_after_the_other_are_a_list_as_they_are_for_a_command(stdin: str) -> None:
+    assert json.loads(shaping("--value", stdin=stdin).stdout) == {"data": [{"number": 1}, {"number": 2}]}
+
+
+@pytest.mark.parametrize("stdin", ["1\n2\n", "[INFO] one\n[INFO] two\n", '{"number": 1}\nthen words\n'])
+def test_text_with_something_like_json_in_it_stays_text(stdin: str) -> None:
+    assert json.loads(shaping("--value", stdin=stdin).stdout) == {"data": stdin}
+
+
 def test_an_mcp_result_stays_one() -> None:
     result = {"content": [{"type": "text", "text": json.dumps(RAW, indent=2)}]}
     done = shaping("--mcp", stdin=json.dumps(result))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from shaping.surfaces.command.columns import read_aligned, read_separated
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+_SPACE: Final = re.compile(r"\s*")
 _CONTRACT: Final = frozenset({"ok", "data", "error", "warnings", "meta"})
 
 
@@ -66,11 +68,12 @@ def _lines(text: str) -> Any:
 
 def _documents(text: str) -> Any:
     decoder, at, found = json.JSONDecoder(), 0, []
+    text = text.strip()
     try:
-        while at < len(text.rstrip()):
-            at += len(text[at:]) - len(text[at:].lstrip())
+        while at < len(text):
             value, at = decoder.raw_decode(text, at)
             found.append(_structure(value))
+            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing too
         # Between them they refuse what plain data cannot hold: infinity, wide integers, lone surrogates.
         json.dumps(found, allow_nan=False)
         orjson.dumps(found)
