@@ -6,15 +6,18 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --retries 10 --t
 # A package index that hiccups is asked again.
 install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 60; $(PIP) install $(1); }
 
-.PHONY: demo test lint types check bench clean
+# What is compiled, and by what: a change of these is a change of what is installed.
+NATIVE := shaping/native/build.py $(wildcard shaping/native/*.c shaping/native/*.h)
 
-.venv/installed: pyproject.toml
+.PHONY: demo test lint types check native bench clean
+
+.venv/installed: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv .venv
 	$(call install,--upgrade pip)
 	$(call install,--editable ".[mcp$(COMMA)http]")
 	@touch $@
 
-.venv/installed-dev: pyproject.toml
+.venv/installed-dev: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv .venv
 	$(call install,--upgrade pip)
 	$(call install,--editable ".[all]" --group dev)
@@ -35,8 +38,12 @@ check: lint types
 test: lint types
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=95
 
+# The C of shaping/native alone, in place; unlike an install, this fails where it cannot be compiled.
+native:
+	$(BIN)/python -m shaping.native.build
+
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_speed.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build shaping/native/*.so shaping/native/*.pyd
