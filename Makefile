@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --retries 10 --t
 install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 60; $(PIP) install $(1); }
 
 # What is compiled, and by what: a change of these is a change of what is installed.
-NATIVE := shaping/native/build.py $(wildcard shaping/native/*.c shaping/native/*.h)
+NATIVE := shaping/native/build.py $(wildcard shaping/native/*.c shaping/native/*.h shaping/native/*/*.h)
 
 .PHONY: demo test lint types check native bench clean
 

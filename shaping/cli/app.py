@@ -46,7 +46,10 @@ def _tell_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
 
-        typer.echo(f"shaping {version('shaping')}")
+        from shaping import native  # noqa: PLC0415 (the same)
+
+        in_use = [name for name in ("table", "rules") if getattr(native, name) is not None]
+        typer.echo(f"shaping {version('shaping')}\nnative core: {', '.join(in_use) or 'not in use'}")
         raise typer.Exit
 
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class NativeBuildHook(BuildHookInterface[Any]):
             try:
                 self._compile(version, build_data)
             except (Exception, SystemExit) as error:  # noqa: BLE001  no install fails for want of speed
-                reason = str(error) or type(error).__name__
+                reason = textwrap.shorten(str(error) or type(error).__name__, 160, placeholder=" …")
         if reason is not None:
             self.app.display_warning(f"shaping is built without its native core: {reason}")
 
@@ -70,12 +71,19 @@ def sources() -> list[Path]:
     return sorted(HERE.glob("*.c"))
 
 
+def headers() -> list[Path]:
+    """List what the sources may include."""
+    return sorted(HERE.rglob("*.h"))
+
+
 def digest(source: Path) -> str:
-    """Name the state of a source and of the headers beside it, as it stands inside the module built from them."""
+    """Name the state of a source and of all headers, as it stands inside the module built from them."""
     state = hashlib.sha256()
-    for path in (source, *sorted(HERE.glob("*.h"))):
+    for path in (source, *headers()):
         # A checkout with other line ends is no other source.
-        state.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+        state.update(
+            path.relative_to(HERE).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0"
+        )
     return f"shaping-native-sources:{state.hexdigest()}"
 
 
@@ -114,7 +122,7 @@ def _extension(source: Path, objects: Path, flags: tuple[str, ...]) -> Any:
     return Extension(
         f"shaping.native._{source.stem}",
         [str(source), str(stamp)],
-        depends=[str(path) for path in HERE.glob("*.h")],
+        depends=[str(path) for path in headers()],
         include_dirs=[str(HERE)],
         export_symbols=["shaping_sources"],
         extra_compile_args=list(flags),
