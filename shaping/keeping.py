@@ -15,6 +15,7 @@ from shaping.types import Warned, present
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shaping.paths import FieldPlan
     from shaping.settings import Plan, Surface
     from shaping.shaper import Shaper
     from shaping.store import Keeper
@@ -80,8 +81,7 @@ def expanded(
     written: Callable[[Shaped], str] | None = None,
 ) -> Shaped:
     """Find what a ref stands for and shape one page of it: whole values, no noise rules, the tool's own budget."""
-    from shaping.naming import original  # noqa: PLC0415 (asked for after few answers)
-    from shaping.store.expand import expand, recall  # noqa: PLC0415 (the same)
+    from shaping.store.expand import expand, recall  # noqa: PLC0415 (asked for after few answers)
     from shaping.tokens import counter  # noqa: PLC0415 (the same)
 
     kept = recall(keeper, ref, owner=owner)
@@ -91,7 +91,7 @@ def expanded(
         kept,
         ref,
         present(keeper.secret),
-        path=None if path is None else original(path, kept.value, shown_by.fields),
+        path=None if path is None else _given(path, kept.value, shown_by.fields),
         cursor=cursor,
         private=plan.private,
         max_tokens=max_tokens or shown_by.max_tokens,
@@ -99,6 +99,16 @@ def expanded(
         counter=counter(plan.tokenizer),
     )
     return _page(shaper, plan, found)
+
+
+def _given(path: str, value: Any, plan: FieldPlan | None) -> str:
+    """Write a path, or each of several, in the names that the tool gave."""
+    from shaping.naming import original  # noqa: PLC0415 (asked for after few answers)
+    from shaping.store.choose import listed  # noqa: PLC0415 (the same)
+
+    one = original(path, value, plan)
+    paths = listed(value, one)
+    return one if len(paths) == 1 else ",".join(original(each, value, plan) for each in listed(value, path))
 
 
 def _whole(plan: Plan) -> Plan:
@@ -120,4 +130,4 @@ def _text(page: Shaped, written: Callable[[Shaped], str] | None) -> str:
 
 
 def _page(shaper: Shaper, plan: Plan, page: Expanded) -> Shaped:
-    return shaper.shape_by(plan, page.value, page=page.path, cursor=page.cursor)
+    return shaper.shape_by(plan, page.value, page=page.path, cursor=page.cursor, whose=page.whose)

@@ -112,7 +112,7 @@ def said_omissions(draft: Draft) -> dict[str, Any]:
 def notice(draft: Draft) -> str:
     """Say below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
     if draft.call.page is not None:
-        return f"\n({draft.call.page}; cursor={draft.cursor})" if draft.cursor else ""
+        return _page_notice(draft)
     if draft.terse:
         return "\n(cut)" if draft.truncated else ""
     parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in draft.shown]
@@ -123,6 +123,12 @@ def notice(draft: Draft) -> str:
         parts += [f"cursor={draft.cursor}"] if draft.truncated and draft.cursor else []
     elif draft.truncated and not parts:
         parts.append(line_of(draft))
+    return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def _page_notice(draft: Draft) -> str:
+    parts = [f"{draft.call.page}; cursor={draft.cursor}"] if draft.cursor else []
+    parts += [f"to see whose: path={draft.call.whose}"] if draft.call.whose else []
     return f"\n({'; '.join(parts)})" if parts else ""
 
 

@@ -90,6 +90,7 @@ class Call:
     owner: str | None = None  # the session or identity that alone may expand what was left out
     page: str | None = None  # where a page of something expanded stands in the whole
     cursor: str | None = None  # and where the next one starts
+    whose: str | None = None  # and the path that also shows which record each value is of
     written: bytes | None = None  # the value's compact JSON, where it was read from JSON and so is plain
     as_json: bool = True  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
 
@@ -176,6 +177,11 @@ class Shaped:
     def cursor(self) -> str | None:
         """Where the next page starts, if there is one."""
         return self._draft.cursor
+
+    @property
+    def whose(self) -> str | None:
+        """Of something expanded, the path that also shows which record each value is of, where the order does not."""
+        return self._draft.call.whose
 
     @property
     def etag(self) -> str | None:

@@ -96,6 +96,101 @@ def test_a_path_chooses_what_comes_back() -> None:
     assert ask(LONG, path="items[58:100]").value == LONG["items"][58:]  # type: ignore[index]  # the same
 
 
+BARE: dict[str, Any] = {"number": 3, "body": None}
+ISSUES = {
+    "a,b": 1,
+    "items": [
+        {"number": 1, "state": "open", "body": "one", "labels": [{"name": "x"}, {"name": "y"}]},
+        {"number": 2, "state": "open", "labels": []},
+        {"number": 3, "state": "open", "body": None, "labels": [{"name": "z"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where"),
+    [
+        ("items[].number,items[].body", {"items": [{"number": 1, "body": "one"}, {"number": 2}, BARE]}, ""),
+        ("items[1:].number, items[1:].state", [{"number": n, "state": "open"} for n in (2, 3)], "items[1:]"),
+        ("items[0].number,items[0].labels.name", {"number": 1, "labels": [{"name": "x"}, {"name": "y"}]}, "items[0]"),
+        ('"a,b",items[].number', {"a,b": 1, "items": [{"number": 1}, {"number": 2}, {"number": 3}]}, ""),
+        ("a,b", 1, "a,b"),
+    ],
+)  # fmt: skip
+def test_several_paths_give_the_records_with_only_what_they_name(path: str, value: Any, where: str) -> None:
+    found = ask(ISSUES, path=path)
+    assert (found.value, found.path) == (value, where)
+
+
+def test_the_records_of_several_paths_come_in_pages_too() -> None:
+    found = pages(LONG, "items[].n,items[].body", max_tokens=300)
+    assert len(found) > 1
+    assert assembled(found) == {"items": LONG["items"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "says"),
+    [
+        ("items[].number,items[].bdy", "NOT_FOUND", "nothing at items[].bdy; did you mean items[].body?"),
+        ("items[0].number,items[1].number", "BAD_ARGUMENT", "the paths cannot be read together"),
+        ("items[].number,items[", "BAD_ARGUMENT", "the path cannot be read"),
+    ],
+)
+def test_of_several_paths_the_one_that_is_wrong_is_named(path: str, code: str, says: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        ask(ISSUES, path=path)
+    assert (refused.value.detail.code, says in refused.value.detail.message) == (code, True)
+
+
+def test_private_paths_are_not_among_several_either() -> None:
+    private = compile_fields(exclude=["**.body"])
+    with pytest.raises(ToolError, match=r"nothing at items\[\]\.body"):
+        ask(ISSUES, path="items[].number,items[].body", private=private)
+
+
+@pytest.mark.parametrize(
+    ("path", "beside"),
+    [
+        ("items[].body", "items[].number,items[].body"),
+        ("items.body", "items.number,items.body"),
+        ("items[0:2].labels[].name", "items[0:2].number,items[0:2].labels[].name"),
+        ("items[].number", None),  # as many as records, and in their order
+        ("items[1:]", None),
+        ("items[0].body", None),
+        ("items[2:].body", None),
+        ("**.name", None),
+        (None, None),
+    ],
+)
+def test_values_that_do_not_tell_their_record_come_with_the_path_that_does(
+    path: str | None, beside: str | None
+) -> None:
+    found = ask(ISSUES, path=path)
+    assert found.whose == beside
+    if beside is not None:
+        assert ask(ISSUES, path=beside).whose is None
+
+
+@pytest.mark.parametrize(
+    "records", [[{"a": 1}, {}], [{"a": 1, "s": "x"}, {"s": "x"}], [{"a": 1, "n": 1}, [{"a": 2}, {"a": 3}]]]
+)
+def test_records_that_nothing_tells_apart_come_without_such_a_path(records: list[Any]) -> None:
+    assert ask(records, path="[].a").whose is None
+
+
+def test_the_reader_of_an_expansion_is_told_how_to_see_whose_a_value_is() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"max_items": 1, "rename": {"items[].number": "issue"}}}}, expandable=True)
+    ref = shaper.shape(ISSUES, tool="t", surface="mcp").ref or ""
+    found = shaper.expand(ref, "items[].body", surface="mcp")
+    assert found.text == '["one",null]\n(to see whose: path=items[].number,items[].body)'
+    assert found.data == ["one", None]
+    assert found.whose is not None
+    beside = [{"number": 1, "body": "one"}, {"number": 2}, {"number": 3, "body": None}]
+    assert shaper.expand(ref, found.whose, surface="mcp").data == {"items": beside}
+    assert shaper.expand(ref, "items[].issue,items[].body", surface="mcp").data == {"items": beside}
+    shaper.close()
+
+
 def test_the_pages_under_a_path_say_where_they_are() -> None:
     found = pages(LONG, "items", max_tokens=300)
     assert found[0].path.startswith("items[0:")

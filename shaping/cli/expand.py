@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(
-    metavar="PATH", help="Which part to show, as `items[0].user.login` or `rows[20:]`; without it, all of it."
+    metavar="PATH",
+    help="Which part to show, as `items[0].user.login` or `rows[20:]`, or several with commas; without it, all of it.",
 )
 CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
 MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
@@ -81,6 +83,8 @@ def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
     typer.echo(text, nl=not text.endswith("\n"))
     if shaped.cursor and not as_json:
         typer.echo(f"there is more: shaping expand {ref} --cursor {shaped.cursor}", err=True)
+    if shaped.whose and not as_json:
+        typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.whose)}", err=True)
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:

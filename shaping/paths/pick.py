@@ -29,7 +29,7 @@ def select(value: Json, path: str) -> Json:
         elif isinstance(step, Index) or (isinstance(step, Name) and not isinstance(here, list)):
             raise LookupError(f"nothing at {Path(steps[: at + 1])}")
         else:
-            return list(_matches(here, _once(steps[at:])))
+            return list(matches(here, steps[at:]))
     return here
 
 
@@ -38,9 +38,9 @@ def _once(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(step for at, step in enumerate(steps) if not isinstance(step, Deep) or steps[at - 1 : at] != (step,))
 
 
-def _matches(value: Json, steps: tuple[Step, ...]) -> Iterator[Json]:
+def matches(value: Json, steps: tuple[Step, ...]) -> Iterator[Json]:
     """Give every match in the order of the data, each place once, however many ways lead to it."""
-    todo: list[tuple[Json, frozenset[tuple[Step, ...]]]] = [(value, frozenset((steps,)))]
+    todo: list[tuple[Json, frozenset[tuple[Step, ...]]]] = [(value, frozenset((_once(steps),)))]
     while todo:
         here, rests = todo.pop()
         # A `**` at the end is the thing itself and needs no look inside.

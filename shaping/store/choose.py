@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from itertools import takewhile
+from typing import Any, Final
 
-from shaping.paths import Path, parse, select
+from shaping.paths import Path, compile_fields, parse, select
 from shaping.paths.grammar import Index, Name, Slice
+
+_ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+')
 
 
 def choose(value: Any, path: str) -> Any:
@@ -28,3 +32,27 @@ def _one(value: Any, steps: tuple[Any, ...]) -> bool:
         else:
             value = value[step.at]
     return True
+
+
+def listed(value: Any, path: str) -> list[str]:
+    """Read a path as several where it has commas and, as one, names nothing: a key may have commas too."""
+    parts = [part.strip() for part in _ONE.findall(path)] if "," in path else []
+    return [path] if len(parts) < 2 or _names_something(value, path) else parts
+
+
+def _names_something(value: Any, path: str) -> bool:
+    try:
+        return bool(choose(value, path) != [])
+    except (ValueError, LookupError):
+        return False
+
+
+def choose_members(value: Any, paths: list[str]) -> tuple[Any, str]:
+    """Give the records that several paths lead into, each with only what the paths name, and where they stand."""
+    trails = [parse(path).steps for path in paths]
+    alike = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*trails, strict=False))]
+    # One element or a range of them is chosen first: what a path names below holds for every element.
+    chosen = max((at for at, step in enumerate(alike, 1) if isinstance(step, Index | Slice)), default=0)
+    where = str(Path(tuple(alike[:chosen])))
+    members = [str(Path(steps[chosen:])) for steps in trails]
+    return compile_fields(members).apply(choose(value, where)), where

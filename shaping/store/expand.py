@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,10 +10,11 @@ import orjson
 from shaping.errors import ToolError
 from shaping.paths import PathError
 from shaping.paths.nearby import Miss, miss
-from shaping.store.choose import choose
+from shaping.store.choose import choose, choose_members, listed
 from shaping.store.pages import Page, Position, page
 from shaping.store.protocol import StoreError
 from shaping.store.refs import CursorError, make_cursor, read_cursor
+from shaping.store.whose import whose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +44,7 @@ class Expanded:
     path: str
     cursor: str | None
     text: str = ""
+    whose: str | None = None  # a path that also shows which record each value is of, where nothing here does
 
 
 def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Kept:
@@ -73,20 +75,25 @@ def expand(
 ) -> Expanded:
     """Give the exact values under a path, a page at a time; `render` writes what the model reads of a page."""
     chosen, start = (path or "", Position()) if cursor is None else _resume(secret, ref, cursor)
-    value = _select(kept.value if private is None else private.apply(kept.value), chosen)
+    whole = kept.value if private is None else private.apply(kept.value)
+    value, where = _chosen(whole, chosen)
+    beside = whose(whole, chosen) if where == chosen else None
 
     def shown(found: Page) -> Expanded:
         after = None if found.next is None else cursor_at(secret, ref, chosen, found.next)
-        return Expanded(found.value, _under(chosen, found.path), after)
+        return Expanded(found.value, _under(where, found.path), after, whose=beside)
 
     found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
     if found is None:
         raise ToolError("BAD_ARGUMENT", f"{max_tokens} tokens are too few to show anything of it", hint=_MORE)
     answer = shown(found)
-    return Expanded(answer.value, answer.path, answer.cursor, render(answer))
+    return replace(answer, text=render(answer))
 
 
-_PATHS = "Paths look like items[0].user.login, items[].title or rows[20:]; without one, all of it is shown."
+_PATHS = (
+    "Paths look like items[0].user.login, items[].title, rows[20:], or several as items[].id,items[].title; "
+    "without one, all of it is shown."
+)
 _MORE = "Ask again with a larger max_tokens, or without one."
 
 
@@ -101,6 +108,18 @@ def _resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
     except CursorError as problem:
         raise ToolError("BAD_ARGUMENT", str(problem), hint="Use the cursor as it was given, with its ref.") from None
     return path, Position.read(f"{offset}/{trail}")
+
+
+def _chosen(value: Any, path: str) -> tuple[Any, str]:
+    """Give what a path names, or the records with what several paths name, and where it stands."""
+    paths = listed(value, path)
+    found = [_select(value, one) for one in paths]
+    if len(paths) == 1:
+        return found[0], path
+    try:
+        return choose_members(value, paths)
+    except PathError as problem:
+        raise ToolError("BAD_ARGUMENT", f"the paths cannot be read together: {problem}", hint=_PATHS) from None
 
 
 def _select(value: Any, path: str) -> Any:

@@ -24,7 +24,7 @@ EXPAND = "shaping_expand"
 CONTROL = "_shape"
 EXPAND_TOOL: dict[str, Any] = {
     "name": EXPAND,
-    "description": "Get what an answer left out; path like items[0].name or rows[20:]",
+    "description": "Get what an answer left out; path like items[0].name, rows[20:] or several: id,name",
     "inputSchema": {
         "type": "object",
         "properties": {
