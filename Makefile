@@ -8,8 +8,11 @@ install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 6
 
 # What is compiled, and by what: a change of these is a change of what is installed.
 NATIVE := shaping/native/build.py $(wildcard shaping/native/*.c shaping/native/*.h shaping/native/*/*.h)
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+TWICE := tests/encoders tests/noise tests/test_promises.py
+SANITIZED := build/sanitized
 
-.PHONY: demo test lint types check native bench clean
+.PHONY: demo test lint types check native sanitize bench clean
 
 .venv/installed: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv .venv
@@ -35,12 +38,23 @@ types: .venv/installed-dev
 
 check: lint types
 
+# What is written twice is tested twice: first the Python that the C must agree with, then everything with the C.
 test: lint types
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=95
+	SHAPING_NATIVE=off $(PYTEST) $(TWICE) --cov --cov-report=
+	$(PYTEST) --cov --cov-append --cov-report=term:skip-covered --cov-fail-under=95
 
 # The C of shaping/native alone, in place; unlike an install, this fails where it cannot be compiled.
 native:
 	$(BIN)/python -m shaping.native.build
+
+# The same C under gcc's checks for memory and undefined behaviour, in a copy of the package, and its tests on that.
+sanitize: .venv/installed-dev
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r shaping profiles config $(SANITIZED)
+	cd $(SANITIZED) && $(CURDIR)/$(BIN)/python -m shaping.native.build --sanitize
+	export PYTHONPATH=$(CURDIR)/$(SANITIZED) PYTHONSAFEPATH=1 PYTHONMALLOC=malloc \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" && \
+	$(BIN)/python -c "from shaping import native; assert native.table and native.rules, 'it does not load'" && \
+	$(PYTEST) --no-cov tests/native tests/encoders tests/noise --ignore tests/native/test_build.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_speed.py

@@ -20,7 +20,10 @@ SCRATCH = ".shaping-native"
 # What a caller gets who asks for speed; no instruction that another machine of the same kind may lack.
 FAST = ("/O2", "/W3") if os.name == "nt" else ("-O3", "-g0", "-Wall", "-Wextra")
 # What finds a byte read past its end: gcc or clang only.
-SANITIZED = ("-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", "-fsanitize=address,undefined")
+SANITIZED = (
+    *("-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+)
 
 
 class NativeBuildHook(BuildHookInterface[Any]):
