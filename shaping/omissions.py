@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.stages.prune import NOTICE, empties_left_out
 from shaping.types import Omission
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +24,8 @@ _EMPTY = frozenset({"null", "empty", "default"})
 _LISTED = 40
 # Members that the short line names of each kind, and what a member is called at the end of its path.
 _NAMED, _LAST = 3, re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
+# What is counted, where it is not called as the reason is.
+_COUNTED = {"string": "characters", "depth": "members"}
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
 # How the reader of each surface asks for what was left out.
@@ -134,14 +137,20 @@ def _page_notice(draft: Draft) -> str:
 
 def grouped(omissions: Iterable[Omission]) -> list[Omission]:
     """Tell nulls, empties and defaults as one entry each, and of everything else the first few dozen by path."""
-    counts: dict[Any, int] = {}
+    alike: dict[Reason, list[Omission]] = {}
     listed: list[Omission] = []
     for omission in omissions:
         if omission.reason in _EMPTY or len(listed) >= _LISTED:
-            counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+            alike.setdefault(omission.reason, []).append(omission)
         else:
             listed.append(omission)
-    return [*listed, *(Omission("**", count, reason) for reason, count in counts.items())]
+    return [*listed, *(_as_one(found) for found in alike.values())]
+
+
+def _as_one(omissions: list[Omission]) -> Omission:
+    if len(omissions) == 1:
+        return omissions[0]
+    return Omission("**", sum(omission.count for omission in omissions), omissions[0].reason)
 
 
 def line_of(draft: Draft) -> str:
@@ -168,12 +177,17 @@ def _line(omissions: Iterable[Omission], plan: Plan) -> str:
         known = names.setdefault(omission.reason, {})
         if len(known) <= _NAMED:
             known.update(dict.fromkeys(_LAST.findall(omission.path)))
-    told = ", ".join(f"{count} {reason}{_few(list(names[reason]))}" for reason, count in counts.items())
+    told = ", ".join(f"{_counted(count, reason)}{_few(list(names[reason]))}" for reason, count in counts.items())
     if not plan.redact.off and any(names.values()):
         from shaping.errors import scrub  # noqa: PLC0415 (few answers leave something out)
 
         told = scrub(told)
     return f"left out: {told}"
+
+
+def _counted(count: int, reason: str) -> str:
+    word = _COUNTED.get(reason, reason)
+    return counted(count, word[:-1]) if word.endswith("s") else f"{count:,} {word}"
 
 
 def _few(names: list[str]) -> str:

@@ -263,9 +263,9 @@ def test_a_path_into_a_list_that_leads_nowhere_has_no_names_to_offer() -> None:
 
 
 def test_too_few_tokens_for_anything_is_said() -> None:
-    with pytest.raises(ToolError, match="too few to show anything"):
+    with pytest.raises(ToolError, match="too small to show anything"):
         ask(LONG, max_tokens=5)
-    with pytest.raises(ToolError, match="too few to show anything"):
+    with pytest.raises(ToolError, match="too small to show anything"):
         ask(12345678, max_tokens=3)
 
 

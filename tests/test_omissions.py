@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +34,10 @@ def test_what_the_config_left_out_is_listed_with_its_price_under_standard() -> N
 
 
 def test_nulls_and_empties_are_told_as_one_entry_each() -> None:
-    value = Shaper({}).shape([{"a": None, "b": []}, {"a": None, "c": 1}], profile="standard").value
+    value = Shaper({}).shape([{"a": None, "b": []}, {"a": None, "c": None, "d": 1}], profile="standard").value
     assert value["omissions"] == [
-        {"path": "**", "count": 2, "reason": "null"},
-        {"path": "**", "count": 1, "reason": "empty"},
+        {"path": "**", "count": 3, "reason": "null"},
+        {"path": "[].b", "count": 1, "reason": "empty", "tokens": 3},
     ]
 
 
@@ -155,6 +156,19 @@ def test_who_has_no_ref_is_told_of_links_first_and_of_nulls_and_empties_as_one()
     shaped = Shaper({}).shape(rows, tool="t")
     empty = "80 empty (assignee, labels, team, …)"
     assert untold(shaped) == f"left out: 40 links (url, events_url), 20 opaque (node_id), {empty}"
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "said"),
+    [
+        ({"log": "word " * 3000}, {"max_tokens": 100}, r"left out: 14,\d\d\d characters \(log\)"),
+        ({"rows": [1, 2, 3]}, {"max_items": 2}, r"left out: 1 item( \(rows\))?"),
+        ({"rows": [1] * 3000}, {"max_items": 2}, r"left out: 2,998 items( \(rows\))?"),
+    ],
+)
+def test_what_is_counted_is_named_in_its_right_number(value: Any, limit: dict[str, int], said: str) -> None:
+    shaped = Shaper({"global": limit}).shape(value, tool="t")
+    assert re.fullmatch(said, untold(shaped))
 
 
 def test_neither_what_was_asked_for_nor_what_is_private_is_named_to_who_has_no_ref() -> None:

@@ -271,7 +271,7 @@ def test_an_envelope_that_a_tool_answers_with_is_shaped_and_not_wrapped_again() 
         "request_id": "r1",
         "warnings": ["mind"],
         "data": {"a": 1},
-        "omissions": [{"path": "**", "count": 1, "reason": "null"}],
+        "omissions": [{"path": "b", "count": 1, "reason": "null", "tokens": 1}],
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from shaping.cli.answer import answer, refuse
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ def bench(
             _show_fields(_fields(payloads, tokenizer), top, program=program)
         else:
             shaper = _shaper(config, profile, as_json=program)
-            setup = Setup(shaper, tuple(profile or shaper.generation.profiles), tokenizer, tool, client)
+            setup = Setup(shaper, tuple(profile or _in_order(shaper.generation.profiles)), tokenizer, tool, client)
             _show(_compare(payloads, setup), tokenizer, program=program)
     except (UnknownTokenizerError, CountingError) as problem:
         typer.echo(str(problem), err=True)
@@ -104,6 +105,11 @@ def _shaper(config: Path | None, profiles: Sequence[str] | None, *, as_json: boo
             typer.echo(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", err=True)
             raise typer.Exit(2)
     return shaper
+
+
+def _in_order(profiles: Sequence[str]) -> list[str]:
+    """Put what is worth looking at first: the default, then the exact one, and what shows everything last."""
+    return sorted(profiles, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
 
 
 def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
@@ -172,7 +178,7 @@ def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None
     table.add_column("share", justify="right")
     rest = costs[top:]
     rows = [(cost.path, cost.tokens) for cost in costs[:top]]
-    rows += [(f"{len(rest)} more fields", sum(cost.tokens for cost in rest))] if rest else []
+    rows += [(counted(len(rest), "more field"), sum(cost.tokens for cost in rest))] if rest else []
     for name, tokens in (*rows, ("total", whole)):
         table.add_row(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%")
     _print(table)

@@ -13,6 +13,7 @@ import typer
 
 from shaping.cli.answer import refuse
 from shaping.cli.output import fail
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -75,7 +76,7 @@ def _raw(shaper: Shaper, ref: str, name: str) -> None:
         sys.stdout.buffer.write(part)
     sys.stdout.flush()
     if stream.kept < stream.size:
-        typer.echo(f"{stream.size - stream.kept:,} bytes after these were not kept", err=True)
+        typer.echo(f"{counted(stream.size - stream.kept, 'byte')} after these were not kept", err=True)
 
 
 def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from shaping.cli.output import fail, print_json, progress
 from shaping.cli.usage import PlainCommand
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -163,7 +164,7 @@ def _print(envelope: Envelope[Any], plan: Plan) -> None:
     if envelope.meta.truncated:
         # Nothing in the output itself may say so: it is the command's own.
         rest = f"; all of it: shaping expand {envelope.meta.ref}" if envelope.meta.ref else ""
-        typer.echo(f"shaping: cut to {plan.max_tokens} tokens{rest}", err=True)
+        typer.echo(f"shaping: cut to {counted(plan.max_tokens or 0, 'token')}{rest}", err=True)
 
 
 def _own_failure(fault: Exception) -> typer.Exit:

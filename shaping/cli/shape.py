@@ -12,6 +12,7 @@ import typer
 
 from shaping.cli.answer import answer, refuse
 from shaping.reading import read_json
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,7 +100,7 @@ def price(tokens: Tokens) -> str:
         return f"0 tokens before, {tokens.after:,} after"
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
     change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
-    return f"{tokens.before:,} tokens before, {tokens.after:,} after: {change} ({how})"
+    return f"{counted(tokens.before, 'token')} before, {tokens.after:,} after: {change} ({how})"
 
 
 def _tell_missing(shaped: Shaped, *, everything: bool) -> None:

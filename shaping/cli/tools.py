@@ -22,6 +22,7 @@ from shaping.cli.proxy import (
     backends_of,
     need_extra,
 )
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,9 +108,9 @@ def _cost(tool: Mapping[str, Any]) -> int:
     return exact(orjson.dumps(seen).decode())
 
 
-def _print(counted: list[dict[str, Any]]) -> None:
-    total = {name: sum(row[name] for row in counted) for name in ("tokens", "shown")}
-    rows = [*counted, {"tool": f"{len(counted)} tools", **total}]
+def _print(costs: list[dict[str, Any]]) -> None:
+    total = {name: sum(row[name] for row in costs) for name in ("tokens", "shown")}
+    rows = [*costs, {"tool": counted(len(costs), "tool"), **total}]
     changed = any(row["tokens"] != row["shown"] for row in rows)
     typer.echo(f"{'tokens':>7}  {'shown':>7}  tool" if changed else f"{'tokens':>7}  tool")
     for row in rows:

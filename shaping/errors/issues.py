@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic_core.core_schema import ErrorType
 
 from shaping.errors.similar import nearest
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ def summary(found: Sequence[dict[str, str]]) -> str:
         f"{issue['path']}: {issue['message']}" if issue["path"] else issue["message"] for issue in found[:_SHOWN]
     )
     more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"{len(found)} invalid argument{'s' if len(found) != 1 else ''}: {shown}{more}"
+    return f"{counted(len(found), 'invalid argument')}: {shown}{more}"
 
 
 def candidates(problem: ValidationError) -> tuple[str, ...]:

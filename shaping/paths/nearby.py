@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors.similar import nearest
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, join, parse
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,9 +54,7 @@ def _described(value: Any, nodes: list[Any], steps: tuple[Step, ...]) -> Miss:
     path, last = str(Path(steps)), steps[-1]
     if isinstance(last, Index | Slice):
         longest = max((len(node) for node in nodes if isinstance(node, list)), default=None)
-        there = (
-            "there is no list" if longest is None else f"the list has {longest:,} element{'' if longest == 1 else 's'}"
-        )
+        there = "there is no list" if longest is None else f"the list has {counted(longest, 'element')}"
         return Miss(path, there=there)
     word = last.key if isinstance(last, Name) else str(last).strip("*")
     names = _names(nodes)

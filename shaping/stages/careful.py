@@ -15,6 +15,7 @@ from shaping.paths.grammar import join
 from shaping.stages.intake import DEEPEST, INT_MAX, INT_MIN
 from shaping.stages.opening import OneShotError, UnknownTypeError, declared_fields, key_text, open_known
 from shaping.types import Omission, Warned
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +114,7 @@ class _Walk:
             given.extend(items)
         except Exception as error:  # noqa: BLE001 (a tool's generator may raise anything)
             self.taken.cut_short = True
-            self.warn("CUT_SHORT", f"reading stopped after {len(given)} items: {type(error).__name__}", path)
+            self.warn("CUT_SHORT", f"reading stopped after {counted(len(given), 'item')}: {type(error).__name__}", path)
         return given
 
     def members(self, value: dict[Any, Any], path: str, depth: int, drop: bool) -> dict[str, Any]:

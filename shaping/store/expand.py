@@ -15,6 +15,7 @@ from shaping.store.pages import Page, Position, page
 from shaping.store.protocol import StoreError
 from shaping.store.refs import CursorError, make_cursor, read_cursor
 from shaping.store.whose import whose
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,7 +86,11 @@ def expand(
 
     found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
     if found is None:
-        raise ToolError("BAD_ARGUMENT", f"{max_tokens} tokens are too few to show anything of it", hint=_MORE)
+        raise ToolError(
+            "BAD_ARGUMENT",
+            f"a budget of {counted(max_tokens or 0, 'token')} is too small to show anything of it",
+            hint=_MORE,
+        )
     answer = shown(found)
     return replace(answer, text=render(answer))
 

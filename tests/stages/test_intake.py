@@ -384,7 +384,7 @@ def test_a_generator_that_fails_on_the_way_keeps_what_it_gave_and_is_warned_of()
     taken = take_in_carefully({"items": stream()})
     assert taken.value == {"items": [1]}
     assert [str(warned) for warned in taken.warnings] == [
-        "CUT_SHORT at items: reading stopped after 1 items: ValueError"
+        "CUT_SHORT at items: reading stopped after 1 item: ValueError"
     ]
 
 

@@ -9,6 +9,7 @@ from shaping.surfaces.command.cut import Cut
 from shaping.surfaces.command.making import Making
 from shaping.surfaces.command.share import Cuts
 from shaping.types import Warned, present
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +112,7 @@ class _Answer(Making):
             meta["cursor"] = None if terse else self._cursor(ref, cuts.out.text)
         if dropped and ref is not None and not terse:
             # What was cut shows in its place; what a rule dropped does not.
-            meta["omissions"] = f"left out: {dropped:,} line{'' if dropped == 1 else 's'} by drop_lines"
+            meta["omissions"] = f"left out: {counted(dropped, 'line')} by drop_lines"
         told = [*warnings, *_lost(cuts.missing_errors)]
         out, err = cuts.out.text, cuts.err.text
         if self._error is not None:

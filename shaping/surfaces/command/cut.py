@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.surfaces.command.important import says_error
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -188,7 +189,7 @@ class _Choice:
 
 
 def _gap(count: int) -> str:
-    return f"… {count:,} line{'' if count == 1 else 's'} …"
+    return f"… {counted(count, 'line')} …"
 
 
 def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
