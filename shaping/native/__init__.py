@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def _load(name: str) -> Any:
     """Give the compiled module, or nothing where none was built for this Python or SHAPING_NATIVE is off."""
-    if os.environ.get("SHAPING_NATIVE") == "off":
+    if os.environ.get("SHAPING_NATIVE", "").lower() in {"off", "0", "false", "no"}:
         return None
     try:
         return import_module(f"shaping.native._{name}")

@@ -40,6 +40,8 @@ class NativeBuildHook(BuildHookInterface[Any]):
             except (Exception, SystemExit) as error:  # noqa: BLE001  no install fails for want of speed
                 reason = textwrap.shorten(str(error) or type(error).__name__, 160, placeholder=" …")
         if reason is not None:
+            if version == "editable":
+                remove_built()
             self.app.display_warning(f"shaping is built without its native core: {reason}")
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002  its interface
@@ -52,13 +54,12 @@ class NativeBuildHook(BuildHookInterface[Any]):
             return
         built = compile_all(Path(self.directory, SCRATCH), FAST)
         build_data["force_include"].update({str(path): f"shaping/native/{path.name}" for path in built})
-        if built:
-            build_data.update(pure_python=False, infer_tag=True)
+        build_data.update(pure_python=False, infer_tag=True)
 
 
 def why_not() -> str | None:
     """Say what speaks against a native core before any compiler is asked, if anything does."""
-    if os.environ.get("SHAPING_NATIVE") == "off":
+    if os.environ.get("SHAPING_NATIVE", "").lower() in {"off", "0", "false", "no"}:
         return "SHAPING_NATIVE is off"
     if sys.implementation.name != "cpython":
         return f"it is written for CPython, and this is {sys.implementation.name}"
@@ -97,10 +98,14 @@ def in_place(flags: tuple[str, ...]) -> list[Path]:
         return [path.replace(HERE / path.name) for path in compile_all(Path(scratch), flags)]
 
 
+def remove_built() -> None:
+    """Remove what was compiled in place before: of which sources, nobody knows."""
+    for source in sources():
+        source.with_name(f"_{source.stem}{sysconfig.get_config_var('EXT_SUFFIX')}").unlink(missing_ok=True)
+
+
 def compile_all(into: Path, flags: tuple[str, ...]) -> list[Path]:
     """Compile every source into a directory of its own; all of them, or an error."""
-    if not sources():
-        return []
     # Where setuptools is missing, the hook has said so before anything else is lost.
     from setuptools import Distribution  # noqa: PLC0415
     from setuptools.command.build_ext import build_ext  # noqa: PLC0415

@@ -13,8 +13,9 @@ from shaping import native
 CODE = "from shaping import Shaper, native; print(native.table, native.rules, Shaper({}).shape({'a': 1}).value)"
 
 
-def test_a_user_can_switch_the_core_off() -> None:
-    environ = dict(os.environ, SHAPING_NATIVE="off")
+@pytest.mark.parametrize("word", ["off", "0"])
+def test_a_user_can_switch_the_core_off(word: str) -> None:
+    environ = dict(os.environ, SHAPING_NATIVE=word)
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=environ)
     assert done.stdout == "None None {'data': {'a': 1}}\n"
 
