@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import shutil
@@ -85,9 +86,8 @@ def digest(source: Path) -> str:
     state = hashlib.sha256()
     for path in (source, *headers()):
         # A checkout with other line ends is no other source.
-        state.update(
-            path.relative_to(HERE).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0"
-        )
+        text = path.read_bytes().replace(b"\r\n", b"\n")
+        state.update(b"%b\0%d\0%b" % (path.relative_to(HERE).as_posix().encode(), len(text), text))
     return f"shaping-native-sources:{state.hexdigest()}"
 
 
@@ -101,20 +101,22 @@ def in_place(flags: tuple[str, ...]) -> list[Path]:
 def remove_built() -> None:
     """Remove what was compiled in place before: of which sources, nobody knows."""
     for source in sources():
-        source.with_name(f"_{source.stem}{sysconfig.get_config_var('EXT_SUFFIX')}").unlink(missing_ok=True)
+        # On Windows, one that a program has loaded stays.
+        with contextlib.suppress(OSError):
+            source.with_name(f"_{source.stem}{sysconfig.get_config_var('EXT_SUFFIX')}").unlink()
 
 
 def compile_all(into: Path, flags: tuple[str, ...]) -> list[Path]:
     """Compile every source into a directory of its own; all of them, or an error."""
-    # Where setuptools is missing, the hook has said so before anything else is lost.
-    from setuptools import Distribution  # noqa: PLC0415
-    from setuptools.command.build_ext import build_ext  # noqa: PLC0415
+    from setuptools import Distribution  # noqa: PLC0415 (a build without a core must not need it)
+    from setuptools.command.build_ext import build_ext  # noqa: PLC0415 (the same)
 
     with tempfile.TemporaryDirectory(prefix="shaping-objects-") as objects:
         extensions = [_extension(source, Path(objects), flags) for source in sources()]
         command = build_ext(Distribution({"name": "shaping", "ext_modules": extensions}))
         command.build_lib = str(into / "lib")
         command.build_temp = objects
+        command.force = True
         command.parallel = os.cpu_count()
         command.ensure_finalized()
         command.run()
@@ -123,7 +125,7 @@ def compile_all(into: Path, flags: tuple[str, ...]) -> list[Path]:
 
 def _extension(source: Path, objects: Path, flags: tuple[str, ...]) -> Any:
     """Describe one module: its source, and a line that says which state of it this is."""
-    from setuptools import Extension  # noqa: PLC0415
+    from setuptools import Extension  # noqa: PLC0415 (the same)
 
     stamp = objects / f"{source.stem}_sources.c"
     stamp.write_text(f'extern const char shaping_sources[];\nconst char shaping_sources[] = "{digest(source)}";\n')
