@@ -11,11 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from shaping import context
+from shaping.choosing import choose_plan
 from shaping.envelope import Envelope
 from shaping.errors import scrub
 from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep, original_path
-from shaping.settings.problems import ConfigError
 from shaping.settings.reload import LiveConfig, shared
 from shaping.stages.budget import fit
 from shaping.stages.encode import encode
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from shaping.settings import Generation, Overrides, Plan
     from shaping.settings.model import Channels
+    from shaping.settings.problems import ConfigError
     from shaping.store.keeper import Keeper
 
 STAGES: tuple[Stage, ...] = (intake, fields, prune, redact, fit, wrap, encode, measure)
@@ -101,7 +102,7 @@ class Shaper:
         default_profile: str | None = None,
     ) -> Plan:
         """Give the compiled choices for a call of this tool made now."""
-        return self._plan(tool, surface, profile, request, default_profile)[0]
+        return self.choose(tool, surface=surface, profile=profile, request=request, default_profile=default_profile)[0]
 
     def shape(
         self,
@@ -118,7 +119,9 @@ class Shaper:
 
         A `profile` is what this call asks for; a `default_profile` stands where block and environment name none.
         """
-        plan, warnings = self._plan(tool, surface, profile, request, default_profile)
+        plan, warnings = self.choose(
+            tool, surface=surface, profile=profile, request=request, default_profile=default_profile
+        )
         if warnings:
             about["warnings"] = (*about.get("warnings", ()), *warnings)
         return self.shape_by(plan, value, **about)
@@ -139,30 +142,30 @@ class Shaper:
             shaped = unshaped(draft, fault)
         return shaped if mode == "on" else observed(value, shaped)
 
-    def _plan(
-        self, tool: str, surface: Surface, profile: str | None, request: Overrides | None, default: str | None
-    ) -> tuple[Plan, Sequence[Warned]]:
-        block = context.current_block()
-        if block is not None:
-            profile = profile or block.profile
-            request = block.overrides(request)
-        profile = profile or context.environment_profile(self._environ) or default
-        generation, tier = self._live.current, self.facts.tier
-        warnings = self.warnings
-        try:
-            return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
-        except ConfigError as problem:
-            # What a caller asks for wrongly is the caller's to know; the answer goes out by all that was asked rightly.
-            from shaping.settings.request import rightly_asked  # noqa: PLC0415 (the model is loaded with the first config)
-
-            warned = Warned("BAD_REQUEST", str(problem))
+    def choose(
+        self,
+        tool: str,
+        *,
+        surface: Surface = "python",
+        profile: str | None = None,
+        request: Overrides | None = None,
+        default_profile: str | None = None,
+        generation: Generation | None = None,
+    ) -> tuple[Plan, tuple[Warned, ...]]:
+        """Give the compiled choices for a call made now, and what is to be warned of: a bad config, a wrong wish."""
+        plan, wrong = choose_plan(
+            generation or self._live.current,
+            tool,
+            surface,
+            profile=profile,
+            request=request,
+            default=default_profile,
+            tier=self.facts.tier,
+            environ=self._environ,
+        )
+        for warned in wrong:
             self._tell(warned.message)
-            profile = profile if profile in generation.profiles else None
-            right = rightly_asked(request)
-            return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=right), (
-                *warnings,
-                warned,
-            )
+        return plan, (*self.warnings, *wrong)
 
     def _tell(self, message: str) -> None:
         """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""

@@ -141,8 +141,19 @@ def test_a_profile_that_there_is_not_is_logged_once(
     shaper = Shaper(CONFIG)
     for _ in range(3):
         shaper.shape(RAW)
-    assert [record.name for record in caplog.records] == ["shaping"]
-    assert "Did you mean 'minimal'?" in caplog.text
+    expected = "expected audit, debug, minimal or standard. Did you mean 'minimal'?"
+    said = f"SHAPING_PROFILE is 'minimla'; {expected} It is ignored."
+    assert [record.getMessage() for record in caplog.records] == [said]
+
+
+def test_a_profile_of_the_environment_that_there_is_not_costs_a_call_nothing_it_asks_for_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHAPING_PROFILE", "minimla")
+    assert Shaper(CONFIG).shape(RAW, profile="standard").warnings == ()
+    assert Shaper(CONFIG).shape(RAW, default_profile="audit").plan.profile == "audit"
+    with using(fields=["a"]):
+        assert Shaper(CONFIG).shape(RAW).data == {"a": 1}
 
 
 def test_a_block_holds_in_its_own_task_only() -> None:

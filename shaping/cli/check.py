@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
 from typing import Annotated
 
@@ -14,12 +15,14 @@ JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
 def check(path: Annotated[Path | None, PATH] = None, *, as_json: Annotated[bool, JSON] = False) -> None:
-    """Check a config and its profiles; exit 1 on any problem. Warnings alone exit 0."""
-    from shaping.settings import ConfigError, load  # noqa: PLC0415 (help must not wait for it)
+    """Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0."""
+    from shaping.choosing import checked_environment  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
     from shaping.settings.problems import report, short_name  # noqa: PLC0415 (the same)
 
     try:
         found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
+        checked_environment(os.environ, found.profiles)
     except ConfigError as error:
         raise refuse(error, as_json=as_json) from None
     if as_json:

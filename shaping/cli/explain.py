@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
@@ -55,12 +56,13 @@ def explain(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what differs from the bundled default for a tool, and which file and line or which profile decided it."""
-    from shaping.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
+    from shaping.choosing import checked_environment  # noqa: PLC0415 (help must not wait for it)
+    from shaping.context import environment_profile  # noqa: PLC0415 (the same)
     from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
 
-    chosen = profile or environment_profile()
     try:
         found = load(config)
+        chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
         choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
     except ConfigError as error:
         raise refuse(error, as_json=as_json) from None

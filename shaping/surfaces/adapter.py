@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shaping import context
-from shaping.settings import ConfigError, Overrides
+from shaping.settings import Overrides
 from shaping.surfaces.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, advertised_schema, listed
 from shaping.surfaces.channels import decide
 from shaping.surfaces.errors import coded
@@ -14,7 +13,6 @@ from shaping.surfaces.meta import marked
 from shaping.surfaces.result import Call, shape_call, text_of
 from shaping.surfaces.sessions import Session, Sessions
 from shaping.tokens import warm
-from shaping.types import Warned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.settings import Generation, Plan
     from shaping.shaper import Shaper
+    from shaping.types import Warned
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +147,9 @@ class Adapter:
         )
 
     def _plan(self, generation: Generation, tool: str, wishes: Wishes) -> tuple[Plan, tuple[Warned, ...]]:
-        tier, request, block = self.shaper.facts.tier, wishes.request, context.current_block()
-        profile = wishes.profile or (block and block.profile)
-        profile = profile or context.environment_profile(self.shaper._environ)  # noqa: SLF001 - as Shaper.shape reads it
-        if block is not None:
-            request = block.overrides(request)
-        try:
-            return generation.plan(tool, profile=profile, tier=tier, surface="mcp", request=request), ()
-        except ConfigError as problem:
-            # What a caller asks for wrongly is the caller's to know; the answer goes out by the config alone.
-            return generation.plan(tool, tier=tier, surface="mcp"), (Warned("BAD_REQUEST", str(problem)),)
+        return self.shaper.choose(
+            tool, surface="mcp", profile=wishes.profile, request=wishes.request, generation=generation
+        )
 
 
 def _keeps(session: Session, known: Listed, plan: Plan) -> bool:

@@ -47,6 +47,22 @@ def test_every_problem_is_said_on_stderr_and_exits_1() -> None:
     )
 
 
+def test_variables_that_choose_what_there_is_not_are_problems_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("response_config.json").write_text(GOOD)
+    monkeypatch.setenv("SHAPING", "of")
+    monkeypatch.setenv("SHAPING_PROFILE", "minimla")
+    result = run()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "the environment has 2 problems:\n"
+        "  SHAPING is 'of'; expected on, off or observe.\n"
+        "  SHAPING_PROFILE is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?\n"
+    )
+    monkeypatch.setenv("SHAPING", "observe")
+    monkeypatch.setenv("SHAPING_PROFILE", "standard")
+    assert run().exit_code == 0
+
+
 def test_a_directory_is_looked_in(project: Path) -> None:
     (project / "sub" / ".shaping").mkdir(parents=True)
     (project / "sub" / ".shaping" / "response_config.json").write_text(GOOD)

@@ -138,3 +138,12 @@ def test_a_profile_that_is_not_there_exits_1() -> None:
 
 def test_a_call_without_a_tool_exits_2() -> None:
     assert run().exit_code == 2
+
+
+def test_a_profile_of_the_environment_that_there_is_not_is_refused_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHAPING_PROFILE", "minimla")
+    result = run("--tool", "search")
+    assert (result.exit_code, "SHAPING_PROFILE is 'minimla'" in result.stderr) == (1, True)
+    assert run("--tool", "search", "--profile", "debug").exit_code == 0

@@ -86,6 +86,18 @@ async def test_a_call_can_choose_its_profile_and_its_fields() -> None:
     assert wrong.meta["shaping"]["warnings"][0]["code"] == "BAD_REQUEST"
 
 
+async def test_a_profile_of_the_environment_that_there_is_not_is_logged_once_and_costs_no_call_its_fields(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SHAPING_PROFILE", "minimla")
+    async with Client(server()) as client:
+        for _ in range(2):
+            titles = await client.call_tool("issues", {}, meta={"shaping/fields": ["title"]})
+    assert titles.structured_content == {"result": [{"title": "t"}, {"title": "t"}]}
+    said = [record.getMessage() for record in caplog.records if record.name == "shaping"]
+    assert [message.split(";")[0] for message in said] == ["SHAPING_PROFILE is 'minimla'"]
+
+
 async def test_an_answer_that_the_client_holds_is_not_sent_again() -> None:
     async with Client(server()) as client:
         first = await client.call_tool("echo", {"text": "a"}, meta={"shaping/if_none_match": ""})
