@@ -7,8 +7,9 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.native import rules as native
 from shaping.noise.columns import longest
-from shaping.noise.names import meaning
+from shaping.noise.names import hints, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,8 @@ class Batch:
 
     def sort(self) -> None:
         """Sort the members by what they hold."""
+        if native is not None and self._sort_natively():
+            return
         rows, kinds, plain, inside = self.rows, self.kinds, self.plain, self.inside
         if len(rows) > 1:
             self._take_sample()
@@ -85,6 +88,14 @@ class Batch:
             members.append(key)
         if len(rows) > len(self.sample):
             self._find_long()
+
+    def _sort_natively(self) -> bool:
+        lists = (self.links, self.opaque, self.hex, self.long, self.wrapped, self.inside, self.plain)
+        found = native.sort(self.rows, self.kinds, lists, hints)  # type: ignore[union-attr]
+        if found is None:
+            return False
+        self.uniform, self.sample = found
+        return True
 
     def _take_sample(self) -> None:
         rows = self.rows
@@ -136,6 +147,8 @@ class Batch:
         """Return a member's value in every record, or MISSING."""
         if (changed := self.replace.get(key)) is not None:
             return changed
+        if native is not None and type(self.rows) is list:
+            return native.column(self.rows, key, MISSING)  # type: ignore[no-any-return]
         if self.uniform:
             return [row[key] for row in self.rows]
         return [row.get(key, MISSING) for row in self.rows]
@@ -144,6 +157,8 @@ class Batch:
         """Return a member's value in every record that has it."""
         if (changed := self.replace.get(key)) is not None:
             return [value for value in changed if value is not MISSING]
+        if native is not None and type(self.rows) is list:
+            return native.present(self.rows, key)  # type: ignore[no-any-return]
         if self.uniform:
             return [row[key] for row in self.rows]
         return [row[key] for row in self.rows if key in row]

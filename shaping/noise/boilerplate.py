@@ -6,6 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+from shaping.native import rules as native
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def boilerplate(batch: Batch) -> None:
         if key in batch.drop:
             continue
         column = batch.column(key)
+        if native is not None and not native.may_be_wrapped(column):
+            continue
         if not may_be_wrapped([value for value in column if type(value) is str]):
             continue
         step = unwrap_code if _is_markup(key, batch) else unwrap

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shaping.noise.batch import MISSING
 from shaping.noise.links import has_page, is_link, is_page
-from shaping.noise.names import NO_PAGE, meaning
+from shaping.noise.names import NO_PAGE, meaning, names_links
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shaping.noise.batch import Batch
 
-_NAMES = frozenset({"links", "link", "urls", "url", "avatar", "avatars", "icons", "actions", "hrefs"})
 _ABOUT_A_LINK = frozenset({"rel", "href", "method", "type", "templated", "title", "name", "url", "uri", "curies"})
 
 
@@ -26,12 +24,6 @@ def hypermedia(batch: Batch) -> None:
         values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
         if values and all(map(_is_links, values)) and _goes_unmissed(key, values, batch):
             _drop(key, values, batch)
-
-
-@lru_cache(maxsize=8192)
-def names_links(key: str) -> bool:
-    """Tell whether a name is one of those that collections of links have."""
-    return not _NAMES.isdisjoint(meaning(key).words)
 
 
 def _drop(key: str, values: Sequence[Any], batch: Batch) -> None:

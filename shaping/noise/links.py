@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from shaping.native import rules as native
 from shaping.noise.batch import LINK_STARTS
 from shaping.noise.columns import all_http
 from shaping.noise.names import REMEMBERED, meaning
@@ -43,8 +44,7 @@ def links(batch: Batch) -> None:
     company = batch.company("")
     named = _names(batch)
     found = named.found
-    firsts = _firsts(found, batch)
-    noise = _plumbing(named, firsts, batch, company)
+    noise, http = _judged(named, batch, company)
     pages = [key for key in found if key not in noise]
     kept = min(pages, key=_rank) if pages else None
     identified = len(found) < len(batch.links) or batch.identified_without("")
@@ -53,7 +53,7 @@ def links(batch: Batch) -> None:
     if kept is not None and identified and _repeats_its_owner(kept, batch, company):
         batch.drop[kept] = "links"
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
-    usual = [key for key in gone if firsts.get(key, "").startswith("http")]
+    usual = [key for key in gone if key in http]
     batch.drop.update(dict.fromkeys(_only_links(gone, usual, batch), "links"))
     batch.page = batch.page or (kept is not None and kept not in batch.drop and _is_of_a_record(kept))
 
@@ -66,7 +66,7 @@ def _is_of_a_record(key: str) -> bool:
 def has_page(batch: Batch) -> bool:
     """Tell whether one of the links of records is for a person."""
     named = _names(batch)
-    noise = _plumbing(named, _firsts(named.found, batch), batch, batch.company(""))
+    noise, _ = _judged(named, batch, batch.company(""))
     return any(key not in noise and _MEDIA.isdisjoint(meaning(key).words) for key in named.found)
 
 
@@ -118,6 +118,17 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
+def _judged(named: _Named, batch: Batch, company: int) -> tuple[set[str], set[str]]:
+    """Return the links that only a program would follow, and those that begin with `http`."""
+    if native is not None and len(batch.links) > 1:
+        judged = native.judge(batch.sample[0], named, company > 1)
+        if judged is not None:
+            return judged  # type: ignore[no-any-return]
+    firsts = _firsts(named.found, batch)
+    http = {key for key, link in firsts.items() if link.startswith("http")}
+    return _plumbing(named, firsts, batch, company), http
+
+
 def _plumbing(named: _Named, firsts: dict[str, str], batch: Batch, company: int) -> set[str]:
     """Return the links that only a program would follow."""
     noise = {key for key, text in firsts.items() if "{" in text}
@@ -154,6 +165,10 @@ def _apis(links: dict[str, str]) -> list[str]:
 
 def _only_links(keys: list[str], usual: list[str], batch: Batch) -> list[str]:
     """Return those members that hold a link in every record that has them; most do, and are looked at together."""
+    if native is not None and type(batch.rows) is list:
+        found: list[str] | None = native.only_links(batch.rows, keys, usual)
+        if found is not None:
+            return found
     sure = set(usual) if len(usual) > 1 and all_http(batch.cells(usual)) else set()
     return [key for key in keys if key in sure or _all_links(key, batch)]
 
@@ -192,6 +207,8 @@ def _derived(key: str, batch: Batch) -> bool:
 
 
 def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
+    if native is not None and (found := native.pattern(values, rows, key)) is not None:
+        return bool(found)
     first = values[0]
     segments = set(_SEGMENT.findall(first))
     for name, value in rows[0].items():

@@ -42,6 +42,7 @@ _DIAGNOSTIC = _set(
     " warning warnings failure failures cause detail details message hint query sql command cmd"
 )
 _VERDICT = _set("outcome result status state conclusion verdict passed success ok")
+_COLLECTIONS = _set("links link urls url avatar avatars icons actions hrefs")
 
 
 class Meaning(NamedTuple):
@@ -81,3 +82,16 @@ def meaning(key: str) -> Meaning:
         diagnostic=bool(have & _DIAGNOSTIC),
         verdict=bool(have & _VERDICT),
     )
+
+
+@lru_cache(maxsize=8192)
+def names_links(key: str) -> bool:
+    """Tell whether a name is one of those that collections of links have."""
+    return not _COLLECTIONS.isdisjoint(meaning(key).words)
+
+
+@lru_cache(maxsize=8192)
+def hints(key: str) -> int:
+    """Say in the bits that the native core reads what a name promises to the rules."""
+    said = meaning(key)
+    return said.opaque + 2 * names_links(key) + 4 * said.verdict + 8 * ("html" in key.lower())

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.native import rules as native
 from shaping.noise.batch import MISSING
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shaping.noise.batch import Batch
 
 _FINE = frozenset({"passed", "pass", "ok", "success", "succeeded", "successful", "green", True})
@@ -19,25 +22,34 @@ def passing(batch: Batch) -> None:
     """Empty the nested members of rows that passed, where nearly all did and some did not."""
     if len(batch.rows) < _MANY or not batch.listed or not batch.inside:
         return
-    verdict = next((key for key in batch.plain if meaning(key).verdict and _divides(batch.column(key))), None)
-    if verdict is None:
+    verdicts = (_fine(batch.column(key)) for key in batch.plain if meaning(key).verdict)
+    fine = next((fine for fine in verdicts if _SHARE * len(fine) <= sum(fine) < len(fine)), None)
+    if fine is None:
         return
-    fine = [row.get(verdict) in _FINE for row in batch.rows]
     for key in batch.inside:
         if key in batch.drop:
             continue
         column = batch.column(key)
-        dull = [ok and _is_dull(value, row) for ok, value, row in zip(fine, column, batch.rows, strict=True)]
+        dull = _dull(batch.rows, column, fine)
         if sum(dull) > len(dull) // 2:
             batch.replace[key] = [MISSING if gone else value for gone, value in zip(dull, column, strict=True)]
             batch.cut[key] = sum(dull), "bulk"
 
 
-def _divides(values: list[Any]) -> bool:
-    """Tell whether most rows passed and a few did not."""
+def _fine(values: list[Any]) -> list[bool]:
+    """Tell of each row whether it passed, or of none where these are no verdicts."""
+    if native is not None:
+        return native.fine(values) or []
     if not set(map(type, values)) <= {str, bool}:
-        return False
-    return _SHARE * len(values) <= sum(1 for value in values if value in _FINE) < len(values)
+        return []
+    return [value in _FINE for value in values]
+
+
+def _dull(rows: Sequence[dict[str, Any]], column: list[Any], fine: list[bool]) -> list[bool]:
+    """Tell of each row whether it passed and holds nothing new."""
+    if native is not None and (dull := native.dull(rows, column, fine, MISSING)) is not None:
+        return dull  # type: ignore[no-any-return]
+    return [ok and _is_dull(value, row) for ok, value, row in zip(fine, column, rows, strict=True)]
 
 
 def _is_dull(value: Any, row: dict[str, Any]) -> bool:

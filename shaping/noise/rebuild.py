@@ -6,6 +6,7 @@ from itertools import compress
 from operator import is_not
 from typing import TYPE_CHECKING
 
+from shaping.native import rules as native
 from shaping.noise.batch import MISSING
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 def rebuilt(batch: Batch) -> list[dict[str, Json]]:
     """Return the records as the rules left them; one that nothing was done to is the same object."""
+    if native is not None and type(batch.rows) is list:
+        return _rebuilt_natively(batch)
     if not batch.drop:
         return _changed(batch)
     rows = _without(batch.drop, batch)
@@ -26,6 +29,20 @@ def rebuilt(batch: Batch) -> list[dict[str, Json]]:
                 row.pop(key, None)
             else:
                 row[key] = value
+    return rows
+
+
+def _rebuilt_natively(batch: Batch) -> list[dict[str, Json]]:
+    rows: list[dict[str, Json]]
+    if batch.drop:
+        kept = [key for key in batch.kinds if key not in batch.drop]
+        rows = native.without(  # type: ignore[union-attr]
+            batch.rows, list(batch.drop), kept if batch.uniform and len(kept) < len(batch.drop) else None
+        )
+    else:
+        rows = list(batch.rows)
+    for key, column in batch.replace.items():
+        native.put_back(batch.rows, rows, key, column, MISSING)  # type: ignore[union-attr]
     return rows
 
 

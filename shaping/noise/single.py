@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shaping.noise.hypermedia import names_links
-from shaping.noise.names import meaning
+from shaping.noise.names import meaning, names_links
 
 if TYPE_CHECKING:
     from shaping.types import Json

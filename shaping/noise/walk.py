@@ -7,13 +7,14 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from shaping.native import rules as native
 from shaping.noise.batch import MISSING, Batch
 from shaping.noise.boilerplate import boilerplate, may_be_wrapped, unwrap
 from shaping.noise.bulk import bulk
 from shaping.noise.embedded import find_data
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
-from shaping.noise.names import REMEMBERED
+from shaping.noise.names import REMEMBERED, hints
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
 from shaping.noise.places import Place, joined, picked, spread, written
@@ -82,7 +83,7 @@ class _Walk:
         if batch.inside or not batch.is_quiet():
             for rule in self.rules:
                 rule(batch)
-        for key in batch.inside if depth < _DEEP else ():
+        for key in _noisy(rows, batch.inside) if depth < _DEEP else ():
             if key not in batch.drop:
                 self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
@@ -101,11 +102,7 @@ class _Walk:
         else:
             new = self.values(present, kinds & _NESTS, (trail, key), depth + 1, place)
         if new is not present:
-            fresh = iter(new)
-            # A record that held nothing but noise goes with it.
-            batch.replace[key] = [
-                (next(fresh) or MISSING) if type(value) in _NESTS else value for value in batch.column(key)
-            ]
+            batch.replace[key] = _refilled(batch.column(key), new)
 
     def _record(
         self, row: dict[str, Json], inside: list[str], trail: Trail, depth: int, place: Place
@@ -115,7 +112,7 @@ class _Walk:
             return row
         out = row
         inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: [row])
-        for key in inside:
+        for key in _noisy([row], inside):
             old: Any = row[key]
             if type(old) is list:
                 (new,) = self._lists([old], (trail, key), depth + 1, inner)
@@ -146,7 +143,7 @@ class _Walk:
         return out
 
     def _strings(self, values: Sequence[Any], trail: Trail, _depth: int, _place: Place) -> Sequence[Any]:
-        if not self.strings or not may_be_wrapped(values):
+        if not self.strings or (native is not None and not native.may_be_wrapped(values)) or not may_be_wrapped(values):
             return values
         out = list(map(unwrap, values))
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
@@ -158,10 +155,7 @@ class _Walk:
     def _note(self, batch: Batch, trail: Trail) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
         rows, drop = batch.rows, batch.drop
-        if batch.uniform:
-            counts = (len(rows),) * len(drop)
-        else:
-            counts = tuple([sum([key in row for row in rows]) for key in drop])
+        counts = (len(rows),) * len(drop) if batch.uniform else _counts(rows, drop)
         write = _dropped if len(drop) <= REMEMBERED else _dropped.__wrapped__
         self.left_out += write(trail, tuple(drop.items()), counts)
         for key, (count, reason) in batch.cut.items():
@@ -182,7 +176,7 @@ def reduce(
     if type(value) is str:
         return _reduce_string(value, rules, arguments)
     chosen = [step for name, steps in _RULES.items() if name in rules for step in steps]
-    if not chosen:
+    if not chosen or (native is not None and native.quiet([value], hints)):
         return value, []
     walk = _Walk(chosen, arguments, "boilerplate" in rules)
     (reduced,) = walk.values([value], {type(value)}, None, 0, Place())
@@ -207,6 +201,26 @@ def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str])
     return text[: found.start] + written + text[found.end :], [
         Omission("", count, reason) for reason, count in counts.items()
     ]
+
+
+def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:
+    """Put what became of records and lists into their column; one that held nothing but noise goes with it."""
+    if native is not None and type(new) is list:
+        return native.refilled(column, new, MISSING)  # type: ignore[no-any-return]
+    fresh = iter(new)
+    return [(next(fresh) or MISSING) if type(value) in _NESTS else value for value in column]
+
+
+def _counts(rows: Sequence[Any], keys: Collection[str]) -> tuple[int, ...]:
+    """Count the records that have each of these members."""
+    if native is not None and type(rows) is list:
+        return native.counts(rows, keys)  # type: ignore[no-any-return]
+    return tuple([sum([key in row for row in rows]) for key in keys])
+
+
+def _noisy(rows: Sequence[Any], keys: list[str]) -> list[str]:
+    """Return those members that hold something a rule might look at, as far as that is known."""
+    return native.noisy(rows, keys, hints) if native is not None and keys else keys
 
 
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:

@@ -1,0 +1,159 @@
+/* One member of all records of a place. */
+#ifndef SHAPING_RULES_COLUMNS_H
+#define SHAPING_RULES_COLUMNS_H
+
+#include "rules_text.h"
+
+/* Append what a record holds under a name, or what stands for nothing; without that, only what there is. */
+static int
+append_cell(PyObject *column, PyObject *row, PyObject *key, PyObject *missing)
+{
+    PyObject *value = cell(row, key);
+    if (value == NULL && PyErr_Occurred()) {
+        return -1;
+    }
+    if (value == NULL) {
+        return missing == NULL ? 0 : PyList_Append(column, missing);
+    }
+    int failed = PyList_Append(column, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+static PyObject *
+column_of(PyObject *rows, PyObject *key, PyObject *missing)
+{
+    PyObject *column = PyList_New(0);
+    for (Py_ssize_t at = 0; column != NULL && at < PyList_GET_SIZE(rows); at++) {
+        if (append_cell(column, PyList_GET_ITEM(rows, at), key, missing) < 0) {
+            Py_CLEAR(column);
+        }
+    }
+    return column;
+}
+
+/* column(rows, key, MISSING): Batch.column of a member that nothing was done to. */
+static PyObject *
+rules_column(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 3 || !PyList_CheckExact(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "column takes a list of records, a name and what stands for nothing");
+        return NULL;
+    }
+    return column_of(arguments[0], arguments[1], arguments[2]);
+}
+
+/* present(rows, key): Batch.present of a member that nothing was done to. */
+static PyObject *
+rules_present(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyList_CheckExact(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "present takes a list of records and a name");
+        return NULL;
+    }
+    return column_of(arguments[0], arguments[1], NULL);
+}
+
+/* Whether boilerplate._needed may find a step for a string. */
+static int
+may_need_steps(PyObject *text)
+{
+    if (has_letter(text, ';') && HOLDS(text, ";base64,")) {
+        return 1;
+    }
+    if (has_letter(text, '<') && (HOLDS(text, "</") || HOLDS(text, "<br") || HOLDS(text, "<p>"))) {
+        return 1;
+    }
+    return has_letter(text, '=') && (has_letter(text, '?') || has_letter(text, '&')) && HOLDS(text, "://");
+}
+
+/* may_be_wrapped(column): False where boilerplate.may_be_wrapped surely is of its strings; True says nothing. */
+static PyObject *
+rules_may_be_wrapped(PyObject *Py_UNUSED(module), PyObject *column)
+{
+    if (!PyList_CheckExact(column)) {
+        Py_RETURN_TRUE;
+    }
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(column); at++) {
+        PyObject *value = PyList_GET_ITEM(column, at);
+        if (PyUnicode_CheckExact(value) && (!is_text(value) || may_need_steps(value))) {
+            Py_RETURN_TRUE;
+        }
+    }
+    Py_RETURN_FALSE;
+}
+
+/* How many records have a member, or -1 with an exception. */
+static Py_ssize_t
+count_member(PyObject *rows, PyObject *key)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(rows); at++) {
+        PyObject *value = cell(PyList_GET_ITEM(rows, at), key);
+        found += value != NULL;
+        Py_XDECREF(value);
+    }
+    return PyErr_Occurred() ? -1 : found;
+}
+
+/* counts(rows, keys): how many records have each member, as a tuple. */
+static PyObject *
+rules_counts(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyList_CheckExact(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "counts takes a list of records and names");
+        return NULL;
+    }
+    PyObject *keys = PySequence_Tuple(arguments[1]);
+    PyObject *counts = keys == NULL ? NULL : PyTuple_New(PyTuple_GET_SIZE(keys));
+    for (Py_ssize_t at = 0; counts != NULL && at < PyTuple_GET_SIZE(keys); at++) {
+        Py_ssize_t found = count_member(arguments[0], PyTuple_GET_ITEM(keys, at));
+        PyObject *number = found < 0 ? NULL : PyLong_FromSsize_t(found);
+        if (number == NULL) {
+            Py_CLEAR(counts);
+        } else {
+            PyTuple_SET_ITEM(counts, at, number);
+        }
+    }
+    Py_XDECREF(keys);
+    return counts;
+}
+
+/* The next of the values that took the place of records and lists; what is empty goes. */
+static PyObject *
+next_fresh(PyObject *fresh, Py_ssize_t *at, PyObject *missing)
+{
+    if (*at >= PyList_GET_SIZE(fresh)) {
+        PyErr_SetString(PyExc_ValueError, "fewer values came back than went in");
+        return NULL;
+    }
+    PyObject *value = PyList_GET_ITEM(fresh, (*at)++);
+    return (PyDict_CheckExact(value) && PyDict_GET_SIZE(value) == 0) ||
+                   (PyList_CheckExact(value) && PyList_GET_SIZE(value) == 0)
+               ? missing
+               : value;
+}
+
+/* refilled(column, fresh, MISSING): a column whose records and lists came back as others, as in walk._go_inside. */
+static PyObject *
+rules_refilled(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1])) {
+        PyErr_SetString(PyExc_TypeError, "refilled takes a column, values and what stands for nothing");
+        return NULL;
+    }
+    Py_ssize_t taken = 0;
+    PyObject *column = arguments[0], *out = PyList_New(0);
+    for (Py_ssize_t at = 0; out != NULL && at < PyList_GET_SIZE(column); at++) {
+        PyObject *value = PyList_GET_ITEM(column, at);
+        if (PyDict_CheckExact(value) || PyList_CheckExact(value)) {
+            value = next_fresh(arguments[1], &taken, arguments[2]);
+        }
+        if (value == NULL || PyList_Append(out, value) < 0) {
+            Py_CLEAR(out);
+        }
+    }
+    return out;
+}
+
+#endif

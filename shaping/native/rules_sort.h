@@ -1,0 +1,370 @@
+/* Batch.sort in one pass over the records of a place. */
+#ifndef SHAPING_RULES_SORT_H
+#define SHAPING_RULES_SORT_H
+
+#include "rules_names.h"
+
+enum { SORT_SHAPES = 24, SORT_LONG = 320, SORT_SHORT = 8, SORT_MAP = 48, SORT_WORD = 64 };
+
+/* The lists of a Batch, in the order in which Python gives them. */
+enum { IN_LINKS, IN_OPAQUE, IN_HEX, IN_LONG, IN_WRAPPED, IN_INSIDE, IN_PLAIN, LISTS };
+
+typedef struct {
+    PyObject *rows; /* a list of exact dicts; borrowed from the call's arguments, as the next three are */
+    PyObject *kinds;
+    PyObject *lists[LISTS];
+    PyObject *hints;
+    PyObject *sample; /* owned */
+    int uniform;
+} Sorting;
+
+/* What a column is as long as, counting all values or only strings. */
+typedef struct {
+    PyObject *key; /* borrowed from `plain` */
+    Py_ssize_t text, any;
+    int unsized;
+} Length;
+
+/* Whether two records, whose names are plain strings, have the same members in the same order. */
+static int
+same_shape(PyObject *one, PyObject *other)
+{
+    Py_ssize_t at = 0, there = 0;
+    PyObject *key, *name;
+    if (PyDict_GET_SIZE(one) != PyDict_GET_SIZE(other)) {
+        return 0;
+    }
+    while (PyDict_Next(one, &at, &key, NULL) && PyDict_Next(other, &there, &name, NULL)) {
+        if (!same_text(key, name)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a record has only names and values that no code of the caller stands behind. */
+static int
+is_known_record(PyObject *row)
+{
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    if (!PyDict_CheckExact(row)) {
+        return 0;
+    }
+    while (PyDict_Next(row, &at, &key, &value)) {
+        if (!is_text(key) || !is_known(value)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A tuple of records, which are borrowed when it is called: making it may run anything. */
+static PyObject *
+tuple_of(PyObject **rows, int count)
+{
+    for (int at = 0; at < count; at++) {
+        Py_INCREF(rows[at]);
+    }
+    PyObject *tuple = PyTuple_New(count);
+    for (int at = 0; at < count; at++) {
+        if (tuple != NULL) {
+            PyTuple_SET_ITEM(tuple, at, rows[at]);
+        } else {
+            Py_DECREF(rows[at]);
+        }
+    }
+    return tuple;
+}
+
+/* Batch._take_sample; -1 with an exception. A record alone is its own sample. */
+static int
+take_sample(Sorting *sorting)
+{
+    PyObject *sample[SORT_SHAPES + 1], **last = sample + 1;
+    Py_ssize_t count = PyList_GET_SIZE(sorting->rows);
+    int shapes = 0, recent = 0;
+    sample[0] = PyList_GET_ITEM(sorting->rows, 0);
+    sorting->uniform = 1;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *row = PyList_GET_ITEM(sorting->rows, at);
+        int same = shapes && same_shape(last[recent], row);
+        for (int step = 0; !same && step < shapes; step++) {
+            if ((same = same_shape(last[step], row))) {
+                recent = step;
+            }
+        }
+        sorting->uniform &= shapes == 0 || (same && shapes == 1);
+        if (!same && shapes < SORT_SHAPES) {
+            recent = shapes++;
+            same = 1;
+        }
+        if (same) {
+            last[recent] = row;
+        }
+    }
+    sorting->sample = tuple_of(sample, count == 1 ? 1 : shapes + 1);
+    return sorting->sample == NULL ? -1 : 0;
+}
+
+/* batch._is_plain_map */
+static int
+is_plain_map(PyObject *row)
+{
+    Py_ssize_t at = 0;
+    PyObject *value;
+    if (PyDict_GET_SIZE(row) < SORT_MAP) {
+        return 0;
+    }
+    while (PyDict_Next(row, &at, NULL, &value)) {
+        if (!is_text(value) || PyUnicode_GET_LENGTH(value) >= SORT_WORD || HOLDS(value, "://") || HOLDS(value, "</")) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Batch._kind_of, and the test for https before it; -1 an exception. The caller owns both. */
+static int
+kind_of(Sorting *sorting, PyObject *key, PyObject *text)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+    if (starts_as_link(text)) {
+        return has_letter(text, ' ') || has_letter(text, '\n') ? IN_WRAPPED : IN_LINKS;
+    }
+    if (size < 8) {
+        return IN_PLAIN;
+    }
+    if (size > SORT_LONG) {
+        return IN_LONG;
+    }
+    Names names = {.hints = sorting->hints};
+    int said = names_ask(&names, key);
+    if (said < 0 || said & NAMES_OPAQUE) {
+        return said < 0 ? -1 : IN_OPAQUE;
+    }
+    if (size >= 20 && (has_letter(text, '\n') || (has_letter(text, '/') && (HOLDS(text, "</") || HOLDS(text, "://"))))) {
+        return IN_WRAPPED;
+    }
+    return size >= 64 && is_alnum(text) ? IN_HEX : IN_PLAIN;
+}
+
+/* Which list a member of a sampled record goes into; the caller owns key and value. */
+static int
+sort_member(Sorting *sorting, PyObject *key, PyObject *value, int whole)
+{
+    PyObject *plain = sorting->lists[IN_PLAIN];
+    PyObject *known = PyDict_GetItemWithError(sorting->kinds, key);
+    if (known == NULL && PyErr_Occurred()) {
+        return -1;
+    }
+    if (known != NULL && known != plain) {
+        return 0;
+    }
+    int kind = PyDict_CheckExact(value) || PyList_CheckExact(value) ? IN_INSIDE : IN_PLAIN;
+    if (!whole && PyUnicode_CheckExact(value)) {
+        kind = kind_of(sorting, key, value);
+    }
+    if (kind < 0) {
+        return -1;
+    }
+    return known == sorting->lists[kind] ? 0 : PyDict_SetItem(sorting->kinds, key, sorting->lists[kind]);
+}
+
+/* The loop of Batch.sort over one sampled record, which the sample owns; a map of words is plain as a whole. */
+static int
+sort_record(Sorting *sorting, PyObject *row)
+{
+    int whole = PyList_GET_SIZE(sorting->rows) == 1 && is_plain_map(row);
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(row, &at, &key, &value)) {
+        Py_INCREF(key);
+        Py_INCREF(value);
+        int failed = is_text(key) ? sort_member(sorting, key, value, whole) : 0;
+        Py_DECREF(value);
+        Py_DECREF(key);
+        if (failed) {
+            return failed;
+        }
+    }
+    return 0;
+}
+
+/* Put every member into its list. */
+static int
+list_members(Sorting *sorting)
+{
+    Py_ssize_t at = 0;
+    PyObject *key, *list;
+    while (PyDict_Next(sorting->kinds, &at, &key, &list)) {
+        if (PyList_Append(list, key) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* One value of a column counted in. */
+static void
+measure(Length *length, PyObject *value)
+{
+    Py_ssize_t size;
+    if (PyUnicode_CheckExact(value)) {
+        size = PyUnicode_GET_LENGTH(value);
+        length->text = size > length->text ? size : length->text;
+    } else if (PyDict_CheckExact(value)) {
+        size = PyDict_GET_SIZE(value);
+    } else if (PyList_CheckExact(value)) {
+        size = PyList_GET_SIZE(value);
+    } else {
+        length->unsized = 1;
+        return;
+    }
+    length->any = size > length->any ? size : length->any;
+}
+
+/* columns.longest of the columns before the end. */
+static Py_ssize_t
+longest_of(const Length *lengths, const Length *end)
+{
+    Py_ssize_t text = 0, any = 0;
+    int unsized = 0;
+    for (const Length *length = lengths; length < end; length++) {
+        text = length->text > text ? length->text : text;
+        any = length->any > any ? length->any : any;
+        unsized |= length->unsized;
+    }
+    return unsized ? text : any;
+}
+
+/* The members that Batch._find_long asks about, which are strings in the first record. */
+static int
+choose_members(Sorting *sorting, Length *lengths)
+{
+    PyObject *first = PyTuple_GET_ITEM(sorting->sample, 0), *plain = sorting->lists[IN_PLAIN];
+    int count = 0;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(plain); at++) {
+        PyObject *key = PyList_GET_ITEM(plain, at);
+        PyObject *value = cell(first, key);
+        if (value != NULL && is_text(value) && PyUnicode_GET_LENGTH(value) > SORT_SHORT) {
+            lengths[count++] = (Length){.key = key};
+        }
+        Py_XDECREF(value);
+    }
+    return count;
+}
+
+/* How long they are in all records. */
+static void
+measure_members(PyObject *rows, Length *lengths, const Length *end)
+{
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(rows); at++) {
+        for (Length *length = lengths; length < end; length++) {
+            PyObject *value = cell(PyList_GET_ITEM(rows, at), length->key);
+            if (value != NULL) {
+                measure(length, value);
+                Py_DECREF(value);
+            }
+        }
+    }
+}
+
+/* Move the members that are long in some record. */
+static int
+move_long(Sorting *sorting, const Length *lengths, const Length *end)
+{
+    PyObject *plain = sorting->lists[IN_PLAIN];
+    if (end - lengths > 1 && longest_of(lengths, end) <= SORT_LONG) {
+        return 0;
+    }
+    for (const Length *length = lengths; length < end; length++) {
+        Py_ssize_t size = sorting->uniform ? longest_of(length, length + 1) : length->text;
+        Py_ssize_t at = size > SORT_LONG ? PySequence_Index(plain, length->key) : -1;
+        if (at < 0) {
+            continue;
+        }
+        if (PyList_Append(sorting->lists[IN_LONG], length->key) < 0 || PyList_SetSlice(plain, at, at + 1, NULL) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Batch._find_long; -1 with an exception. */
+static int
+find_long(Sorting *sorting)
+{
+    size_t most = (size_t)PyList_GET_SIZE(sorting->lists[IN_PLAIN]);
+    Length *lengths = PyMem_Calloc(most + 1, sizeof(Length));
+    if (lengths == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Length *end = lengths + choose_members(sorting, lengths);
+    measure_members(sorting->rows, lengths, end);
+    int failed = PyErr_Occurred() ? -1 : move_long(sorting, lengths, end);
+    PyMem_Free(lengths);
+    return failed;
+}
+
+/* Whether these are records that can be looked at here. */
+static int
+can_sort(Sorting *sorting)
+{
+    Py_ssize_t count = PyList_GET_SIZE(sorting->rows);
+    for (Py_ssize_t at = 0; at < count; at++) {
+        if (!is_known_record(PyList_GET_ITEM(sorting->rows, at))) {
+            return 0;
+        }
+    }
+    return count > 0;
+}
+
+/* Batch.sort of records that can be looked at here; -1 with an exception. */
+static int
+sort_rows(Sorting *sorting)
+{
+    if (take_sample(sorting) < 0) {
+        return -1;
+    }
+    Py_ssize_t sampled = PyTuple_GET_SIZE(sorting->sample);
+    for (Py_ssize_t at = 0; at < sampled; at++) {
+        if (sort_record(sorting, PyTuple_GET_ITEM(sorting->sample, at)) < 0) {
+            return -1;
+        }
+    }
+    if (list_members(sorting) < 0) {
+        return -1;
+    }
+    return PyList_GET_SIZE(sorting->rows) > sampled ? find_long(sorting) : 0;
+}
+
+/* sort(rows, kinds, (links, …, plain), hints): fills them in and gives (uniform, sample), or None and fills nothing. */
+static PyObject *
+rules_sort(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 4 || !PyDict_CheckExact(arguments[1]) || !PyTuple_CheckExact(arguments[2]) ||
+        PyTuple_GET_SIZE(arguments[2]) != LISTS) {
+        PyErr_SetString(PyExc_TypeError, "sort takes records, a dict, seven lists and a function");
+        return NULL;
+    }
+    Sorting sorting = {.rows = arguments[0], .kinds = arguments[1], .hints = arguments[3]};
+    for (int at = 0; at < LISTS; at++) {
+        sorting.lists[at] = PyTuple_GET_ITEM(arguments[2], at);
+        if (!PyList_CheckExact(sorting.lists[at])) {
+            Py_RETURN_NONE;
+        }
+    }
+    if (!PyList_CheckExact(arguments[0]) || !can_sort(&sorting)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *answer = NULL;
+    if (sort_rows(&sorting) == 0) {
+        answer = PyTuple_Pack(2, sorting.uniform ? Py_True : Py_False, sorting.sample);
+    }
+    Py_XDECREF(sorting.sample);
+    return answer;
+}
+
+#endif
