@@ -21,8 +21,9 @@ def test_a_user_can_switch_the_core_off(word: str) -> None:
 
 
 def test_a_damaged_module_is_as_good_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / f"_table{sysconfig.get_config_var('EXT_SUFFIX')}").write_bytes(b"\x7fELF and then nothing")
-    (tmp_path / "_rules.py").write_text("raise SystemError('initialization failed')")
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    (tmp_path / f"_table{suffix}").write_bytes(b"\x7fELF and then nothing")
+    (tmp_path / f"_rules{suffix}").write_bytes(b"")
     monkeypatch.setattr(native, "__path__", [str(tmp_path)])
     for name in ("table", "rules", "missing"):
         monkeypatch.delitem(sys.modules, f"shaping.native._{name}", raising=False)
