@@ -8,6 +8,7 @@ from collections import OrderedDict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -131,7 +132,26 @@ def named(draw: st.DrawFn) -> list[dict[str, Any]]:
     ]
 
 
+@st.composite
+def twins(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw records with two nested ones that say the same, or nearly."""
+    inner = st.fixed_dictionaries({"a": few, "b": st.lists(few | st.floats(0, 1), max_size=2), "c": scalars})
+    pool = draw(st.lists(inner, min_size=1, max_size=3))
+    chance = draw(st.randoms(use_true_random=True))
+    rows = [chance.choice(pool) for _ in range(draw(st.integers(2, 8)))]
+    nearly = [chance.choice(pool) if not chance.randrange(9) else orjson.loads(orjson.dumps(row)) for row in rows]
+    return [{"one": row, "deep": {"two": other}} for row, other in zip(rows, nearly, strict=True)]
+
+
+@st.composite
+def files(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw an object with records under a member that names them."""
+    return {draw(st.sampled_from(("path", "file", "x"))): "src/a.py", draw(names): draw(records(few, most=4))}
+
+
 tables = st.one_of(
+    twins(),
+    files(),
     records(),
     named(),
     decided(),

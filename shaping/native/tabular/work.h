@@ -129,9 +129,11 @@ static void make_room(Buffer *out, size_t more) {
 }
 
 static inline void put(Buffer *out, Str text) {
-    make_room(out, text.size);
-    memcpy(out->at + out->size, text.at, text.size);
-    out->size += text.size;
+    if (text.size) {
+        make_room(out, text.size);
+        memcpy(out->at + out->size, text.at, text.size);
+        out->size += text.size;
+    }
 }
 
 static inline void put_char(Buffer *out, char one) {
@@ -146,9 +148,11 @@ static void put_count(Buffer *out, Py_ssize_t count) {
 }
 
 static void put_blanks(Buffer *out, int count) {
-    make_room(out, (size_t)count);
-    memset(out->at + out->size, ' ', (size_t)count);
-    out->size += (size_t)count;
+    if (count > 0) {
+        make_room(out, (size_t)count);
+        memset(out->at + out->size, ' ', (size_t)count);
+        out->size += (size_t)count;
+    }
 }
 
 /* Count characters: every byte of UTF-8 but those that go on with one. */
@@ -170,7 +174,7 @@ static Str written(const Buffer *out, size_t from) {
 }
 
 static inline bool same(Str one, Str other) {
-    return one.size == other.size && (one.at == other.at || memcmp(one.at, other.at, one.size) == 0);
+    return one.size == other.size && (!one.size || one.at == other.at || memcmp(one.at, other.at, one.size) == 0);
 }
 
 static Str joined(Work *work, Str one, Str other) {
