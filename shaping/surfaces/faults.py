@@ -11,26 +11,20 @@ from shaping.envelope.dialects.faults import only_for_this_call
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.accounts import words
 from shaping.errors.issues import summary
+from shaping.surfaces.phrases import code_of, own_words, wait_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# Servers say what went wrong in prose; these are the phrases of the SDKs and of the operating systems under them.
-_PHRASES: tuple[tuple[str, str], ...] = (
-    (r"^(MCP error -32602|Input validation error|Invalid arguments?\b|\d+ validation errors? for )", "BAD_ARGUMENT"),
-    (r"\b\d+ validation errors? for \w*(arguments|call\[)", "BAD_ARGUMENT"),
-    (r"^Unknown tool\b|^MCP error -32601", "OPERATION_NOT_FOUND"),
-    (r"\bENOENT\b|no such file or directory", "FILE_NOT_FOUND"),
-    (r"\bEACCES\b|\bEPERM\b|permission denied|access denied", "PERMISSION_DENIED"),
-    (r"\b(401|unauthori[sz]ed|authentication (required|failed))\b", "AUTH_REQUIRED"),
-    (r"\b429\b|rate.?limit", "RATE_LIMITED"),
-    (r"\btimed? ?out\b|\bETIMEDOUT\b", "TIMEOUT"),
-    (r"\bECONNREFUSED\b|\bECONNRESET\b|connection refused|service unavailable", "UNAVAILABLE"),
-    (r"\bnot found\b", "NOT_FOUND"),
+# The SDKs' own refusals, which come before any work.
+_REFUSED = re.compile(
+    r"^(MCP error -32602|Input validation error|Invalid arguments?\b|\d+ validation errors? for )"
+    r"|\b\d+ validation errors? for \w*(arguments|call\[)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_COMPILED = tuple((re.compile(pattern, re.IGNORECASE | re.MULTILINE), code) for pattern, code in _PHRASES)
+_UNKNOWN = re.compile(r"^Unknown tool\b|^MCP error -32601", re.IGNORECASE | re.MULTILINE)
 _PYDANTIC = re.compile(r"^(?P<path>[\w.\[\]-]+)\n {2}(?P<message>.+?)(?: \[type=(?P<type>\w+).*)?$", re.MULTILINE)
-_ZOD = re.compile(r"(?P<message>[^;\n]+?) at (?P<path>[\w.\[\]-]+)(?:; |$)")
+_ZOD = re.compile(r"(?P<message>.+?) at (?P<path>[\w.\[\]-]+)")
 # Claude Code cuts an error's text at about 11,000 characters; what says most stands at its two ends.
 _LONGEST = 8000
 _SHOWN = ("code", "message", "hint", "retry_after", "next_actions", "similar", "details", "redirect")
@@ -41,12 +35,12 @@ def of_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorDetail:
     coded = _coded(text)
     if coded is not None:
         return coded
-    code = next((code for pattern, code in _COMPILED if pattern.search(text[:2000])), "INTERNAL_ERROR")
-    message = _words(text) or f"The tool {tool!r} failed and did not say why."
-    if code == "BAD_ARGUMENT":
+    message = _words(text) if own_words(text) else f"The tool {tool!r} failed and did not say why."
+    if _REFUSED.search(text[:2000]):
         return bad_argument(message)
-    similar = nearest(tool, [*tools]) if code == "OPERATION_NOT_FOUND" else ()
-    return make_error(code, message, similar=similar)
+    if _UNKNOWN.search(text[:2000]):
+        return make_error("OPERATION_NOT_FOUND", message, similar=nearest(tool, [*tools]))
+    return make_error(code_of(text), message, retry_after=wait_of(text))
 
 
 def bad_argument(message: str) -> ErrorDetail:
@@ -111,12 +105,20 @@ def _coded(text: str) -> ErrorDetail | None:
 def _issues(text: str) -> list[dict[str, str]]:
     found = _zod_json(text) or [match.groupdict() for match in _PYDANTIC.finditer(text)]
     if not found:
-        tail = text.splitlines()[0].rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2]
-        found = [match.groupdict() for match in _ZOD.finditer(tail)]
+        found = _zod_lines(text.rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2])
     return [
-        {name: str(issue[name]) for name in ("path", "type", "message") if issue.get(name) or name == "path"}
+        {name: str(issue.get(name, "")) for name in ("path", "type", "message") if issue.get(name) or name == "path"}
         for issue in found
     ]
+
+
+def _zod_lines(text: str) -> list[dict[str, Any]]:
+    """Read `what is wrong at where`, one issue a line or after a semicolon; what names no place is kept without."""
+    parts = [part.strip() for part in re.split(r"; |\n", text) if part.strip()]
+    told = [_ZOD.fullmatch(part) for part in parts]
+    if not any(told):
+        return []
+    return [match.groupdict() if match else {"message": part} for part, match in zip(parts, told, strict=True)]
 
 
 def _zod_json(text: str) -> list[dict[str, Any]]:

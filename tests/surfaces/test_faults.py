@@ -19,6 +19,24 @@ from shaping.surfaces.faults import of_exception, of_text, said, whole
         ("The request timed out", "TIMEOUT"),
         ("connect ECONNREFUSED 127.0.0.1:1", "UNAVAILABLE"),
         ("Issue not found", "NOT_FOUND"),
+        ("GET https://api.github.com/repos/a/b: 403 Resource not accessible by integration []", "PERMISSION_DENIED"),
+        ("GET https://api.example.com:443/repos/a: connection reset by peer", "UNAVAILABLE"),
+        ("Request failed with status code 422", "BAD_ARGUMENT"),
+        ("HTTP 500: connection refused", "INTERNAL_ERROR"),
+        ("Client error '404 Not Found' for url 'https://example.com/x'", "NOT_FOUND"),
+        ("503 Service Unavailable", "UNAVAILABLE"),
+        ("issue 401 has no body", "INTERNAL_ERROR"),
+        ("could not parse line 429", "INTERNAL_ERROR"),
+        ("Error calling tool 'perm': You are not allowed to read /etc/shadow", "PERMISSION_DENIED"),
+        ("Error calling tool 'get_rate_limit': boom", "INTERNAL_ERROR"),
+        ("Error executing tool timeout: boom", "INTERNAL_ERROR"),
+        ("Error calling tool 'value': n must be positive", "BAD_ARGUMENT"),
+        ("Missing required parameter: owner", "BAD_ARGUMENT"),
+        ("branch 'x' already exists", "CONFLICT"),
+        ("Table users does not exist", "NOT_FOUND"),
+        ("Bad credentials", "AUTH_REQUIRED"),
+        ("context deadline exceeded", "TIMEOUT"),
+        ("build failed\n" + "line\n" * 200 + "curl: connection refused", "INTERNAL_ERROR"),
         ("Something broke", "INTERNAL_ERROR"),
         ("Error executing tool x", "INTERNAL_ERROR"),
         ('{"error": {"code": "RATE_LIMITED", "message": "slow down"}}', "RATE_LIMITED"),
@@ -58,6 +76,17 @@ ISSUE = {"path": "limit", "type": "int_parsing", "message": "Input should be a v
         ),
         (
             (
+                "MCP error -32602: Input validation error: Invalid arguments for tool think: Invalid input at next\n"
+                "Invalid input: expected number, received NaN at total\nUnrecognized key: 'x'"
+            ),
+            [
+                {"path": "next", "message": "Invalid input"},
+                {"path": "total", "message": "Invalid input: expected number, received NaN"},
+                {"path": "", "message": "Unrecognized key: 'x'"},
+            ],
+        ),
+        (
+            (
                 'MCP error -32602: Invalid arguments for tool x: [\n{"code": "invalid_type", "path": ["a", 0], '
                 '"message": "Required"}\n]'
             ),
@@ -76,6 +105,24 @@ def test_refused_arguments_are_told_issue_by_issue(text: str, issues: list[dict[
     )
 
 
+def test_an_argument_that_a_tool_itself_refused_may_have_been_refused_after_some_work() -> None:
+    assert of_text("n must be positive", "t").phase is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("HTTP 429: rate limit exceeded, retry after 30 seconds", 30),
+        ("Rate limited. Retry-After: 5", 5),
+        ("rate limit exceeded, retry after 2 minutes", None),
+        ("rate limit exceeded", None),
+        ("not found, retry after 30 seconds", None),  # which will not help
+    ],
+)
+def test_the_time_to_wait_is_told_where_the_text_says_seconds(text: str, seconds: int | None) -> None:
+    assert of_text(text, "t").retry_after == seconds
+
+
 def test_an_unknown_tool_is_told_with_the_nearest_known_one() -> None:
     assert said(of_text("Unknown tool: 'ech'", "ech", ["echo", "add"]), hint=False) == {
         "code": "OPERATION_NOT_FOUND",
@@ -85,7 +132,8 @@ def test_an_unknown_tool_is_told_with_the_nearest_known_one() -> None:
 
 
 def test_an_error_without_words_still_says_which_tool_failed() -> None:
-    assert of_text("", "echo").message == "The tool 'echo' failed and did not say why."
+    for text in ("", "Error calling tool 'echo': ", "Error executing tool echo"):
+        assert of_text(text, "echo").message == "The tool 'echo' failed and did not say why."
 
 
 def test_a_very_long_error_keeps_both_its_ends() -> None:
