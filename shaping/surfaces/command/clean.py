@@ -30,6 +30,7 @@ _STAMP = re.compile(
     r"(?:\s+\d+(?=\s))?\s+"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_NULS = re.compile(r"\x00+\n?")
 
 
 def clean(text: str) -> list[str]:
@@ -40,8 +41,15 @@ def clean(text: str) -> list[str]:
 
 def painted(text: str) -> str:
     """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
-    plain = _COLOURS.sub("", text.replace("\r\n", "\n"))
+    plain = _separated(_COLOURS.sub("", text.replace("\r\n", "\n")))
     return _Screen().show(plain) if _CONTROLS.search(plain) else plain
+
+
+def _separated(text: str) -> str:
+    """Give what `-z` and `-print0` end by a NUL as lines; names run together are other names."""
+    # Where NULs are a third and more, they are the upper halves of wide characters.
+    between = 0 < text.count("\x00") * 3 <= len(text)
+    return _NULS.sub("\n", text) if between else text
 
 
 class _Screen:

@@ -23,6 +23,8 @@ from shaping.surfaces.command.important import says_error
         ("a\nb\x1b[1Fc\x1b[1Ed\n", "c\nd\n"),
         ("\x1b]0;title\x07text\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\\n", "textlink\n"),
         ("bell\x07 and\x1b(B nul\x00\n", "bell and nul\n"),
+        ("./a name\x00./b.txt\x00", "./a name\n./b.txt\n"),
+        ("w\x00i\x00d\x00e\x00\n\x00", "wide\n"),
         ("tab\there\n", "tab\there\n"),
         ("error: it broke\rnext\n", "error: it broke\nnext\n"),
         ("error: it broke\x1b[2K\n", "error: it broke\n"),
