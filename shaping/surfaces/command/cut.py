@@ -162,7 +162,8 @@ class _Choice:
 
     def _by_worth(self) -> Iterator[int]:
         last = len(self._lines) - 1
-        yield from (0, last)
+        # Where there is room for little, what went wrong says more than how it began and ended.
+        yield from (*self._matter[:1], 0, last)
         yield from _from_both_ends(self._matter)
         for step in range(1, _AROUND + 1):
             for at in _from_both_ends(self._matter):
