@@ -5,7 +5,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "rules_bulk.h"
 #include "rules_columns.h"
+#include "rules_hypermedia.h"
 #include "rules_passing.h"
 #include "rules_pattern.h"
 #include "rules_quiet.h"
@@ -28,6 +30,13 @@ static PyMethodDef rules_methods[] = {
     FAST(dull),
     FAST(without),
     FAST(put_back),
+    FAST(cut),
+    FAST(spaced),
+    FAST(strings),
+    {"all_codes", rules_all_codes, METH_O, NULL},
+    {"all_links", rules_all_links, METH_O, NULL},
+    {"any_table", rules_any_table, METH_O, NULL},
+    {"is_code", rules_is_code, METH_O, NULL},
     {"may_be_wrapped", rules_may_be_wrapped, METH_O, NULL},
     {"fine", rules_fine, METH_O, NULL},
     {NULL, NULL, 0, NULL},

@@ -234,17 +234,21 @@ link_column(PyObject *rows, PyObject *key)
     return texts || ways < 0 ? ways : 0;
 }
 
-/* Whether links._only_links may look at several members together: all of them begin with http. */
+/* Whether links._only_links may look at several members together: all that are usual begin with http. */
 static int
-all_begin_http(PyObject *rows, PyObject *usual)
+all_begin_http(PyObject *rows, PyObject *keys, PyObject *usual)
 {
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(usual); at++) {
-        int ways = link_column(rows, PyList_GET_ITEM(usual, at));
-        if (ways < 0 || !(ways & ALL_HTTP)) {
+    int members = 0;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(keys); at++) {
+        PyObject *key = PyList_GET_ITEM(keys, at);
+        int asked = PySet_Contains(usual, key);
+        int ways = asked > 0 ? link_column(rows, key) : asked;
+        if (ways < 0 || (asked && !(ways & ALL_HTTP))) {
             return ways < 0 ? -1 : 0;
         }
+        members += asked;
     }
-    return PyList_GET_SIZE(usual) > 1;
+    return members > 1;
 }
 
 /* only_links(rows, keys, usual): links._only_links of members that nothing was done to, or None where not known. */
@@ -252,15 +256,15 @@ static PyObject *
 rules_only_links(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) ||
-        !PyList_CheckExact(arguments[2])) {
-        PyErr_SetString(PyExc_TypeError, "only_links takes a list of records and two lists of names");
+        !PyAnySet_CheckExact(arguments[2])) {
+        PyErr_SetString(PyExc_TypeError, "only_links takes a list of records, a list of names and a set of names");
         return NULL;
     }
     PyObject *rows = arguments[0], *keys = arguments[1], *usual = arguments[2], *found = PyList_New(0);
-    int known = found == NULL ? -1 : all_begin_http(rows, usual), together = known;
+    int known = found == NULL ? -1 : all_begin_http(rows, keys, usual), together = known;
     for (Py_ssize_t at = 0; known >= 0 && at < PyList_GET_SIZE(keys); at++) {
         PyObject *key = PyList_GET_ITEM(keys, at);
-        int sure = together ? PySequence_Contains(usual, key) : 0;
+        int sure = together ? PySet_Contains(usual, key) : 0;
         known = sure < 0 ? -1 : sure ? ALL_LINKS : link_column(rows, key);
         if (known > 0 && known & ALL_LINKS && PyList_Append(found, key) < 0) {
             known = -1;

@@ -13,7 +13,7 @@ typedef struct {
     PyObject *rows; /* a list of exact dicts; borrowed from the call's arguments, as the next three are */
     PyObject *kinds;
     PyObject *lists[LISTS];
-    PyObject *hints;
+    Names names;
     PyObject *sample; /* owned */
     int uniform;
 } Sorting;
@@ -25,7 +25,7 @@ typedef struct {
     int unsized;
 } Length;
 
-/* Whether two records, whose names are plain strings, have the same members in the same order. */
+/* Whether two records, the first with names that are plain strings, have the same members in the same order. */
 static int
 same_shape(PyObject *one, PyObject *other)
 {
@@ -35,24 +35,21 @@ same_shape(PyObject *one, PyObject *other)
         return 0;
     }
     while (PyDict_Next(one, &at, &key, NULL) && PyDict_Next(other, &there, &name, NULL)) {
-        if (!same_text(key, name)) {
+        if (key != name && (!is_text(name) || !same_text(key, name))) {
             return 0;
         }
     }
     return 1;
 }
 
-/* Whether a record has only names and values that no code of the caller stands behind. */
+/* Whether all names of a record are plain strings. */
 static int
 is_known_record(PyObject *row)
 {
     Py_ssize_t at = 0;
-    PyObject *key, *value;
-    if (!PyDict_CheckExact(row)) {
-        return 0;
-    }
-    while (PyDict_Next(row, &at, &key, &value)) {
-        if (!is_text(key) || !is_known(value)) {
+    PyObject *key;
+    while (PyDict_Next(row, &at, &key, NULL)) {
+        if (!is_text(key)) {
             return 0;
         }
     }
@@ -77,7 +74,7 @@ tuple_of(PyObject **rows, int count)
     return tuple;
 }
 
-/* Batch._take_sample; -1 with an exception. A record alone is its own sample. */
+/* Batch._take_sample; 1 where that is not known, -1 with an exception. A record alone is its own sample. */
 static int
 take_sample(Sorting *sorting)
 {
@@ -88,6 +85,9 @@ take_sample(Sorting *sorting)
     sorting->uniform = 1;
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *row = PyList_GET_ITEM(sorting->rows, at);
+        if (!PyDict_CheckExact(row)) {
+            return 1;
+        }
         int same = shapes && same_shape(last[recent], row);
         for (int step = 0; !same && step < shapes; step++) {
             if ((same = same_shape(last[step], row))) {
@@ -95,6 +95,9 @@ take_sample(Sorting *sorting)
             }
         }
         sorting->uniform &= shapes == 0 || (same && shapes == 1);
+        if (!same && !is_known_record(row)) {
+            return 1;
+        }
         if (!same && shapes < SORT_SHAPES) {
             recent = shapes++;
             same = 1;
@@ -138,8 +141,7 @@ kind_of(Sorting *sorting, PyObject *key, PyObject *text)
     if (size > SORT_LONG) {
         return IN_LONG;
     }
-    Names names = {.hints = sorting->hints};
-    int said = names_ask(&names, key);
+    int said = names_say(&sorting->names, key);
     if (said < 0 || said & NAMES_OPAQUE) {
         return said < 0 ? -1 : IN_OPAQUE;
     }
@@ -205,12 +207,12 @@ list_members(Sorting *sorting)
     return 0;
 }
 
-/* One value of a column counted in. */
-static void
+/* One value of a column counted in; 1 where it is one that may have any length. */
+static int
 measure(Length *length, PyObject *value)
 {
-    Py_ssize_t size;
-    if (PyUnicode_CheckExact(value)) {
+    Py_ssize_t size = 0;
+    if (is_text(value)) {
         size = PyUnicode_GET_LENGTH(value);
         length->text = size > length->text ? size : length->text;
     } else if (PyDict_CheckExact(value)) {
@@ -219,9 +221,9 @@ measure(Length *length, PyObject *value)
         size = PyList_GET_SIZE(value);
     } else {
         length->unsized = 1;
-        return;
     }
     length->any = size > length->any ? size : length->any;
+    return !is_known(value);
 }
 
 /* columns.longest of the columns before the end. */
@@ -255,19 +257,21 @@ choose_members(Sorting *sorting, Length *lengths)
     return count;
 }
 
-/* How long they are in all records. */
-static void
+/* How long they are in all records; 1 where that is not known, -1 with an exception. */
+static int
 measure_members(PyObject *rows, Length *lengths, const Length *end)
 {
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(rows); at++) {
+    int unknown = 0;
+    for (Py_ssize_t at = 0; !unknown && at < PyList_GET_SIZE(rows); at++) {
         for (Length *length = lengths; length < end; length++) {
             PyObject *value = cell(PyList_GET_ITEM(rows, at), length->key);
             if (value != NULL) {
-                measure(length, value);
+                unknown |= measure(length, value);
                 Py_DECREF(value);
             }
         }
     }
+    return PyErr_Occurred() ? -1 : unknown;
 }
 
 /* Move the members that are long in some record. */
@@ -291,7 +295,7 @@ move_long(Sorting *sorting, const Length *lengths, const Length *end)
     return 0;
 }
 
-/* Batch._find_long; -1 with an exception. */
+/* Batch._find_long; 1 where it is not known, -1 with an exception. */
 static int
 find_long(Sorting *sorting)
 {
@@ -302,65 +306,61 @@ find_long(Sorting *sorting)
         return -1;
     }
     Length *end = lengths + choose_members(sorting, lengths);
-    measure_members(sorting->rows, lengths, end);
-    int failed = PyErr_Occurred() ? -1 : move_long(sorting, lengths, end);
+    int failed = measure_members(sorting->rows, lengths, end);
+    failed = failed ? failed : move_long(sorting, lengths, end);
     PyMem_Free(lengths);
     return failed;
 }
 
-/* Whether these are records that can be looked at here. */
-static int
-can_sort(Sorting *sorting)
-{
-    Py_ssize_t count = PyList_GET_SIZE(sorting->rows);
-    for (Py_ssize_t at = 0; at < count; at++) {
-        if (!is_known_record(PyList_GET_ITEM(sorting->rows, at))) {
-            return 0;
-        }
-    }
-    return count > 0;
-}
-
-/* Batch.sort of records that can be looked at here; -1 with an exception. */
+/* Batch.sort; 1 where it is not known, -1 with an exception. */
 static int
 sort_rows(Sorting *sorting)
 {
-    if (take_sample(sorting) < 0) {
-        return -1;
+    int failed = take_sample(sorting);
+    Py_ssize_t sampled = failed ? 0 : PyTuple_GET_SIZE(sorting->sample);
+    for (Py_ssize_t at = 0; !failed && at < sampled; at++) {
+        failed = sort_record(sorting, PyTuple_GET_ITEM(sorting->sample, at));
     }
-    Py_ssize_t sampled = PyTuple_GET_SIZE(sorting->sample);
-    for (Py_ssize_t at = 0; at < sampled; at++) {
-        if (sort_record(sorting, PyTuple_GET_ITEM(sorting->sample, at)) < 0) {
-            return -1;
+    failed = failed ? failed : list_members(sorting);
+    return !failed && PyList_GET_SIZE(sorting->rows) > sampled ? find_long(sorting) : failed;
+}
+
+/* Leave the lists as they came, for Python to fill in. */
+static PyObject *
+undo_sorting(Sorting *sorting)
+{
+    PyDict_Clear(sorting->kinds);
+    for (int at = 0; at < LISTS; at++) {
+        if (PyList_SetSlice(sorting->lists[at], 0, PyList_GET_SIZE(sorting->lists[at]), NULL) < 0) {
+            return NULL;
         }
     }
-    if (list_members(sorting) < 0) {
-        return -1;
-    }
-    return PyList_GET_SIZE(sorting->rows) > sampled ? find_long(sorting) : 0;
+    Py_RETURN_NONE;
 }
 
 /* sort(rows, kinds, (links, …, plain), hints): fills them in and gives (uniform, sample), or None and fills nothing. */
 static PyObject *
 rules_sort(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 4 || !PyDict_CheckExact(arguments[1]) || !PyTuple_CheckExact(arguments[2]) ||
+    if (count != 4 || !PyList_CheckExact(arguments[0]) || PyList_GET_SIZE(arguments[0]) == 0 ||
+        !PyDict_CheckExact(arguments[1]) || !PyTuple_CheckExact(arguments[2]) ||
         PyTuple_GET_SIZE(arguments[2]) != LISTS) {
-        PyErr_SetString(PyExc_TypeError, "sort takes records, a dict, seven lists and a function");
-        return NULL;
+        Py_RETURN_NONE;
     }
-    Sorting sorting = {.rows = arguments[0], .kinds = arguments[1], .hints = arguments[3]};
+    Sorting sorting = {.rows = arguments[0], .kinds = arguments[1], .sample = NULL};
     for (int at = 0; at < LISTS; at++) {
         sorting.lists[at] = PyTuple_GET_ITEM(arguments[2], at);
         if (!PyList_CheckExact(sorting.lists[at])) {
             Py_RETURN_NONE;
         }
     }
-    if (!PyList_CheckExact(arguments[0]) || !can_sort(&sorting)) {
-        Py_RETURN_NONE;
-    }
+    names_begin(&sorting.names, arguments[3]);
+    int failed = sort_rows(&sorting);
+    names_end(&sorting.names);
     PyObject *answer = NULL;
-    if (sort_rows(&sorting) == 0) {
+    if (failed > 0) {
+        answer = undo_sorting(&sorting);
+    } else if (failed == 0) {
         answer = PyTuple_Pack(2, sorting.uniform ? Py_True : Py_False, sorting.sample);
     }
     Py_XDECREF(sorting.sample);

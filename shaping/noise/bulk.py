@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shaping.native import rules as native
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _limits(key: str, values: list[str], batch: Batch) -> tuple[int, int] | None
     """Return from which length on to cut and what to leave, or None where the strings are the point."""
     company = batch.company(key)
     if len(batch.rows) == 1 or not batch.listed:
-        rides = company >= _COMPANY and not meaning(key).spoken and any(map(_is_table, batch.rows[:_SOME]))
+        rides = company >= _COMPANY and not meaning(key).spoken and _any_table(batch)
         return (_LONG_CODE, _HEAD_CODE) if rides else None
     long = [value for value in values if len(value) > _LONG_CODE]
     some = long[:: len(long) // _SOME + 1]
@@ -65,7 +66,7 @@ def _limits(key: str, values: list[str], batch: Batch) -> tuple[int, int] | None
         return _LONG_CODE, _HEAD_CODE
     if _mostly(_is_diff, some):
         return None
-    elsewhere = any(map(_is_table, batch.rows[:_SOME])) or _are_outliers(values)
+    elsewhere = _any_table(batch) or _are_outliers(values)
     if company >= _COMPANY and elsewhere and _mostly(_is_code, some):
         return _LONG_CODE, _HEAD_CODE
     head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
@@ -92,7 +93,15 @@ def _is_diff(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
+    if native is not None and (found := native.is_code(text)) is not None:
+        return bool(found)
     return not is_prose(text) and any(mark in text for mark in _CODE)
+
+
+def _any_table(batch: Batch) -> bool:
+    if native is not None and type(batch.rows) is list:
+        return bool(native.any_table(batch.rows))
+    return any(map(_is_table, batch.rows[:_SOME]))
 
 
 def _is_table(row: dict[str, Json]) -> bool:
@@ -102,8 +111,11 @@ def _is_table(row: dict[str, Json]) -> bool:
 
 def _cut(key: str, batch: Batch, limit: int, head: int) -> None:
     column = batch.column(key)
-    out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
-    count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
+    if native is not None:
+        out, count = native.cut(column, limit, head)
+    else:
+        out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
+        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
     if count:
         batch.replace[key] = out
         batch.cut[key] = count, "bulk"

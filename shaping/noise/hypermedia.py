@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.native import rules as native
 from shaping.noise.batch import MISSING
 from shaping.noise.links import has_page, is_link, is_page
 from shaping.noise.names import NO_PAGE, meaning, names_links
@@ -22,7 +23,7 @@ def hypermedia(batch: Batch) -> None:
         if not names_links(key) or batch.company(key) < 2:
             continue
         values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
-        if values and all(map(_is_links, values)) and _goes_unmissed(key, values, batch):
+        if values and _all_links(values) and _goes_unmissed(key, values, batch):
             _drop(key, values, batch)
 
 
@@ -56,6 +57,12 @@ def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:
     """Tell whether records stay identified without their links, and no link is the way to the next page."""
     pages = len(batch.rows) == 1 and any(type(value) is dict and value.get("next") for value in values)
     return not pages and batch.identified_without(key)
+
+
+def _all_links(values: Sequence[Any]) -> bool:
+    if native is not None and (found := native.all_links(values)) is not None:
+        return bool(found)
+    return all(map(_is_links, values))
 
 
 def _is_links(value: Any) -> bool:

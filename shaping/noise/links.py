@@ -53,8 +53,7 @@ def links(batch: Batch) -> None:
     if kept is not None and identified and _repeats_its_owner(kept, batch, company):
         batch.drop[kept] = "links"
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
-    usual = [key for key in gone if key in http]
-    batch.drop.update(dict.fromkeys(_only_links(gone, usual, batch), "links"))
+    batch.drop.update(dict.fromkeys(_only_links(gone, http, batch), "links"))
     batch.page = batch.page or (kept is not None and kept not in batch.drop and _is_of_a_record(kept))
 
 
@@ -163,12 +162,13 @@ def _apis(links: dict[str, str]) -> list[str]:
     return found
 
 
-def _only_links(keys: list[str], usual: list[str], batch: Batch) -> list[str]:
+def _only_links(keys: list[str], http: set[str], batch: Batch) -> list[str]:
     """Return those members that hold a link in every record that has them; most do, and are looked at together."""
     if native is not None and type(batch.rows) is list:
-        found: list[str] | None = native.only_links(batch.rows, keys, usual)
+        found: list[str] | None = native.only_links(batch.rows, keys, http)
         if found is not None:
             return found
+    usual = [key for key in keys if key in http]
     sure = set(usual) if len(usual) > 1 and all_http(batch.cells(usual)) else set()
     return [key for key in keys if key in sure or _all_links(key, batch)]
 
@@ -196,17 +196,20 @@ def _extends(key: str, base: str, batch: Batch) -> bool:
 
 def _derived(key: str, batch: Batch) -> bool:
     """Tell whether one pattern and one other member, its own or its owner's, give every value of this link."""
-    rows = [row for row in batch.rows if type(row.get(key)) is str]
-    values = [row[key] for row in rows]
-    if _pattern(values, rows, key):  # type: ignore[arg-type]
+    if _pattern(*_strings(key, batch, batch.rows), key):
         return True
-    if batch.owners is None:
-        return False
-    owners = [owner for row, owner in zip(batch.rows, batch.owners(), strict=True) if type(row.get(key)) is str]
-    return _pattern(values, owners, key)  # type: ignore[arg-type]
+    return batch.owners is not None and _pattern(*_strings(key, batch, batch.owners()), key)
 
 
-def _pattern(values: list[str], rows: list[dict[str, Json]], key: str) -> bool:
+def _strings(key: str, batch: Batch, owners: Sequence[dict[str, Json]]) -> tuple[list[str], Sequence[dict[str, Json]]]:
+    """Return the strings of a member, and the records or their owners that go with them."""
+    if native is not None and type(batch.rows) is list and type(owners) is list:
+        return native.strings(batch.rows, key, owners)  # type: ignore[no-any-return]
+    pairs = [(row[key], owner) for row, owner in zip(batch.rows, owners, strict=True) if type(row.get(key)) is str]
+    return [value for value, _ in pairs], [owner for _, owner in pairs]  # type: ignore[misc]
+
+
+def _pattern(values: list[str], rows: Sequence[dict[str, Json]], key: str) -> bool:
     if native is not None and (found := native.pattern(values, rows, key)) is not None:
         return bool(found)
     first = values[0]

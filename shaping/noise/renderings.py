@@ -21,9 +21,10 @@ _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a l
 
 def renderings(batch: Batch) -> None:
     """Drop the HTML of records that have the same as text."""
-    if not batch.names_html():
+    keys = (*batch.wrapped, *batch.long, *batch.plain)
+    if "html" not in " ".join(keys).lower():  # most have no such name at all
         return
-    for key in (*batch.wrapped, *batch.long, *batch.plain):
+    for key in keys:
         words = meaning(key).words
         if "html" not in words or len(words) < 2 or meaning(key).hypermedia:
             continue
