@@ -37,10 +37,11 @@ def test_the_middle_goes_and_both_ends_and_every_error_stay() -> None:
     assert (found.tokens <= 200, found.missing_errors) == (True, 0)
 
 
-def test_the_first_error_outlives_both_ends() -> None:
+def test_an_error_outlives_the_last_line() -> None:
     lines = [f"line number {n} of a long report" for n in range(500)]
     lines[200] = "error: the disk is full"
-    assert cut(lines, 30) == Cut("… 200 lines …\nerror: the disk is full\n… 299 lines …", 19, False, 1, 499)
+    told = "line number 0 of a long report\n… 199 lines …\nerror: the disk is full\n… 299 lines …"
+    assert cut(lines, 50) == Cut(told, 28, False, 2, 498)
 
 
 def test_errors_that_do_not_fit_are_counted() -> None:
