@@ -27,6 +27,7 @@ static PyMethodDef rules_methods[] = {
     FAST(judge),
     FAST(only_links),
     FAST(pattern),
+    FAST(extends),
     FAST(dull),
     FAST(without),
     FAST(put_back),

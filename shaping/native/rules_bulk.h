@@ -22,13 +22,34 @@ bytes_of(Py_UCS4 one)
     return one < 0x80 ? 1 : one < 0x800 ? 2 : one < 0x10000 ? 3 : 4;
 }
 
+/* bulk.is_prose of a text that is ASCII; of its first letters, as below. */
+static int
+is_ascii_prose(const Py_UCS1 *text, Py_ssize_t size)
+{
+    Py_ssize_t other = 0, at = 0;
+    for (; at < size; at++) {
+        other += !is_latin(text[at]) && text[at] != ' ';
+    }
+    for (at = 1; at < size; at++) {
+        if (text[at] == ' ' && text[at - 1] == ' ') {
+            other += 2;
+            at++; /* pairs of blanks do not overlap */
+        }
+    }
+    return (double)other < 0.2 * (double)size;
+}
+
 /* bulk.is_prose; -1 where the text cannot be encoded. */
 static int
 is_prose(PyObject *text)
 {
     Py_ssize_t size = PyUnicode_GET_LENGTH(text), bytes = 0, other = 0;
+    size = size < BULK_LOOK ? size : BULK_LOOK;
+    if (PyUnicode_IS_ASCII(text)) {
+        return is_ascii_prose(PyUnicode_1BYTE_DATA(text), size);
+    }
     Py_UCS4 before = 0;
-    for (Py_ssize_t at = 0; at < size && at < BULK_LOOK; at++) {
+    for (Py_ssize_t at = 0; at < size; at++) {
         Py_UCS4 one = letter(text, at);
         Py_ssize_t length = bytes_of(one);
         if (length == 0) {
@@ -37,7 +58,7 @@ is_prose(PyObject *text)
         bytes += length;
         if (one == ' ' && before == ' ') {
             other += 2;
-            one = 0; /* pairs of blanks do not overlap */
+            one = 0;
         } else if (one < 0x80 && one != ' ' && !is_latin(one)) {
             other++;
         }
@@ -46,33 +67,24 @@ is_prose(PyObject *text)
     return (double)other < 0.2 * (double)bytes;
 }
 
-/* The rest of a mark of bulk._CODE that begins with this letter; none begins with the same one as another. */
-static const char *
-code_mark(Py_UCS4 one)
-{
-    switch (one) {
-    case ';': case '{': case '}': return "\n";
-    case '=': return "> ";
-    case ')': return ";";
-    case '<': return "/";
-    case 'd': return "ef ";
-    case 'i': return "mport ";
-    case 'f': return "unction ";
-    case 'v': return "ar ";
-    case 'c': return "onst ";
-    case '#': return "include";
-    default: return NULL;
-    }
-}
+/* The rest of each mark of bulk._CODE, by the letter it begins with; no two begin with the same one. */
+static const char *const CODE_MARKS[128] = {
+    [';'] = "\n",   ['{'] = "\n",     ['}'] = "\n",       ['='] = "> ",  [')'] = ";",     ['<'] = "/",
+    ['d'] = "ef ", ['i'] = "mport ", ['f'] = "unction ", ['v'] = "ar ", ['c'] = "onst ", ['#'] = "include",
+};
 
 /* Whether a text has one of bulk._CODE. */
 static int
 has_code_mark(PyObject *text)
 {
     Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    for (Py_ssize_t at = 0; at < size; at++) {
-        const char *rest = code_mark(letter(text, at));
-        if (rest != NULL && stands_at(text, at + 1, rest, (Py_ssize_t)strlen(rest))) {
+    const int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    for (Py_ssize_t at = 0; at + 1 < size; at++) {
+        Py_UCS4 one = PyUnicode_READ(kind, data, at);
+        const char *rest = one < 128 ? CODE_MARKS[one] : NULL;
+        if (rest != NULL && PyUnicode_READ(kind, data, at + 1) == (Py_UCS4)rest[0] &&
+            stands_at(text, at + 1, rest, (Py_ssize_t)strlen(rest))) {
             return 1;
         }
     }

@@ -54,6 +54,17 @@ rules_present(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_
     return column_of(arguments[0], arguments[1], NULL);
 }
 
+/* Whether a string begins with a tag, as boilerplate._WRAPPED asks. */
+static int
+begins_with_tag(PyObject *text)
+{
+    Py_ssize_t at = 0, size = PyUnicode_GET_LENGTH(text);
+    while (at < size && Py_UNICODE_ISSPACE(letter(text, at))) {
+        at++;
+    }
+    return at < size && letter(text, at) == '<';
+}
+
 /* Whether boilerplate._needed may find a step for a string. */
 static int
 may_need_steps(PyObject *text)
@@ -61,7 +72,7 @@ may_need_steps(PyObject *text)
     if (has_letter(text, ';') && HOLDS(text, ";base64,")) {
         return 1;
     }
-    if (has_letter(text, '<') && (HOLDS(text, "</") || HOLDS(text, "<br") || HOLDS(text, "<p>"))) {
+    if (begins_with_tag(text)) {
         return 1;
     }
     return has_letter(text, '=') && (has_letter(text, '?') || has_letter(text, '&')) && HOLDS(text, "://");

@@ -117,31 +117,30 @@ is_api(PyObject *link)
 /* The sets of a links._Named and what is found by them; all borrowed. */
 typedef struct {
     PyObject *pictures, *itself, *hypermedia;
-    PyObject *noise, *usual;
+    PyObject *noise, *apis, *usual;
     int company;
 } Judging;
 
 /* links._plumbing of one member and its first link; -1 with an exception. */
 static int
-is_plumbing(const Judging *judging, PyObject *key, PyObject *link)
+judge_plumbing(const Judging *judging, PyObject *key, PyObject *link)
 {
     int found = has_letter(link, '{') ? 1 : PySet_Contains(judging->pictures, key);
     if (found == 0 && judging->company) {
         found = PySet_Contains(judging->itself, key);
     }
-    if (found == 0 && judging->company) {
-        found = PySet_Contains(judging->hypermedia, key);
-        found = found > 0 ? is_api(link) : found;
+    if (found != 0 || !judging->company) {
+        return found > 0 ? PySet_Add(judging->noise, key) : found;
     }
-    return found;
+    found = PySet_Contains(judging->hypermedia, key);
+    return found > 0 && is_api(link) ? PySet_Add(judging->apis, key) : found < 0 ? -1 : 0;
 }
 
 /* Judge one member; the caller owns both. */
 static int
 judge_link(const Judging *judging, PyObject *key, PyObject *link)
 {
-    int plumbing = is_plumbing(judging, key, link);
-    if (plumbing < 0 || (plumbing && PySet_Add(judging->noise, key) < 0)) {
+    if (judge_plumbing(judging, key, link) < 0) {
         return -1;
     }
     return STARTS(link, "http") ? PySet_Add(judging->usual, key) : 0;
@@ -167,7 +166,8 @@ judge_links(const Judging *judging, PyObject *head, PyObject *keys)
     return 1;
 }
 
-/* judge(head, named, company): the sets of plumbing and of links that begin with http, or None where not known. */
+/* judge(head, named, company): the sets of plumbing, of links to an API beside it, and of links that begin with http;
+   None where not known. */
 static PyObject *
 rules_judge(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
@@ -184,15 +184,18 @@ rules_judge(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t 
         .itself = PyTuple_GET_ITEM(named, 2),
         .hypermedia = PyTuple_GET_ITEM(named, 3),
         .noise = PySet_New(PyTuple_GET_ITEM(named, 1)),
+        .apis = PySet_New(NULL),
         .usual = PySet_New(NULL),
         .company = arguments[2] == Py_True,
     };
     PyObject *answer = NULL;
-    if (judging.noise != NULL && judging.usual != NULL) {
+    if (judging.noise != NULL && judging.apis != NULL && judging.usual != NULL) {
         int done = judge_links(&judging, arguments[0], PyTuple_GET_ITEM(named, 0));
-        answer = done < 0 ? NULL : done ? PyTuple_Pack(2, judging.noise, judging.usual) : Py_NewRef(Py_None);
+        PyObject *sets = done > 0 ? PyTuple_Pack(3, judging.noise, judging.apis, judging.usual) : NULL;
+        answer = done == 0 ? Py_NewRef(Py_None) : sets;
     }
     Py_XDECREF(judging.noise);
+    Py_XDECREF(judging.apis);
     Py_XDECREF(judging.usual);
     return answer;
 }

@@ -10,21 +10,53 @@ parts_links(Py_UCS4 one)
     return one == '/' || one == '?' || one == '#' || one == '&' || one == '=';
 }
 
-/* Whether a word is one of links._SEGMENT.findall of a link. */
+enum { SEGMENTS = 32 };
+
+/* links._SEGMENT.findall of a link, as where each begins and ends. */
+typedef struct {
+    PyObject *link; /* borrowed */
+    int count;
+    Py_ssize_t starts[SEGMENTS], ends[SEGMENTS];
+} Segments;
+
+/* Split a link; 0 where it has too many parts. */
 static int
-is_segment(PyObject *link, PyObject *word)
+split_link(Segments *segments, PyObject *link)
 {
-    Py_ssize_t size = PyUnicode_GET_LENGTH(link), length = PyUnicode_GET_LENGTH(word);
-    for (Py_ssize_t at = 0; length > 0 && at + length <= size; at++) {
-        Py_ssize_t step = 0;
-        while (step < length && letter(link, at + step) == letter(word, step) && !parts_links(letter(word, step))) {
+    Py_ssize_t size = PyUnicode_GET_LENGTH(link), start = 0;
+    segments->link = link;
+    segments->count = 0;
+    for (Py_ssize_t at = 0; at <= size; at++) {
+        if (at < size && !parts_links(letter(link, at))) {
+            continue;
+        }
+        if (at > start) {
+            if (segments->count == SEGMENTS) {
+                return 0;
+            }
+            segments->starts[segments->count] = start;
+            segments->ends[segments->count++] = at;
+        }
+        start = at + 1;
+    }
+    return 1;
+}
+
+/* Whether a word is one of the parts of a link. */
+static int
+is_segment(const Segments *segments, PyObject *word)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(word);
+    for (int at = 0; at < segments->count; at++) {
+        Py_ssize_t start = segments->starts[at], step = 0;
+        if (segments->ends[at] - start != length) {
+            continue;
+        }
+        while (step < length && letter(segments->link, start + step) == letter(word, step)) {
             step++;
         }
-        if (step == length && (at + length == size || parts_links(letter(link, at + length)))) {
+        if (step == length) {
             return 1;
-        }
-        while (at + 1 < size && !parts_links(letter(link, at))) {
-            at++;
         }
     }
     return 0;
@@ -90,9 +122,16 @@ follow_patterns(PyObject *links, PyObject *rows, PyObject *name, PyObject *gap)
     return follows;
 }
 
+/* What is asked: whether one member gives all links of these records. */
+typedef struct {
+    PyObject *links, *rows, *key; /* borrowed from the call's arguments */
+    PyObject *gap; /* owned */
+    Segments segments;
+} Following;
+
 /* Whether one member of the first record, which the caller owns, is part of the first link and gives all of them. */
 static int
-gives_links(PyObject *links, PyObject *rows, PyObject *name, PyObject *value, PyObject *gap)
+gives_links(Following *following, PyObject *name, PyObject *value)
 {
     if (!is_text(value) && !PyLong_CheckExact(value)) {
         return 0;
@@ -101,9 +140,35 @@ gives_links(PyObject *links, PyObject *rows, PyObject *name, PyObject *value, Py
     if (word == NULL) {
         return -1;
     }
-    int found = is_segment(PyList_GET_ITEM(links, 0), word);
+    int found = is_segment(&following->segments, word);
     Py_DECREF(word);
-    return found && PyList_GET_SIZE(links) >= LINKS_ENOUGH ? follow_patterns(links, rows, name, gap) : found;
+    if (!found || PyList_GET_SIZE(following->links) < LINKS_ENOUGH) {
+        return found;
+    }
+    return follow_patterns(following->links, following->rows, name, following->gap);
+}
+
+/* The loop of links._pattern over the first record: 1, 0, -1 an exception, -2 not known. */
+static int
+find_pattern(Following *following)
+{
+    PyObject *first = PyList_GET_ITEM(following->rows, 0), *name, *value;
+    Py_ssize_t at = 0;
+    int found = 0;
+    Py_INCREF(first);
+    while (found == 0 && PyDict_Next(first, &at, &name, &value)) {
+        Py_INCREF(name);
+        Py_INCREF(value);
+        if (!is_text(name)) {
+            found = -2;
+        } else if (!same_text(name, following->key)) {
+            found = gives_links(following, name, value);
+        }
+        Py_DECREF(value);
+        Py_DECREF(name);
+    }
+    Py_DECREF(first);
+    return found;
 }
 
 /* Whether all links are strings that can be read here, one for each record. */
@@ -122,26 +187,65 @@ can_follow(PyObject *links, PyObject *rows)
 static PyObject *
 rules_pattern(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
+    Following following;
     if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) || !is_text(arguments[2]) ||
+        !can_follow(arguments[0], arguments[1]) ||
+        !split_link(&following.segments, PyList_GET_ITEM(arguments[0], 0))) {
+        Py_RETURN_NONE;
+    }
+    following.links = arguments[0];
+    following.rows = arguments[1];
+    following.key = arguments[2];
+    following.gap = PyUnicode_FromOrdinal(0);
+    int found = following.gap == NULL ? -1 : find_pattern(&following);
+    Py_XDECREF(following.gap);
+    return found == -1 ? NULL : found == -2 ? Py_NewRef(Py_None) : PyBool_FromLong(found);
+}
+
+/* Whether a link is another string with the same ending as the first one is: text == start + ending. */
+static int
+is_extended(PyObject *text, PyObject *start, PyObject *first, Py_ssize_t from)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(start), ending = PyUnicode_GET_LENGTH(first) - from;
+    if (PyUnicode_GET_LENGTH(text) != length + ending) {
+        return 0;
+    }
+    for (Py_ssize_t at = 0; at < length; at++) {
+        if (letter(text, at) != letter(start, at)) {
+            return 0;
+        }
+    }
+    for (Py_ssize_t at = 0; at < ending; at++) {
+        if (letter(text, length + at) != letter(first, from + at)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* extends(links, rows, base): links._extends, or None where it is not known. Both lists are the caller's own. */
+static PyObject *
+rules_extends(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) ||
         !can_follow(arguments[0], arguments[1])) {
         Py_RETURN_NONE;
     }
-    PyObject *gap = PyUnicode_FromOrdinal(0), *first = PyList_GET_ITEM(arguments[1], 0), *name, *value;
-    Py_ssize_t at = 0;
-    int found = gap == NULL ? -1 : 0;
-    while (found == 0 && PyDict_Next(first, &at, &name, &value)) {
-        Py_INCREF(name);
-        Py_INCREF(value);
-        if (!is_text(name)) {
-            found = -2;
-        } else if (!same_text(name, arguments[2])) {
-            found = gives_links(arguments[0], arguments[1], name, value, gap);
+    PyObject *links = arguments[0], *first = PyList_GET_ITEM(links, 0);
+    Py_ssize_t from = 0;
+    int extends = 1;
+    for (Py_ssize_t at = 0; extends && at < PyList_GET_SIZE(links); at++) {
+        PyObject *start = cell(PyList_GET_ITEM(arguments[1], at), arguments[2]);
+        if (start == NULL && PyErr_Occurred()) {
+            return NULL;
         }
-        Py_DECREF(value);
-        Py_DECREF(name);
+        extends = start != NULL && is_text(start);
+        from = extends && at == 0 ? PyUnicode_GET_LENGTH(start) : from;
+        extends = extends && from <= PyUnicode_GET_LENGTH(first) &&
+                  is_extended(PyList_GET_ITEM(links, at), start, first, from);
+        Py_XDECREF(start);
     }
-    Py_XDECREF(gap);
-    return found == -1 ? NULL : found == -2 ? Py_NewRef(Py_None) : PyBool_FromLong(found);
+    return PyBool_FromLong(extends);
 }
 
 #endif

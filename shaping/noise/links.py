@@ -119,24 +119,21 @@ def _rank(key: str) -> int:
 
 def _judged(named: _Named, batch: Batch, company: int) -> tuple[set[str], set[str]]:
     """Return the links that only a program would follow, and those that begin with `http`."""
-    if native is not None and len(batch.links) > 1:
-        judged = native.judge(batch.sample[0], named, company > 1)
-        if judged is not None:
-            return judged  # type: ignore[no-any-return]
-    firsts = _firsts(named.found, batch)
-    http = {key for key, link in firsts.items() if link.startswith("http")}
-    return _plumbing(named, firsts, batch, company), http
+    judged = None if native is None else native.judge(batch.sample[0], named, company > 1)
+    noise, apis, http = judged or _plumbing(named, _firsts(named.found, batch), company)
+    noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
+    return noise, http
 
 
-def _plumbing(named: _Named, firsts: dict[str, str], batch: Batch, company: int) -> set[str]:
-    """Return the links that only a program would follow."""
+def _plumbing(named: _Named, firsts: dict[str, str], company: int) -> tuple[set[str], set[str], set[str]]:
+    """Return the links that are plumbing by their names, those to an API beside them, and those that begin as most."""
     noise = {key for key, text in firsts.items() if "{" in text}
     noise |= named.pictures
+    apis = set[str]()
     if company > 1:
         noise |= named.itself & firsts.keys()
-        apis = _apis({key: firsts[key] for key in named.hypermedia - noise if key in firsts})
-        noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
-    return noise
+        apis.update(_apis({key: firsts[key] for key in named.hypermedia - noise if key in firsts}))
+    return noise, apis, {key for key, link in firsts.items() if link.startswith("http")}
 
 
 def _firsts(keys: Sequence[str], batch: Batch) -> dict[str, str]:
@@ -186,12 +183,15 @@ def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
 
 def _extends(key: str, base: str, batch: Batch) -> bool:
     """Tell whether every link is the other one with the same ending."""
-    rows = [row for row in batch.rows if type(row.get(key)) is str]
-    link, start = rows[0][key], rows[0].get(base)
-    if type(start) is not str or not link.startswith(start):  # type: ignore[union-attr]
+    links, rows = _strings(key, batch, batch.rows)
+    if native is not None and (found := native.extends(links, rows, base)) is not None:
+        return bool(found)
+    start = rows[0].get(base)
+    if type(start) is not str or not links[0].startswith(start):
         return False
-    ending = link[len(start) :]  # type: ignore[index]
-    return all(type(start := row.get(base)) is str and row[key] == start + ending for row in rows)  # type: ignore[operator]
+    ending = links[0][len(start) :]
+    pairs = zip(links, rows, strict=True)
+    return all(type(start := row.get(base)) is str and link == start + ending for link, row in pairs)
 
 
 def _derived(key: str, batch: Batch) -> bool:

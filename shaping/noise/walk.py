@@ -157,16 +157,19 @@ class _Walk:
         rows, drop = batch.rows, batch.drop
         counts = (len(rows),) * len(drop) if batch.uniform else _counts(rows, drop)
         write = _dropped if len(drop) <= REMEMBERED else _dropped.__wrapped__
-        self.left_out += write(trail, tuple(drop.items()), counts)
+        self.left_out += write(trail, tuple(drop), tuple(drop.values()), counts)
         for key, (count, reason) in batch.cut.items():
             self.left_out.append(Omission(written((trail, key)), count, reason))
 
 
 @lru_cache(maxsize=256)
-def _dropped(trail: Trail, drop: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> tuple[Omission, ...]:
+def _dropped(
+    trail: Trail, keys: tuple[str, ...], reasons: tuple[Reason, ...], counts: tuple[int, ...]
+) -> tuple[Omission, ...]:
     """Write what the records of a place are without; a tool leaves out the same in every call."""
     path = written(trail)
-    return tuple(Omission(joined(path, key), count, reason) for (key, reason), count in zip(drop, counts, strict=True))
+    found = zip(keys, counts, reasons, strict=True)
+    return tuple(Omission(joined(path, key), count, reason) for key, count, reason in found)
 
 
 def reduce(
