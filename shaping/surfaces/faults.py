@@ -35,7 +35,9 @@ def of_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorDetail:
     coded = _coded(text)
     if coded is not None:
         return coded
-    message = _words(text) if own_words(text) else f"The tool {tool!r} failed and did not say why."
+    message = _words(text)
+    if not message or (message.endswith(":") and not own_words(text)):
+        message = f"The tool {tool!r} failed and did not say why."
     if _REFUSED.search(text[:2000]):
         return bad_argument(message)
     if _UNKNOWN.search(text[:2000]):

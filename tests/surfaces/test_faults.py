@@ -30,6 +30,7 @@ from shaping.surfaces.faults import of_exception, of_text, said, whole
         ("Error calling tool 'perm': You are not allowed to read /etc/shadow", "PERMISSION_DENIED"),
         ("Error calling tool 'get_rate_limit': boom", "INTERNAL_ERROR"),
         ("Error executing tool timeout: boom", "INTERNAL_ERROR"),
+        ("Error executing tool timeout", "INTERNAL_ERROR"),
         ("Error calling tool 'value': n must be positive", "BAD_ARGUMENT"),
         ("Missing required parameter: owner", "BAD_ARGUMENT"),
         ("branch 'x' already exists", "CONFLICT"),
@@ -132,7 +133,7 @@ def test_an_unknown_tool_is_told_with_the_nearest_known_one() -> None:
 
 
 def test_an_error_without_words_still_says_which_tool_failed() -> None:
-    for text in ("", "Error calling tool 'echo': ", "Error executing tool echo"):
+    for text in ("", "Error calling tool 'echo': "):
         assert of_text(text, "echo").message == "The tool 'echo' failed and did not say why."
 
 
