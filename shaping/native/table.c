@@ -1,7 +1,8 @@
 /* The table encoder: agrees byte for byte with shaping/encoders/table.py and the files of shaping/encoders/tabular.
 
-   It holds no references but to the value it is given, runs nobody's code, and gives up on whatever is not a plain
-   dict, list, str, int, float, bool or None: then Python writes the value. */
+   It holds no references but to the value it is given, so nothing in here may run anybody's code: it makes no object
+   that the garbage collector counts (a collection runs finalizers), and gives up on whatever is not a plain dict, list,
+   str, int, float, bool or None: then Python writes the value. */
 #include "tabular/infer.h"
 #include "tabular/write.h"
 
@@ -273,10 +274,11 @@ static PyObject *encode(PyObject *module, PyObject *const *arguments, Py_ssize_t
     work.constants = arguments[2] == Py_True;
     work.near = arguments[3] == Py_True;
     work.kept = PyList_New(0);
-    if (work.kept == NULL) {
-        return NULL;
+    work.floats = PyList_New(0);
+    PyObject *text = NULL;
+    if (work.kept != NULL && work.floats != NULL) {
+        text = text_or_none(&work, arguments[0]);
     }
-    PyObject *text = text_or_none(&work, arguments[0]);
     free_all(&work);
     return text;
 }

@@ -102,21 +102,18 @@ static Str cell(Work *work, PyObject *value) {
 
 /* Write the floats of a column in one go, which is many times quicker than one by one. */
 static void float_cells(Work *work, PyObject **column, Py_ssize_t count, Str *cells) {
-    PyObject *floats = PyList_New(0);
-    if (floats == NULL || PyList_Append(work->kept, floats) < 0) {
-        Py_XDECREF(floats);
-        give_up(work);
-    }
-    Py_DECREF(floats);
     for (Py_ssize_t i = 0; i < count; i++) {
         if (column[i] && PyFloat_CheckExact(column[i])) {
             check_finite(work, column[i]);
-            if (PyList_Append(floats, column[i]) < 0) {
+            if (PyList_Append(work->floats, column[i]) < 0) {
                 give_up(work);
             }
         }
     }
-    const char *at = dumped(work, floats).at + 1;
+    const char *at = dumped(work, work->floats).at + 1;
+    if (PyList_SetSlice(work->floats, 0, PyList_GET_SIZE(work->floats), NULL) < 0) {
+        give_up(work);
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (column[i] && PyFloat_CheckExact(column[i])) {
             uint32_t size = (uint32_t)strcspn(at, ",]");

@@ -19,8 +19,9 @@ typedef struct Block {
 typedef struct {
     jmp_buf out; /* where to go with what only Python can write */
     Block *block;
-    PyObject *kept;  /* objects whose bytes are used until the end */
-    PyObject *dumps; /* orjson's: of floats, which every version writes in its own way */
+    PyObject *kept;   /* objects whose bytes are used until the end */
+    PyObject *floats; /* what is to be written in one go; made beforehand, because making a list may run a finalizer */
+    PyObject *dumps;  /* orjson's: of floats, which every version writes in its own way */
     bool repeats, constants, near;
 } Work;
 
@@ -80,6 +81,7 @@ static void free_all(Work *work) {
         block = before;
     }
     Py_CLEAR(work->kept);
+    Py_CLEAR(work->floats);
 }
 
 /* A list that grows: `at` holds `count` of the type it is declared with. */
