@@ -32,15 +32,22 @@ class RegistrationError(ValueError):
 
 
 class Registry:
-    """Specs and handlers by `namespace.name`."""
+    """Specs and handlers by `namespace.name`; where `allow_eval` is not given, the config says."""
 
-    def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool = False, debug: bool = False) -> None:
+    def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None, debug: bool = False) -> None:
         self._specs: dict[str, Spec] = {}
         self._handlers: dict[str, Prepared] = {}
         self._entries: dict[str, Entry] = {}
         self._shaper = shaper
         self._trust = Trust()
-        self.policy = Policy(allow_eval, debug)
+        self._allow_eval = allow_eval
+        self._debug = debug
+
+    @property
+    def policy(self) -> Policy:
+        """What holds for a call made now."""
+        allowed = self._allow_eval
+        return Policy(self.shaper.generation.config.allow_eval if allowed is None else allowed, self._debug)
 
     @property
     def shaper(self) -> Shaper:
@@ -90,7 +97,9 @@ class Registry:
     def get(self, name: str) -> Spec | None:
         """Give the spec of an operation that may be known to callers."""
         spec = self._specs.get(name)
-        return spec if spec is not None and visible([spec.manifest], allow_eval=self.policy.allow_eval) else None
+        # Only where one evaluates code does the config have to be read for it.
+        known = spec is not None and (visible([spec.manifest]) or self.policy.allow_eval)
+        return spec if known else None
 
     def list(self) -> list[Spec]:
         """List the operations that can be called."""

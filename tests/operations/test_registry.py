@@ -7,6 +7,7 @@ import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
 
+from shaping import Shaper
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, UnknownCodeError
 from shaping.operations.access import Identity
@@ -118,6 +119,17 @@ def test_eval_operations_are_neither_listed_nor_callable_unless_allowed() -> Non
         registry.register(script, lambda _: 1)
         error = called(registry, "shop.run", {"code": "import subprocess"}).error
         assert ([s.id for s in registry.list()], error and error.code) == (names, code)
+
+
+@pytest.mark.parametrize(("said", "asked", "listed"), [(True, None, 1), (False, None, 0), (True, False, 0)])
+def test_the_config_says_whether_eval_is_allowed_where_the_program_does_not(
+    said: bool, asked: bool | None, listed: int
+) -> None:
+    registry = Registry(shaper=Shaper({"allow_eval": said}), allow_eval=asked)
+    registry.register(spec("run", operation_type="eval", language="python"), lambda _: 1)
+    assert len(registry.list()) == listed
+    error = called(registry, "shop.run", {"code": "1"}).error
+    assert (error is None) is bool(listed)
 
 
 class Order(BaseModel):
