@@ -126,15 +126,31 @@ class Typed:
             return value, issues(problem)
         settled = self.adapter.dump_python(read, mode="json", by_alias=True)
         if wrong := stripped(value, settled):
-            # What was given by a field's own name stands under its alias now.
-            wrong = stripped(value, settled, self.adapter.dump_python(read, mode="json", by_alias=False))
+            # What was given by a field's own name, or by one that is for reading alone, stands under its alias now.
+            by_name = self.adapter.dump_python(read, mode="json", by_alias=False)
+            wrong = stripped(value, settled, by_name, unread=self._unread(value))
         return settled, wrong
 
+    def _unread(self, value: Any) -> set[str] | None:
+        """Name the members that are read by no name or alias; None where this pydantic cannot tell."""
+        try:
+            self.adapter.validate_python(value, extra="forbid")
+        except ValidationError as problem:
+            return {str(one["loc"][-1]) for one in problem.errors(include_url=False) if one["type"] in _EXTRA}
+        except TypeError:  # before 2.12
+            return None
+        return set()
 
-def stripped(value: Any, *forms: Any) -> list[Issue]:
+
+_EXTRA = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+
+
+def stripped(value: Any, *forms: Any, unread: set[str] | None = None) -> list[Issue]:
     """Name the members that no declared form has a place for; only what was plain data can be compared."""
     first, *others = [dict.fromkeys(_lost(value, form, "")) for form in forms]
     lost = [path for path in first if all(path in other for other in others)]
+    if unread is not None:
+        lost = [path for path in lost if any(f".{path}".endswith(f".{name}") for name in unread)]
     if not lost:
         return []
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""

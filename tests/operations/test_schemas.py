@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter
 
 from shaping.errors import ToolError
-from shaping.operations.schemas import Anything, Written, schema_of
+from shaping.operations.schemas import Anything, Typed, Written, schema_of
 from shaping.operations.validator import Validator
 
 ITEM = {
@@ -92,11 +92,17 @@ class Renamed(BaseModel):
     user_name: str = Field(alias="userName")
 
 
+class Read(BaseModel):
+    a: int = Field(validation_alias="the_a")
+    b: int = Field(0, validation_alias=AliasPath("x", "y"))
+
+
 @pytest.mark.parametrize(
     ("schema", "value", "data"),
     [
         (dict[int, str], {1: "a"}, {"1": "a"}),
         (Renamed, {"user_name": "ada"}, {"userName": "ada"}),
+        (Read, {"the_a": 1, "x": {"y": 2}}, {"a": 1, "b": 2}),
         (list[Renamed], [{"user_name": "ada"}, {"userName": "bob"}], [{"userName": "ada"}, {"userName": "bob"}]),
     ],
 )
@@ -104,12 +110,27 @@ def test_what_stands_under_another_name_was_not_stripped(schema: Any, value: Any
     assert settled(schema, value) == (data, [])
 
 
-def test_what_was_stripped_is_told_beside_what_was_renamed() -> None:
+@pytest.mark.parametrize(
+    ("schema", "value", "data"),
+    [
+        (Renamed, {"user_name": "ada", "age": 7}, {"userName": "ada"}),
+        (Read, {"the_a": 1, "age": 7}, {"a": 1, "b": 0}),
+    ],
+)
+def test_what_was_stripped_is_told_beside_what_was_renamed(schema: Any, value: Any, data: Any) -> None:
     message = "not in the declared output and left out: age"
-    assert settled(Renamed, {"user_name": "ada", "age": 7}) == (
-        {"userName": "ada"},
-        [{"path": "", "type": "stripped", "message": message}],
-    )
+    assert settled(schema, value) == (data, [{"path": "", "type": "stripped", "message": message}])
+
+
+def test_a_pydantic_that_cannot_tell_what_it_did_not_read_names_what_is_not_there_any_more() -> None:
+    class Older:
+        dump_python = TypeAdapter(Renamed).dump_python
+
+        def validate_python(self, value: Any) -> Any:
+            return Renamed.model_validate(value)
+
+    older: Any = Older()
+    assert Typed(older).settle({"userName": "ada", "age": 7})[1][0]["message"].endswith("left out: age")
 
 
 @pytest.mark.parametrize("value", [{"unit": "g"}, {"n": "many"}, [], None, "text"])
