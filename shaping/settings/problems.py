@@ -72,12 +72,12 @@ def json_path(keys: Keys) -> str:
     return "$" + "".join(_step(key) for key in keys)
 
 
-def nearest(word: object, valid: Iterable[str]) -> str | None:
-    """Find the valid word that somebody most likely meant."""
+def nearest(word: object, valid: Iterable[str], *, least: float = 0.6) -> str | None:
+    """Find the valid word that somebody most likely meant, which shares at least so much with it."""
     if not isinstance(word, str):
         return None
     by_folded = {name.casefold(): name for name in valid}
-    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=least)
     return by_folded[close[0]] if close else None
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shaping.settings.bundled import bundled_names, bundled_path
 from shaping.settings.layers import Stanza
 from shaping.settings.model import Profile
-from shaping.settings.problems import ConfigError, Problem
+from shaping.settings.problems import ConfigError, Problem, nearest
 from shaping.settings.read import Document, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_ALMOST: Final = 0.85  # of a key's letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +92,5 @@ def read_beside(config: Path, problems: list[Problem]) -> Iterator[Document]:
 def is_profile(document: Document) -> bool:
     """Tell a profile from a stranger: other programs keep JSON files in directories called profiles, too."""
     known = {field.alias or name for name, field in Profile.model_fields.items()}
-    return not document.data or not known.isdisjoint(document.data)
+    # One that is nearly a profile's key was meant to be one.
+    return not document.data or any(nearest(key, known, least=_ALMOST) for key in document.data)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import bundled, load
+from shaping.settings import ConfigError, bundled, load
 from shaping.settings.profiles import is_bundled
 
 if TYPE_CHECKING:
@@ -158,3 +158,12 @@ def test_a_stranger_in_the_directory_is_left_alone_with_a_warning(
     assert [(warning.file, str(warning)) for warning in generation.warnings] == [
         (str(stranger), "$ has no key that a profile has; expected a profile; the file is left alone. (line 1)")
     ]
+
+
+def test_a_profile_whose_only_key_is_misspelt_is_a_problem_and_no_stranger(
+    project: Path, environ: dict[str, str], write: Callable[[str, Any], Path]
+) -> None:
+    write("response_config.json", {})
+    write("profiles/mine.json", {"max_token": 5})
+    with pytest.raises(ConfigError, match="Did you mean 'max_tokens'"):
+        load(cwd=project, environ=environ)
