@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types
 from fastmcp.exceptions import NotFoundError
+from fastmcp.prompts.base import Message, PromptResult
+from fastmcp.resources.base import ResourceContent, ResourceResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.shared.exceptions import MCPError
@@ -15,6 +17,7 @@ from shaping.shaper import Shaper
 from shaping.surfaces import faults
 from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter
 from shaping.surfaces.announce import Announcer
+from shaping.surfaces.beside import answer, passed_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
     from shaping.surfaces.sessions import Session
 
+AskedT = TypeVar("AskedT")
+ResultT = TypeVar("ResultT")
 _CONTENT: TypeAdapter[list[mcp_types.ContentBlock]] = TypeAdapter(list[mcp_types.ContentBlock])
 
 
@@ -78,6 +83,30 @@ class ShapingMiddleware(Middleware):
             return result
         return _tool_result(self.adapter.finish(session, name, wishes, _wire_result(result)))
 
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
+    ) -> ResourceResult:
+        """Pass a resource on without the secrets in it."""
+        result = await _asked(call_next, context)
+        if not isinstance(result, ResourceResult):
+            return result
+        shaper, name = self.adapter.shaper, str(context.message.uri)
+        return result.model_copy(update={"contents": [_read(shaper, name, content) for content in result.contents]})
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
+        call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
+    ) -> PromptResult:
+        """Pass a prompt on without the secrets in it."""
+        result = await _asked(call_next, context)
+        if not isinstance(result, PromptResult):
+            return result
+        shaper, name = self.adapter.shaper, context.message.name
+        return result.model_copy(update={"messages": [_said(shaper, name, message) for message in result.messages]})
+
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
         if context is None or context.request_context is None:
@@ -104,13 +133,32 @@ class ShapingMiddleware(Middleware):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
-                raise cause
+                raise passed_on(cause)
             return self.adapter.failed(session, name, detail)
         if isinstance(error, NotFoundError):
             return self.adapter.failed(session, name, faults.of_text(str(error), name, session.tools))
         table = session.generation.config.errors
         debug = self.adapter.shaper.plan(name, surface="mcp").debug
         return self.adapter.failed(session, name, faults.of_exception(error, table, debug=debug))
+
+
+async def _asked(call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
+    try:
+        return await call_next(context)
+    except MCPError as error:
+        raise passed_on(error) from None
+
+
+def _read(shaper: Shaper, name: str, content: ResourceContent) -> ResourceContent:
+    wire: dict[str, Any] = {} if isinstance(content.content, bytes) else {"text": content.content}
+    [clean] = answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})["contents"]
+    return content.model_copy(update={"content": clean.get("text", content.content), "meta": clean.get("_meta")})
+
+
+def _said(shaper: Shaper, name: str, message: Message) -> Message:
+    block = message.content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    [clean] = answer(shaper, name, {"messages": [{"content": block}]})["messages"]
+    return message.model_copy(update={"content": _CONTENT.validate_python([clean["content"]])[0]})
 
 
 def _request_meta(context: Context | None) -> Mapping[str, Any] | None:

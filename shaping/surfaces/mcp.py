@@ -14,6 +14,7 @@ from shaping.errors import from_exception
 from shaping.shaper import Shaper
 from shaping.surfaces.adapter import EXPAND, EXPAND_TOOL, Adapter
 from shaping.surfaces.announce import Announcer
+from shaping.surfaces.beside import answer, passed_on
 from shaping.surfaces.crashes import listening, overhear
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from shaping.surfaces.sessions import Session
 
 ServerT = TypeVar("ServerT")
+_READ = {"resources/read": "uri", "prompts/get": "name"}
+_OURS = frozenset({"tools/list", "tools/call", *_READ})
 
 
 def shape_server(
@@ -64,8 +67,10 @@ class ShapedServer:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Shape what passes where it is a list of tools or a tool's result."""
-        if ctx.request_id is None or ctx.method not in {"tools/list", "tools/call"}:
+        if ctx.request_id is None or ctx.method not in _OURS:
             return await call_next(ctx)
+        if ctx.method in _READ:
+            return await self._read(ctx, call_next)
         session = self.adapter.session(ctx.session)
         if self.adapter.refresh(session):
             await ctx.session.send_tool_list_changed()
@@ -73,6 +78,15 @@ class ShapedServer:
         if ctx.method == "tools/list":
             return self._list(session, await call_next(ctx))
         return await self._call(session, ctx, call_next)
+
+    async def _read(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a resource or a prompt on without the secrets in it."""
+        try:
+            result = await call_next(ctx)
+        except MCPError as error:
+            raise passed_on(error) from None
+        name = (ctx.params or {}).get(_READ[ctx.method])
+        return answer(self.adapter.shaper, str(name), result) if isinstance(result, dict) else result
 
     def _list(self, session: Session, result: HandlerResult) -> HandlerResult:
         if not isinstance(result, dict) or "tools" not in result:
@@ -96,7 +110,9 @@ class ShapedServer:
         try:
             with listening() as heard:
                 result = await call_next(ctx)
-        except (MCPError, ValidationError):
+        except MCPError as error:
+            raise passed_on(error) from None
+        except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
             return _enveloped(self._failed(session, name, error), ctx)

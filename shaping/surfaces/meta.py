@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shaping.settings import Plan
-    from shaping.types import Shaped
+    from shaping.types import Shaped, Warned
 
 MARK = "shaping"
 ERROR = "shaping/error"
@@ -35,7 +35,7 @@ def marked(
 ) -> dict[str, Any]:
     """Add our mark to a result: by which profile and config, at what cost (`raw` is it before), with what left out."""
     about: dict[str, Any] = {"profile": plan.profile, "config": plan.config_hash}
-    warnings = [_warning(warned) for one in shaped for warned in one.warnings]
+    warnings = [warning(warned) for one in shaped for warned in one.warnings]
     if shaped:
         about |= _about(shaped[0])
     if len(shaped) == 1 and raw is not None and (plan.debug or _small(raw)):
@@ -70,7 +70,8 @@ def _omission(omission: Any) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _warning(warned: Any) -> dict[str, Any]:
+def warning(warned: Warned) -> dict[str, Any]:
+    """Write a warning as programs read it."""
     said = {"code": warned.code, "message": warned.message, "path": warned.path}
     return {name: value for name, value in said.items() if value}
 

@@ -9,6 +9,8 @@ import mcp_types
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 
+from shaping.errors.scrub import scrub
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -75,8 +77,11 @@ class Relay:
         return await self._ask(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
 
     async def log(self, params: mcp_types.LoggingMessageNotificationParams) -> None:
-        """Pass on a log line as it is."""
-        await self._tell(mcp_types.LoggingMessageNotification(params=params))
+        """Pass on a log line as it is, less the secrets in it."""
+        from shaping.redaction import redact  # noqa: PLC0415 (patterns compile at the first response)
+
+        clean = params.model_copy(update={"data": redact(params.data)[0]})
+        await self._tell(mcp_types.LoggingMessageNotification(params=clean))
 
     async def news(self, message: Any) -> None:
         """Pass on that something changed, after forgetting what was known of it."""
@@ -116,6 +121,7 @@ def progress_for(call: FastMCPRequestContext | None) -> Callable[..., Any]:
     async def pass_on(progress: float, total: float | None, message: str | None) -> None:
         token = (call.meta or {}).get("progressToken") if call else None
         if call is not None and token is not None:
-            await call.session.send_progress_notification(token, progress, total, message, call.request_id)
+            told = message and scrub(message)
+            await call.session.send_progress_notification(token, progress, total, told, call.request_id)
 
     return pass_on

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.surfaces.beside import cleaned, noted
 from shaping.surfaces.channels import Channels, Setting, decide
 from shaping.surfaces.clients import reads
 from shaping.surfaces.errors import error_result
@@ -78,9 +79,10 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[st
         if mode == "observe":
             _shape_pieces(shaper, result, read_source(result, call.declared), call)
             return dict(result)
+        clean, hits = cleaned(result, call.plan)
         if result.get("isError") is True:
-            return error_result(shaper, result, call.plan, call.tools)
-        return _shaped(shaper, result, call)
+            return noted(error_result(shaper, clean, call.plan, call.tools), hits)
+        return noted(_shaped(shaper, clean, call), hits)
     except Exception as fault:
         logger.exception("shaping a result of %r failed; it goes out unshaped", call.tool)
         return withheld(result, call.plan, fault)

@@ -24,16 +24,18 @@ def withheld(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[st
         "config": plan.config_hash,
         "warnings": [{"code": "SHAPING_FAULT", "message": message}],
     }
-    meta = {**(result.get("_meta") or {}), MARK: about}
     try:
-        return {**_redacted(result, plan), "_meta": meta}
+        out = _redacted(result, plan)
+        return {**out, "_meta": {**(out.get("_meta") or {}), MARK: about}}
     except Exception:
         logger.exception("redaction failed; the result is withheld")
-        return {"content": [{"type": "text", "text": _WITHHELD}], "isError": True, "_meta": meta}
+        return {"content": [{"type": "text", "text": _WITHHELD}], "isError": True, "_meta": {MARK: about}}
 
 
 def _redacted(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    out = dict(result)
+    from shaping.surfaces.beside import cleaned  # noqa: PLC0415 (a fault there must be survived here)
+
+    out = dict(cleaned(result, plan)[0])
     if "content" in out:
         out["content"] = [_block(block, plan) for block in out["content"]]
     if out.get("structuredContent") is not None:
@@ -42,7 +44,7 @@ def _redacted(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
 
 
 def _block(block: Any, plan: Plan) -> Any:
-    from shaping.surfaces.source import read_data  # noqa: PLC0415 (a fault there must be survived here)
+    from shaping.surfaces.source import read_data  # noqa: PLC0415 (the same)
 
     if not isinstance(block.get("text"), str):
         return block
