@@ -12,6 +12,7 @@ import typer
 from shaping.cli.address import listening_at
 from shaping.cli.answer import answer, config_fault
 from shaping.cli.output import Stopped, stopped
+from shaping.wording import counted
 
 if TYPE_CHECKING:
     from shaping.operations.openapi import HttpConfig
@@ -189,8 +190,14 @@ def _chosen(registry: Registry, choice: Choice, limit: int) -> list[Spec]:
         _stop(str(problem), 1, code="TOO_LARGE")
     if not specs:
         _stop("nothing matches that choice", 1, code="OPERATION_NOT_FOUND")
-    typer.echo(f"{len(specs)} operations, {cost(specs):,} tokens of tool definitions", err=True)
+    typer.echo(f"{_numbers(specs)}, {counted(cost(specs), 'token')} of tool definitions", err=True)
     return specs
+
+
+def _numbers(specs: list[Spec]) -> str:
+    streams = sum(spec.type == "subscription" for spec in specs)
+    told = counted(len(specs), "operation")
+    return f"{told} with {counted(streams, 'subscription')}, which MCP has no form for" if streams else told
 
 
 def _list(specs: list[Spec], *, as_json: bool) -> None:

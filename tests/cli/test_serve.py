@@ -89,7 +89,19 @@ def run(*arguments: str, **environ: str) -> Any:
 def test_what_would_be_served_is_listed_with_its_cost(document: str) -> None:
     done = run("--openapi", document, "--namespace", "shop", "--read-only", "--list")
     assert (done.exit_code, done.stdout) == (0, "shop.get_order\tquery\tGets an order.\n")
-    assert "1 operations, " in done.stderr
+    assert done.stderr.startswith("1 operation, ")
+
+
+def test_a_subscription_is_listed_and_not_counted_among_the_tools(tmp_path: Path) -> None:
+    answer = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    ticks = {"operationId": "ticks", "responses": {"200": {"description": "Ticks.", **answer}}}
+    path = tmp_path / "ticks.json"
+    path.write_text(json.dumps({**DOCUMENT, "paths": {**DOCUMENT["paths"], "/ticks": {"get": ticks}}}))
+    whole = run("--openapi", str(path), "--list")
+    alone = run("--openapi", str(path), "--list", "--id", "ticks")
+    assert "ticks\tsubscription\t" in whole.stdout
+    assert whole.stderr.startswith("3 operations with 1 subscription, which MCP has no form for, ")
+    assert alone.stderr == "1 operation with 1 subscription, which MCP has no form for, 0 tokens of tool definitions\n"
 
 
 def test_a_program_gets_the_list_in_an_envelope(document: str) -> None:

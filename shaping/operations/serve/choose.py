@@ -87,8 +87,8 @@ def choose(specs: Iterable[Spec], choice: Choice, *, limit: int = MAX_TOKENS) ->
 
 
 def cost(specs: Sequence[Spec]) -> int:
-    """Count the tokens of the list of tools as a client shows it to its model."""
-    texts = [orjson.dumps(definition(spec)).decode() for spec in specs]
+    """Count the tokens of the list of tools as a client shows it to its model; MCP has no form for a subscription."""
+    texts = [orjson.dumps(definition(spec)).decode() for spec in specs if spec.type != "subscription"]
     if sum(map(len, texts)) > 2_000_000:
         # Far beyond any limit an estimate says enough, and at once.
         return sum(cheap(text) for text in texts)
