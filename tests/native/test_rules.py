@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import contextmanager
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ from shaping import native
 from shaping.noise import read_text, reduce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from hypothesis.strategies import SearchStrategy
 
@@ -134,21 +134,6 @@ payloads = st.recursive(
 )
 
 
-@contextmanager
-def core_off() -> Iterator[None]:
-    """Let the Python way run, as where nothing was compiled."""
-    seams = [
-        found for name, found in sys.modules.items() if name.startswith("shaping.noise.") and hasattr(found, "native")
-    ]
-    try:
-        for module in seams:
-            module.native = None  # type: ignore[attr-defined]
-        yield
-    finally:
-        for module in seams:
-            module.native = native.rules  # type: ignore[attr-defined]
-
-
 def known_parts(value: Any, path: Any, found: dict[int, Any]) -> dict[int, Any]:
     """Name every record and list of a payload by the way to it."""
     if isinstance(value, (dict, list)):
@@ -177,28 +162,33 @@ def outcome(value: Any, rules: tuple[str, ...], arguments: frozenset[str] = froz
     return described(reduced, known_parts(value, None, {})), omissions
 
 
-def check(value: Any, rules: tuple[str, ...], arguments: frozenset[str] = frozenset()) -> None:
+@pytest.fixture(scope="session")
+def check(core_off: Callable[[], AbstractContextManager[None]]) -> Callable[..., None]:
     """Compare both ways; where one refuses a value, the other does."""
-    try:
-        with core_off():
-            expected = outcome(value, rules, arguments)
-    except (ValueError, TypeError) as error:
-        with pytest.raises(type(error)):
-            outcome(value, rules, arguments)
-        return
-    assert outcome(value, rules, arguments) == expected
+
+    def compare(*reduction: Any) -> None:
+        try:
+            with core_off():
+                expected = outcome(*reduction)
+        except (ValueError, TypeError) as error:
+            with pytest.raises(type(error)):
+                outcome(*reduction)
+            return
+        assert outcome(*reduction) == expected
+
+    return compare
 
 
 @settings(max_examples=300)
 @given(payloads, st.sampled_from([RULES, RULES, *COMBINATIONS]), st.sets(st.sampled_from(NAMES), max_size=3))
 def test_any_payload_comes_out_the_same_with_and_without_the_core(
-    value: Any, rules: tuple[str, ...], arguments: set[str]
+    check: Callable[..., None], value: Any, rules: tuple[str, ...], arguments: set[str]
 ) -> None:
     check(value, rules, frozenset(arguments))
 
 
 @pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="the shared corpus is not beside this checkout")
-def test_every_payload_of_the_corpus_comes_out_the_same_by_any_rules() -> None:
+def test_every_payload_of_the_corpus_comes_out_the_same_by_any_rules(check: Callable[..., None]) -> None:
     for payload in corpus.payloads():
         found = [block["text"] for block in payload.result["content"] if block.get("type") == "text"]
         for value in filter(None, map(read_text, found)):
@@ -207,14 +197,14 @@ def test_every_payload_of_the_corpus_comes_out_the_same_by_any_rules() -> None:
 
 
 @pytest.mark.parametrize("name", [5, None, ("a",), Word("url"), 1.5])
-def test_records_with_names_that_are_no_strings_are_left_to_python(name: Any) -> None:
+def test_records_with_names_that_are_no_strings_are_left_to_python(check: Callable[..., None], name: Any) -> None:
     rows: list[Any] = [{"id": n, name: f"https://x.dev/{n}", "url": f"https://api.x.dev/{n}"} for n in range(4)]
     check(rows, RULES)
     check([{"held": row, "n": 1} for row in rows], RULES)
 
 
 @pytest.mark.parametrize("depth", [10, 149, 150, 151, 199, 200, 201, 260])
-def test_what_lies_too_deep_is_passed_on_the_same_way(depth: int) -> None:
+def test_what_lies_too_deep_is_passed_on_the_same_way(check: Callable[..., None], depth: int) -> None:
     value: Any = [{"id": n, "node_id": f"MDQ6VXNlcjE{n:04d}="} for n in range(3)]
     for step in range(depth):
         value = {"in": value, "n": step} if step % 3 else [value]
