@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import socket
 import sys
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from mcp.shared.auth import AuthorizationCodeResult
 
+logger = logging.getLogger("shaping")
+
 # As long as FastMCP waits for the browser, and time to connect after it.
 SIGN_IN_SECONDS = 330.0
 _FIRST_PORT, _PORTS = 49152, 16384
@@ -34,6 +37,15 @@ class SignIn(OAuth):
 
     log: TextIO | None = None
     _page: str = ""
+
+    async def _initialize(self) -> None:
+        """Take up the kept tokens; where they cannot be read, forget them, and the user signs in again."""
+        try:
+            await super()._initialize()
+        except Exception as problem:  # noqa: BLE001 - whatever is wrong with what was kept, it must not keep the user out
+            logger.warning("the kept tokens of %s are damaged (%s)", bare(self.mcp_url), type(problem).__name__)
+            await self.token_storage_adapter.clear()
+            await super()._initialize()
 
     async def redirect_handler(self, authorization_url: str) -> None:
         """Say where to sign in, after making sure that the server still knows us."""

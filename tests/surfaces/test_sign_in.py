@@ -146,6 +146,32 @@ async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
     assert await TokenFile(store.file).get_many(["a", "b"]) == [{"n": 1}, None]
 
 
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"mcp-oauth-token {}/tokens": {"x": 1}},
+        {"mcp-oauth-client-info {}/client_info": {"client_id": []}},
+        {
+            "mcp-oauth-token {}/tokens": {"access_token": "a", "token_type": "Bearer", "expires_in": 5},
+            "mcp-oauth-token-expiry {}/token_expiry": {"expires_at": "soon"},
+        },
+    ],
+)
+async def test_kept_tokens_that_are_damaged_are_forgotten_and_never_keep_the_user_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: dict[str, Any]
+) -> None:
+    url, environ = "http://127.0.0.1:9/mcp", {"XDG_CACHE_HOME": str(tmp_path)}
+    file = token_file(url, environ)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({key.format(url): value for key, value in damaged.items()}))
+    signing = sign_in(url, environ)
+    await signing._initialize()
+    assert (signing.context.current_tokens, json.loads(file.read_text())) == (None, {})
+    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
+        f"the kept tokens of {url} are damaged"
+    ]
+
+
 def test_the_same_address_comes_back_to_the_same_port_unless_that_is_taken() -> None:
     # An address whose port is free here: which that is, nobody chooses.
     url, port = next((url, port) for n in range(100) if (port := _port(url := f"https://example.com/{n}")) is not None)
