@@ -174,9 +174,10 @@ def _words(error: Exception) -> str:
 
 def _without_keys(words: str, door: Door) -> str:
     """Take out what may be secret in an address: an error may quote it, or where it was redirected with its query."""
-    query = urlsplit(door.url).query
+    whole = urlsplit(door.url)
     words = words.replace(door.url, door.address)
-    return words.replace(f"?{query}", "") if query else words
+    words = words.replace(whole.path, urlsplit(door.address).path) if whole.path else words
+    return words.replace(f"?{whole.query}", "") if whole.query else words
 
 
 def _after(wait: float) -> float | None:

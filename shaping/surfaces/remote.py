@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from fastmcp.client.transports import SSETransport, StreamableHttpTransport
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from shaping.redaction.checks import random
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _SSE_PATH = re.compile(r"/sse/?(\?|$)")
 _REFUSED = 400
+_KEY = 12  # characters in a row: the words of a name are shorter
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Door:
@@ -67,6 +71,13 @@ def door_of(transport: object) -> Door | None:
 
 
 def bare(url: str) -> str:
-    """Give an address without its user, password and query, where people put keys."""
+    """Give an address without its user, password and query, where people put keys, and without keys in its path."""
     parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    path = "/".join("…" if _is_key(step) else step for step in parts.path.split("/"))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], path=path, query="", fragment="").geturl()
+
+
+def _is_key(step: str) -> bool:
+    """Tell a step that opens a server, as some hosts hand out, from one that names a place there."""
+    parts = [step] if _UUID.fullmatch(step) else re.split(r"[-_.:]", step)
+    return any(len(part) >= _KEY and random(part) for part in parts)

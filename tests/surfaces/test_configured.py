@@ -18,6 +18,7 @@ from shaping.surfaces.configured import (
 )
 from shaping.surfaces.front import Front
 from shaping.surfaces.outage import ServerUnavailableError
+from shaping.surfaces.remote import bare
 from shaping.surfaces.wrap import wrap
 
 
@@ -140,3 +141,17 @@ def test_a_listed_server_signs_in_where_it_wants_to_and_has_nothing_else(
     text = json.dumps({"mcpServers": {"r": {"url": "http://h/mcp", **server}}})
     [backend] = listed_backends(text, {}, oauth=oauth)
     assert (transport(backend).auth is not None) is signs
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://u:p@example.com/mcp?key=abc#x", "https://example.com/mcp"),
+        ("https://mcp.example.com/api/s/MmM4ZDkxOTItYzYyMS00/mcp", "https://mcp.example.com/api/s/…/mcp"),
+        ("https://example.com/550e8400-e29b-41d4-a716-446655440000/sse", "https://example.com/…/sse"),
+        ("https://example.com/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/x", "https://example.com/…/x"),
+        ("https://example.com/mcp-server-v2-production", "https://example.com/mcp-server-v2-production"),
+    ],
+)
+def test_an_address_is_told_without_what_opens_it(url: str, shown: str) -> None:
+    assert bare(url) == shown

@@ -201,6 +201,12 @@ def test_an_error_that_quotes_an_address_is_told_without_what_is_secret_in_it() 
         "the server 'tracker' at http://example.com/mcp cannot be reached: "
         "Redirect of http://example.com/mcp to https://example.com/mcp not followed"
     )
+    transport = remote_transport("http://example.com/s/MmM4ZDkxOTItYzYyMS00/mcp")
+    said = "Redirect of http://example.com/s/MmM4ZDkxOTItYzYyMS00/mcp to /s/MmM4ZDkxOTItYzYyMS00/mcp/ not followed"
+    assert reason("tracker", transport, RuntimeError(said)).message == (
+        "the server 'tracker' at http://example.com/s/…/mcp cannot be reached: "
+        "Redirect of http://example.com/s/…/mcp to /s/…/mcp/ not followed"
+    )
 
 
 async def test_an_address_where_nobody_listens_is_told_without_what_is_secret_in_it() -> None:
