@@ -28,7 +28,7 @@ static PyMethodDef rules_methods[] = {
     FAST(only_links),
     FAST(pattern),
     FAST(extends),
-    FAST(dull),
+    FAST(emptied),
     FAST(without),
     FAST(put_back),
     FAST(cut),

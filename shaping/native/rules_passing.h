@@ -65,32 +65,43 @@ is_dull_cell(PyObject *value, PyObject *row, PyObject *missing)
     return value != missing && (!is_text(value) || PyUnicode_GET_LENGTH(value) < DULL_WORD);
 }
 
-/* dull(rows, column, fine, MISSING): which rows passed and hold nothing new there; None where that is not known. */
+/* Put a row's value, or nothing where it is dull, into a new column: 1 dull, 0 not, -1 an exception, -2 not known. */
+static int
+empty_cell(PyObject *out, PyObject *row, PyObject *value, int fine, PyObject *missing)
+{
+    int dull = 0;
+    if (fine) {
+        dull = PyDict_CheckExact(row) ? is_dull_cell(value, row, missing) : -2;
+    }
+    return dull >= 0 && PyList_Append(out, dull ? missing : value) < 0 ? -1 : dull;
+}
+
+/* emptied(rows, column, fine, MISSING): the column without what is dull in rows that passed, and how many that are;
+   None where that is not known. */
 static PyObject *
-rules_dull(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+rules_emptied(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count != 4 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) ||
         !PyList_CheckExact(arguments[2])) {
         Py_RETURN_NONE;
     }
     PyObject *rows = arguments[0], *column = arguments[1], *fine = arguments[2];
-    Py_ssize_t size = PyList_GET_SIZE(rows);
-    PyObject *out = PyList_New(size);
-    if (out == NULL || PyList_GET_SIZE(column) != size || PyList_GET_SIZE(fine) != size) {
+    Py_ssize_t size = PyList_GET_SIZE(rows), emptied = 0;
+    if (PyList_GET_SIZE(column) != size || PyList_GET_SIZE(fine) != size) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyList_New(0);
+    int dull = out == NULL ? -1 : 0;
+    for (Py_ssize_t at = 0; dull >= 0 && at < size; at++) {
+        dull = empty_cell(out, PyList_GET_ITEM(rows, at), PyList_GET_ITEM(column, at),
+                          PyList_GET_ITEM(fine, at) == Py_True, arguments[3]);
+        emptied += dull > 0;
+    }
+    if (dull < 0) {
         Py_XDECREF(out);
-        return out == NULL ? NULL : Py_NewRef(Py_None);
+        return dull == -1 ? NULL : Py_NewRef(Py_None);
     }
-    for (Py_ssize_t at = 0; at < size; at++) {
-        PyObject *row = PyList_GET_ITEM(rows, at);
-        int ok = PyList_GET_ITEM(fine, at) == Py_True;
-        int dull = ok ? PyDict_CheckExact(row) ? is_dull_cell(PyList_GET_ITEM(column, at), row, arguments[3]) : -2 : 0;
-        if (dull < 0) {
-            Py_DECREF(out);
-            return dull == -1 ? NULL : Py_NewRef(Py_None);
-        }
-        PyList_SET_ITEM(out, at, PyBool_FromLong(dull));
-    }
-    return out;
+    return Py_BuildValue("(Nn)", out, emptied);
 }
 
 /* fine(column): whether each string or bool says that its row passed; None where there is anything else. */

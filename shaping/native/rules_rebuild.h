@@ -4,14 +4,28 @@
 
 #include "rules_text.h"
 
-/* A copy of a record with only some of its members, all of which it has. */
+/* The names that stay of all members of a place. */
 static PyObject *
-with_only(PyObject *row, PyObject *kept)
+names_kept(PyObject *kinds, PyObject *drop)
 {
-    PyObject *out = PyDict_New();
+    PyObject *kept = PyList_New(0), *key;
+    Py_ssize_t at = 0;
+    while (kept != NULL && PyDict_Next(kinds, &at, &key, NULL)) {
+        int gone = PyDict_Contains(drop, key);
+        if (gone < 0 || (!gone && PyList_Append(kept, key) < 0)) {
+            Py_CLEAR(kept);
+        }
+    }
+    return kept;
+}
+
+/* Write the members that stay, all of which a record has, over those in a copy of the record made before it. */
+static PyObject *
+with_only(PyObject *row, PyObject *kept, PyObject *before)
+{
+    PyObject *out = before == NULL ? PyDict_New() : PyDict_Copy(before);
     for (Py_ssize_t at = 0; out != NULL && at < PyList_GET_SIZE(kept); at++) {
-        PyObject *key = PyList_GET_ITEM(kept, at), *value = PyDict_GetItemWithError(row, key);
-        Py_XINCREF(value);
+        PyObject *key = PyList_GET_ITEM(kept, at), *value = cell(row, key);
         if (value == NULL && !PyErr_Occurred()) {
             PyErr_SetObject(PyExc_KeyError, key);
         }
@@ -35,38 +49,53 @@ take_out(PyObject *copy, PyObject *key)
 static PyObject *
 without(PyObject *row, PyObject *drop)
 {
-    PyObject *out = PyDict_Copy(row);
-    for (Py_ssize_t at = 0; out != NULL && at < PyList_GET_SIZE(drop); at++) {
-        if (take_out(out, PyList_GET_ITEM(drop, at)) < 0) {
+    PyObject *out = PyDict_Copy(row), *key;
+    Py_ssize_t at = 0;
+    while (out != NULL && PyDict_Next(drop, &at, &key, NULL)) {
+        if (take_out(out, key) < 0) {
             Py_CLEAR(out);
         }
     }
     return out;
 }
 
-/* without(rows, drop, kept): new records; by what stays where that is given, otherwise by what goes. */
+/* Copies of records without what goes; by what stays where that is given, because all have it and it is less. */
 static PyObject *
-rules_without(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+all_without(PyObject *rows, PyObject *drop, PyObject *kept)
 {
-    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) ||
-        !(arguments[2] == Py_None || PyList_CheckExact(arguments[2]))) {
-        PyErr_SetString(PyExc_TypeError, "without takes a list of records, names, and names or None");
-        return NULL;
-    }
-    PyObject *rows = arguments[0], *out = PyList_New(0);
+    PyObject *out = PyList_New(0), *made = NULL;
     for (Py_ssize_t at = 0; out != NULL && at < PyList_GET_SIZE(rows); at++) {
-        PyObject *row = Py_NewRef(PyList_GET_ITEM(rows, at)), *made = NULL;
+        PyObject *row = Py_NewRef(PyList_GET_ITEM(rows, at)), *before = made;
+        made = NULL;
         if (!PyDict_CheckExact(row)) {
             PyErr_SetString(PyExc_TypeError, "a record is a dict");
         } else {
-            made = arguments[2] == Py_None ? without(row, arguments[1]) : with_only(row, arguments[2]);
+            made = kept == NULL ? without(row, drop) : with_only(row, kept, before);
         }
         if (made == NULL || PyList_Append(out, made) < 0) {
             Py_CLEAR(out);
         }
-        Py_XDECREF(made);
+        Py_XDECREF(before);
         Py_DECREF(row);
     }
+    Py_XDECREF(made);
+    return out;
+}
+
+/* without(rows, kinds, drop, uniform): rebuild._without */
+static PyObject *
+rules_without(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 4 || !PyList_CheckExact(arguments[0]) || !PyDict_CheckExact(arguments[1]) ||
+        !PyDict_CheckExact(arguments[2])) {
+        PyErr_SetString(PyExc_TypeError, "without takes a list of records, two dicts and a bool");
+        return NULL;
+    }
+    PyObject *rows = arguments[0], *kinds = arguments[1], *drop = arguments[2];
+    int few = arguments[3] == Py_True && PyDict_GET_SIZE(kinds) - PyDict_GET_SIZE(drop) < PyDict_GET_SIZE(drop);
+    PyObject *kept = few ? names_kept(kinds, drop) : NULL;
+    PyObject *out = few && kept == NULL ? NULL : all_without(rows, drop, kept);
+    Py_XDECREF(kept);
     return out;
 }
 

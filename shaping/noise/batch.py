@@ -184,10 +184,11 @@ class Batch:
         # A member of a record is known by its name, and a wrapper by what is in it.
         if self.around or any(map(self._identifies, self.inside)):
             return True
+        for name in self.plain:
+            if meaning(name).identifies and name != key and name not in self.drop:
+                return True
         others = [name for name in self.plain if name != key and name not in self.drop]
-        if any(meaning(name).identifies for name in others):
-            return True
-        return len(self.rows) > 1 and any(self._distinct(name) for name in others)
+        return len(self.rows) > 1 and any(map(self._distinct, others))
 
     def company(self, key: str) -> int:
         """Count the members a record has beside this one and its links."""

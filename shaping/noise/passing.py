@@ -29,11 +29,10 @@ def passing(batch: Batch) -> None:
     for key in batch.inside:
         if key in batch.drop:
             continue
-        column = batch.column(key)
-        dull = _dull(batch.rows, column, fine)
-        if sum(dull) > len(dull) // 2:
-            batch.replace[key] = [MISSING if gone else value for gone, value in zip(dull, column, strict=True)]
-            batch.cut[key] = sum(dull), "bulk"
+        column, count = _emptied(batch.rows, batch.column(key), fine)
+        if count > len(column) // 2:
+            batch.replace[key] = column
+            batch.cut[key] = count, "bulk"
 
 
 def _fine(values: list[Any]) -> list[bool]:
@@ -45,11 +44,12 @@ def _fine(values: list[Any]) -> list[bool]:
     return [value in _FINE for value in values]
 
 
-def _dull(rows: Sequence[dict[str, Any]], column: list[Any], fine: list[bool]) -> list[bool]:
-    """Tell of each row whether it passed and holds nothing new."""
-    if native is not None and (dull := native.dull(rows, column, fine, MISSING)) is not None:
-        return dull  # type: ignore[no-any-return]
-    return [ok and _is_dull(value, row) for ok, value, row in zip(fine, column, rows, strict=True)]
+def _emptied(rows: Sequence[dict[str, Any]], column: list[Any], fine: list[bool]) -> tuple[list[Any], int]:
+    """Return a column without what is dull in rows that passed, and how many those are."""
+    if native is not None and (emptied := native.emptied(rows, column, fine, MISSING)) is not None:
+        return emptied  # type: ignore[no-any-return]
+    dull = [ok and _is_dull(value, row) for ok, value, row in zip(fine, column, rows, strict=True)]
+    return [MISSING if gone else value for gone, value in zip(dull, column, strict=True)], sum(dull)
 
 
 def _is_dull(value: Any, row: dict[str, Any]) -> bool:

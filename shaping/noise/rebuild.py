@@ -11,6 +11,7 @@ from shaping.noise.batch import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from types import ModuleType
 
     from shaping.noise.batch import Batch
     from shaping.types import Json
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def rebuilt(batch: Batch) -> list[dict[str, Json]]:
     """Return the records as the rules left them; one that nothing was done to is the same object."""
     if native is not None and type(batch.rows) is list:
-        return _rebuilt_natively(batch)
+        return _rebuilt_natively(native, batch)
     if not batch.drop:
         return _changed(batch)
     rows = _without(batch.drop, batch)
@@ -32,17 +33,10 @@ def rebuilt(batch: Batch) -> list[dict[str, Json]]:
     return rows
 
 
-def _rebuilt_natively(batch: Batch) -> list[dict[str, Json]]:
-    rows: list[dict[str, Json]]
-    if batch.drop:
-        kept = [key for key in batch.kinds if key not in batch.drop]
-        rows = native.without(  # type: ignore[union-attr]
-            batch.rows, list(batch.drop), kept if batch.uniform and len(kept) < len(batch.drop) else None
-        )
-    else:
-        rows = list(batch.rows)
+def _rebuilt_natively(core: ModuleType, batch: Batch) -> list[dict[str, Json]]:
+    rows = core.without(batch.rows, batch.kinds, batch.drop, batch.uniform) if batch.drop else list(batch.rows)
     for key, column in batch.replace.items():
-        native.put_back(batch.rows, rows, key, column, MISSING)  # type: ignore[union-attr]
+        core.put_back(batch.rows, rows, key, column, MISSING)
     return rows
 
 

@@ -158,8 +158,9 @@ class _Walk:
         counts = (len(rows),) * len(drop) if batch.uniform else _counts(rows, drop)
         write = _dropped if len(drop) <= REMEMBERED else _dropped.__wrapped__
         self.left_out += write(trail, tuple(drop), tuple(drop.values()), counts)
-        for key, (count, reason) in batch.cut.items():
-            self.left_out.append(Omission(written((trail, key)), count, reason))
+        if batch.cut:
+            path = written(trail)
+            self.left_out += [Omission(joined(path, key), count, reason) for key, (count, reason) in batch.cut.items()]
 
 
 @lru_cache(maxsize=256)
