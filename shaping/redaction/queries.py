@@ -23,9 +23,10 @@ _NAMES: Final = (
     " oauth-token id-token refresh-token session-token private-token client-secret app-secret secret-key secret"
     " subscription-key sig"
 )
-# A preview and a home page are places of their own, which a token opens.
+# A preview, a home page and the address of just some page are places of their own, which a token opens.
 _PAGING: Final = re.compile(
-    r"next|prev(?!iew)|(?<!home)(?<!home_)(?<!web)(?<!web_)(?<!landing_)(?<!landing)page|paging|cursor|delta|continu",
+    r"next|prev(?!iew)|(?:first|last)[_-]?page|paging|cursor|delta|continu"
+    r"|(?<!home)(?<!home_)(?<!web)(?<!web_)(?<!landing_)(?<!landing)page(?!s?[_-]?(?:url|uri|link|href))",
     re.IGNORECASE,
 )
 

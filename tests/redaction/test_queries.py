@@ -85,7 +85,10 @@ def test_prose_about_credentials_stays() -> None:
     assert redact_text(text) == (text, [])
 
 
-@pytest.mark.parametrize("field", ["next", "next_page", "nextLink", "prev", "@odata.deltaLink", "cursor"])
+@pytest.mark.parametrize(
+    "field",
+    ["next", "next_page", "nextLink", "next_page_url", "lastPageUrl", "prev", "page", "@odata.deltaLink", "cursor"],
+)
 def test_a_token_in_a_link_that_pages_stays_and_a_key_in_it_does_not(field: str) -> None:
     value: Any = {field: f"https://api.example.com/items?token={KEY}"}
     assert redact(value) == (value, [])
@@ -95,7 +98,8 @@ def test_a_token_in_a_link_that_pages_stays_and_a_key_in_it_does_not(field: str)
 
 
 @pytest.mark.parametrize(
-    "field", ["preview_url", "previewLink", "homepage", "home_page_url", "web_page", "landingPage"]
+    "field",
+    ["preview_url", "previewLink", "homepage", "home_page_url", "web_page", "landingPage", "page_url", "pagesUrl"],
 )
 def test_a_token_that_opens_a_place_is_hidden_though_its_field_sounds_like_paging(field: str) -> None:
     hidden, _ = redact({field: f"https://api.example.com/items?token={KEY}"})
