@@ -94,7 +94,7 @@ class Generation:
 
     def _resolved(self, call: Call) -> dict[str, Choice]:
         check_call(call, self.profiles)
-        presets = presets_for(call.tool) if call.surface == "command" else ()
+        presets = presets_for(call.tool, call.surface)
         return resolve(call, self.sources.configs, self.sources.profiles, presets)
 
     def compile(self, call: Call) -> Plan:

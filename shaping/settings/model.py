@@ -153,7 +153,7 @@ class Global(_Pruning):
     drop_lines: Said[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are dropped."""
     parse: Said[tuple[OutputForm, ...]] = None
-    """Which forms of a command's output become data; an empty list leaves all of it text."""
+    """Which forms of a command's output become data; an empty list leaves it text, and the text of an MCP tool too."""
 
 
 class ToolOverride(Global):

@@ -94,6 +94,11 @@ class Plan:
         """Whether what no path can reach inside must be held back: something private or secret may stand there."""
         return self.private is not None or self.redact.by_place
 
+    @property
+    def verbatim(self) -> bool:
+        """Whether a tool's text goes out to the letter; whoever names places in it has asked for it as data."""
+        return not self.parse and self.fields is None and not self.redact.paths
+
 
 class Call(NamedTuple):
     """What a plan is made for: a tool, who calls it how, and what the call asks for itself."""

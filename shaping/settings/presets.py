@@ -1,4 +1,4 @@
-"""Presets: what is known of a program's output, in files that ship with shaping, one a program."""
+"""Presets: what is known of a program's output, or of a tool's, in files that ship with shaping."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from shaping.settings.bundled import bundled_path
 from shaping.settings.read import read_file
 
 if TYPE_CHECKING:
+    from shaping.settings.plan import Surface
     from shaping.settings.read import Document
 
 
-def presets_for(tool: str) -> tuple[Document, ...]:
-    """Give the preset of the program that a command's name starts with, if there is one."""
+def presets_for(tool: str, surface: Surface = "command") -> tuple[Document, ...]:
+    """Give what is known of MCP tools, or the preset of the program that a command's name starts with."""
+    if surface != "command":
+        return _read("tools.json") if surface == "mcp" else ()
     program = tool.split(" ", 1)[0]
-    return _read(program) if program.replace("-", "").replace("_", "").isalnum() else ()
+    return _read(f"presets/{program}.json") if program.replace("-", "").replace("_", "").isalnum() else ()
 
 
 def preset_names() -> tuple[str, ...]:
@@ -24,6 +27,6 @@ def preset_names() -> tuple[str, ...]:
 
 
 @cache
-def _read(program: str) -> tuple[Document, ...]:
-    path = bundled_path("config", f"presets/{program}.json")
+def _read(name: str) -> tuple[Document, ...]:
+    path = bundled_path("config", name)
     return (read_file(path),) if path.is_file() else ()

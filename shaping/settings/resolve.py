@@ -70,7 +70,7 @@ _NOT_CHOICES = frozenset({"$schema", "extends", "description"})
 def resolve(
     call: Call, configs: Iterable[Document], profiles: Profiles, presets: Iterable[Document] = ()
 ) -> dict[str, Choice]:
-    """Decide every choice for a call; what a preset says of a command is weaker than any config."""
+    """Decide every choice for a call; what a preset says of a command or a tool is weaker than any config."""
     configured = [*_configured(call.tool, tuple(presets)), *_configured(call.tool, tuple(configs))]
     profile = _which_profile(call, configured)
     preset = [*_said(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]

@@ -77,7 +77,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[st
         return dict(result)
     try:
         if mode == "observe":
-            _shape_pieces(shaper, result, read_source(result, call.declared), call)
+            _shape_pieces(shaper, result, read_source(result, call.declared, verbatim=call.plan.verbatim), call)
             return dict(result)
         clean, hits = cleaned(result, call.plan)
         if result.get("isError") is True:
@@ -89,7 +89,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[st
 
 
 def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    source = read_source(result, call.declared)
+    source = read_source(result, call.declared, verbatim=call.plan.verbatim)
     if not source.pieces:
         return marked(result, call.plan, ())
     shaped = _shape_pieces(shaper, result, source, call)
@@ -153,6 +153,8 @@ def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads
 
 
 def _plan_for(piece: Piece, plan: Plan, budget: int | None) -> Plan:
+    if plan.verbatim:
+        plan = replace(plan, noise=())
     if piece.prose:
         # Prose has no fields; of the noise rules it knows boilerplate and trees, and a text without either stays.
         return replace(plan, fields=None, error_fields=None, dialect="none", max_tokens=budget)

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from shaping.stages.intake import shallow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 WRAP_MARK = "x-fastmcp-wrap-result"
 _MISSING = object()
@@ -38,8 +38,10 @@ class Source:
     packed: bool = False  # and that string holds JSON, which is the data
 
 
-def read_source(result: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> Source:
-    """Find the data of a result, once, whichever channels it is written to."""
+def read_source(
+    result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, *, verbatim: bool = False
+) -> Source:
+    """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
     texts = [
         (index, block["text"])
         for index, block in enumerate(result.get("content") or ())
@@ -47,11 +49,13 @@ def read_source(result: Mapping[str, Any], schema: Mapping[str, Any] | None = No
     ]
     structured = result.get("structuredContent")
     if structured is None:
-        return Source(_from_texts(texts))
-    return _from_structured(structured, texts, _says_wrapped(result, schema))
+        return Source(tuple(_prose(*text) for text in texts) if verbatim else _from_texts(texts))
+    return _from_structured(structured, texts, _says_wrapped(result, schema), _prose if verbatim else _text_piece)
 
 
-def _from_structured(structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool) -> Source:
+def _from_structured(
+    structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], Piece]
+) -> Source:
     inner = structured["result"] if _is_wrap(structured) else _MISSING
     piece = _mirrored(structured, texts)
     if inner is not _MISSING and not piece.blocks:
@@ -62,13 +66,13 @@ def _from_structured(structured: Any, texts: Sequence[tuple[int, str]], wrapped:
     elif wrapped and inner is not _MISSING:
         piece = Piece(inner, piece.blocks)
     wrapped = wrapped and inner is not _MISSING
-    if not piece.blocks and not wrapped and (spoken := _spoken(structured, texts)) is not None:
+    if not piece.blocks and not wrapped and (spoken := _spoken(structured, texts, read)) is not None:
         return spoken
-    rest = [_text_piece(index, text) for index, text in texts if index not in piece.blocks]
+    rest = [read(index, text) for index, text in texts if index not in piece.blocks]
     return Source((piece, *rest), piece, wrapped)
 
 
-def _spoken(structured: Any, texts: Sequence[tuple[int, str]]) -> Source | None:
+def _spoken(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], Piece]) -> Source | None:
     """Read `{"content": "..."}` beside a text block of the same string, as servers write that only have text."""
     if not isinstance(structured, dict) or len(structured) != 1:
         return None
@@ -76,10 +80,10 @@ def _spoken(structured: Any, texts: Sequence[tuple[int, str]]) -> Source | None:
     index = next((index for index, text in texts if text == told), None)
     if index is None:
         return None
-    told_piece = _text_piece(index, told)
+    told_piece = read(index, told)
     packed = not told_piece.prose
     piece = told_piece if packed else Piece(structured, (index,))
-    rest = [_text_piece(other, text) for other, text in texts if other != index]
+    rest = [read(other, text) for other, text in texts if other != index]
     return Source((piece, *rest), piece, spoken=key, packed=packed)
 
 
@@ -146,7 +150,11 @@ def _one_list(pieces: Sequence[Piece]) -> bool:
 
 def _text_piece(index: int, text: str) -> Piece:
     data, written = _read(text)
-    return Piece(text, (index,), prose=True) if data is _MISSING else Piece(data, (index,), written=written)
+    return _prose(index, text) if data is _MISSING else Piece(data, (index,), written=written)
+
+
+def _prose(index: int, text: str) -> Piece:
+    return Piece(text, (index,), prose=True)
 
 
 def read_data(text: str) -> Any:
