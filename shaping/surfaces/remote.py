@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 from fastmcp.client.transports import SSETransport, StreamableHttpTransport
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from shaping.redaction.checks import random
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -79,5 +77,7 @@ def bare(url: str) -> str:
 
 def _is_key(step: str) -> bool:
     """Tell a step that opens a server, as some hosts hand out, from one that names a place there."""
+    from shaping.redaction.checks import random  # noqa: PLC0415 (the rules are loaded with the first answer)
+
     parts = [step] if _UUID.fullmatch(step) else re.split(r"[-_.:]", step)
     return any(len(part) >= _KEY and random(part) for part in parts)
