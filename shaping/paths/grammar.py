@@ -27,6 +27,10 @@ class Name:
             return self.key
         return json.dumps(self.key)
 
+    def fits(self, key: str) -> bool:
+        """Say whether a key is this one."""
+        return key == self.key
+
 
 @dataclass(frozen=True, slots=True)
 class Glob:

@@ -76,15 +76,11 @@ def _below(nodes: Iterable[Any], step: Step) -> Iterator[Any]:
     elif isinstance(step, Name | Glob):
         for node in _through(nodes):
             if isinstance(node, dict):
-                yield from (item for key, item in node.items() if _fits(step, key))
+                yield from (item for key, item in node.items() if step.fits(key))
     else:
         for node in nodes:
             if isinstance(node, list):
                 yield from _part(node, step)
-
-
-def _fits(step: Name | Glob, key: str) -> bool:
-    return step.key == key if isinstance(step, Name) else step.fits(key)
 
 
 def _part(node: list[Any], step: Each | Index | Slice) -> list[Any]:

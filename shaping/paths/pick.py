@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from shaping.paths.grammar import Step
     from shaping.types import Json
+
+Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
 
 
 def select(value: Json, path: str) -> Json:
@@ -33,44 +35,46 @@ def select(value: Json, path: str) -> Json:
     return here
 
 
-def _once(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _once(steps: Rest) -> Rest:
     """Write `**` once where it stands twice: it means the same."""
     return tuple(step for at, step in enumerate(steps) if not isinstance(step, Deep) or steps[at - 1 : at] != (step,))
 
 
-def matches(value: Json, steps: tuple[Step, ...]) -> Iterator[Json]:
+def matches(value: Json, steps: Rest) -> Iterator[Json]:
     """Give every match in the order of the data, each place once, however many ways lead to it."""
-    todo: list[tuple[Json, frozenset[tuple[Step, ...]]]] = [(value, frozenset((_once(steps),)))]
+    todo: list[tuple[Json, frozenset[Rest]]] = [(value, frozenset((_once(steps),)))]
     while todo:
         here, rests = todo.pop()
         # A `**` at the end is the thing itself and needs no look inside.
         if () in rests or (Deep(),) in rests:
             yield here
         if isinstance(here, dict):
-            below = [(item, frozenset(_after_key(rests, key))) for key, item in here.items()]
+            below = [(item, frozenset(after_key(rests, key))) for key, item in here.items()]
         elif isinstance(here, list):
-            below = [(item, frozenset(_after_index(rests, at, len(here)))) for at, item in enumerate(here)]
+            below = [(item, frozenset(after_index(rests, at, len(here)))) for at, item in enumerate(here)]
         else:
             continue
         todo.extend((item, left) for item, left in reversed(below) if left)
 
 
-def _after_key(rests: frozenset[tuple[Step, ...]], key: str) -> Iterator[tuple[Step, ...]]:
+def after_key(rests: Iterable[Rest], key: str) -> Iterator[Rest]:
+    """Give what is left of each path below a member of an object."""
     for rest in rests:
         head, tail = (rest[0], rest[1:]) if rest else (None, ())
         if isinstance(head, Deep) and tail:
             yield rest
-            yield from _after_key(frozenset((tail,)), key)
-        elif (isinstance(head, Name) and head.key == key) or (isinstance(head, Glob) and head.fits(key)):
+            yield from after_key((tail,), key)
+        elif isinstance(head, Name | Glob) and head.fits(key):
             yield tail
 
 
-def _after_index(rests: frozenset[tuple[Step, ...]], at: int, size: int) -> Iterator[tuple[Step, ...]]:
+def after_index(rests: Iterable[Rest], at: int, size: int) -> Iterator[Rest]:
+    """Give what is left of each path below an element of a list; a name means a member of every element."""
     for rest in rests:
         head, tail = (rest[0], rest[1:]) if rest else (None, ())
         if isinstance(head, Deep) and tail:
             yield rest
-            yield from _after_index(frozenset((tail,)), at, size)
+            yield from after_index((tail,), at, size)
         elif isinstance(head, Name | Glob):
             yield rest
         elif isinstance(head, Each | Index | Slice) and _covers(head, at, size):

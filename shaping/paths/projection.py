@@ -40,6 +40,11 @@ class Spot:
 Writer: TypeAlias = Callable[[Spot], dict[str, Any]]
 
 
+def if_intact(word: str) -> Writer:
+    """Keep a keyword only where values come out exactly as they went in."""
+    return lambda spot: {word: spot.schema[word]} if spot.intact else {}
+
+
 @dataclass(slots=True)
 class Projection:
     """The options of a run, and the definitions made so far."""

@@ -71,7 +71,7 @@ class State:
 
 def fits_key(key: str) -> Fits:
     """Give the test whether a name or pattern fits a key."""
-    return lambda step: step.key == key if isinstance(step, Name) else step.fits(key)
+    return lambda step: step.fits(key)
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:

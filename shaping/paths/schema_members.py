@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from shaping.paths.grammar import Deep, Glob, Name
-from shaping.paths.projection import any_of
+from shaping.paths.projection import any_of, if_intact
 from shaping.paths.rules import State
 
 if TYPE_CHECKING:
@@ -130,10 +130,6 @@ def _property_names(spot: Spot) -> dict[str, Any]:
     return {} if spot.state.rename else {"propertyNames": spot.run.sub(spot.schema["propertyNames"], State())}
 
 
-def _if_intact(word: str) -> Writer:
-    return lambda spot: {word: spot.schema[word]} if spot.intact else {}
-
-
 WRITERS: Mapping[str, Writer] = {
     "properties": _properties,
     "required": _required,
@@ -141,6 +137,6 @@ WRITERS: Mapping[str, Writer] = {
     "patternProperties": _pattern_properties,
     "dependentSchemas": _dependent_schemas,
     "propertyNames": _property_names,
-    "minProperties": _if_intact("minProperties"),
-    "dependentRequired": _if_intact("dependentRequired"),
+    "minProperties": if_intact("minProperties"),
+    "dependentRequired": if_intact("dependentRequired"),
 }

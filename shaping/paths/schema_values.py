@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.projection import any_of
+from shaping.paths.projection import any_of, if_intact
 from shaping.paths.schema_refs import Unprojectable
 
 if TYPE_CHECKING:
@@ -75,16 +75,9 @@ def _items(spot: Spot) -> dict[str, Any]:
     return fixed if others is True else {**fixed, (more if firm else "items"): others}
 
 
-def _if_all_stay(word: str) -> Writer:
-    def write(spot: Spot) -> dict[str, Any]:
-        stay = not (spot.state.partial or spot.run.prune or spot.run.lossy)
-        return {word: spot.schema[word]} if stay else {}
-
-    return write
-
-
-def _if_intact(word: str) -> Writer:
-    return lambda spot: {word: spot.schema[word]} if spot.intact else {}
+def _min_items(spot: Spot) -> dict[str, Any]:
+    all_stay = not (spot.state.partial or spot.run.prune or spot.run.lossy)
+    return {"minItems": spot.schema["minItems"]} if all_stay else {}
 
 
 def _contains(spot: Spot) -> dict[str, Any]:
@@ -156,9 +149,9 @@ WRITERS: Mapping[str, Writer] = {
     "prefixItems": _items,
     "items": lambda spot: {} if "prefixItems" in spot.schema else _items(spot),
     "contains": _contains,
-    "minContains": _if_intact("minContains"),
-    "uniqueItems": _if_intact("uniqueItems"),
-    "minItems": _if_all_stay("minItems"),
+    "minContains": if_intact("minContains"),
+    "uniqueItems": if_intact("uniqueItems"),
+    "minItems": _min_items,
     "enum": _listed("enum", constrains=True),
     "const": _listed("const", constrains=True),
     "default": _listed("default", constrains=False),

@@ -34,7 +34,9 @@ def _drop(value: Any, steps: tuple[Step, ...], default: Json) -> Any:
     if isinstance(steps[0], Deep):
         value = _drop(value, steps[1:], default)
         return _replaced(value, {key: _drop(item, steps, default) for key, item in value.items()})
-    members = {key: _member(item, steps, default) if _fits(steps[0], key) else item for key, item in value.items()}
+    if not isinstance(steps[0], Name | Glob):
+        return value
+    members = {key: _member(item, steps, default) if steps[0].fits(key) else item for key, item in value.items()}
     return _replaced(value, {key: item for key, item in members.items() if item is not _GONE})
 
 
@@ -42,10 +44,6 @@ def _member(item: Any, steps: tuple[Step, ...], default: Json) -> Any:
     if len(steps) > 1:
         return _drop(item, steps[1:], default)
     return _GONE if type(item) is type(default) and item == default else item
-
-
-def _fits(step: Step, key: str) -> bool:
-    return step.key == key if isinstance(step, Name) else isinstance(step, Glob) and step.fits(key)
 
 
 def _replaced(old: Any, new: Any) -> Any:
