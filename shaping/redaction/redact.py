@@ -8,7 +8,6 @@ import orjson
 
 from shaping.redaction.grouping import grouped
 from shaping.redaction.hide import suspect, suspect_json
-from shaping.redaction.places import Places
 from shaping.redaction.walk import Walk
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def redact(value: Any, *, values: bool = True, names: bool = False, paths: Seque
     """Give the value with every secret replaced by a mark, and the hits; the same object where there was none."""
     if not (names or paths or (values and suspect(value))):
         return value, []
-    walk = Walk(Places(paths), values=values, names=names)
+    walk = Walk(paths, values=values, names=names)
     return walk.value(value), grouped(walk.hits)
 
 
@@ -29,11 +28,11 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     """Give JSON with every secret replaced by a mark; what holds none is neither read nor written anew."""
     if not (names or paths or (values and suspect_json(written))):
         return written
-    walk = Walk(Places(paths), values=values, names=names)
+    walk = Walk(paths, values=values, names=names)
     return orjson.dumps(walk.value(orjson.loads(written)))
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
     """Give the text with every secret replaced by a mark, and the hits."""
-    walk = Walk(Places(()), values=values, names=names)
+    walk = Walk(values=values, names=names)
     return walk.value(text), walk.hits

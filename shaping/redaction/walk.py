@@ -6,12 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from shaping.paths.grammar import join
+from shaping.redaction import places
 from shaping.redaction.hide import hide, suspect
 from shaping.redaction.names import hide_assigned, sensitive
 from shaping.redaction.rules import Hit, mark
 
 if TYPE_CHECKING:
-    from shaping.redaction.places import Places, State
+    from collections.abc import Iterable
+
+    from shaping.redaction.places import State
     from shaping.types import Json
 
 Trail: TypeAlias = "tuple[Trail, str | int] | None"  # where we are, innermost step last: written out only for a hit
@@ -25,25 +28,25 @@ _BODY: Final = re.compile(r"\s*[A-Za-z0-9+/]{8,}={0,2}\s*")
 class Walk:
     """The state of one call: which rules are on, and what they have hit so far."""
 
-    def __init__(self, places: Places, *, values: bool, names: bool) -> None:
+    def __init__(self, paths: Iterable[str] = (), *, values: bool, names: bool) -> None:
         self.hits: list[Hit] = []
-        self._places = places
+        self._start = places.start(paths)
         self._values = values
         self._names = names
-        self._by_value_only = values and not names and not places.start
+        self._by_value_only = values and not names and not self._start
         self._at_root = True
         self._inside_key = False  # between BEGIN and END of a private key that was split into lines
 
     def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
         """Give the value with secrets replaced; whatever cannot be looked at is masked, never passed."""
         try:
-            return self._value(value, trail, context, self._places.start if state is None else state)
+            return self._value(value, trail, context, self._start if state is None else state)
         except Exception:  # noqa: BLE001  redaction fails closed: a fault in it must not let a secret through
             self._hit("unreadable", trail)
             return mark("unreadable")
 
     def _value(self, value: Any, trail: Trail, context: str, state: State) -> Any:
-        if self._places.reached(state):
+        if () in state:
             return self._mask(value, "path", trail)
         if self._names and context and sensitive(context):
             return self._mask(value, "field-name", trail)
@@ -71,7 +74,7 @@ class Walk:
         for key, member in value.items():
             written = self._key(key, trail, new)
             context = named if named and key in _NAMED else key
-            inner = self.value(member, (trail, written), context, self._places.member(state, key))
+            inner = self.value(member, (trail, written), context, places.member(state, key))
             changed = changed or inner is not member or written is not key
             new[written] = inner
         return new if changed else value
@@ -80,7 +83,7 @@ class Walk:
         outer = self._inside_key
         pair = value[0] if len(value) == 2 and isinstance(value[0], str) else ""
         new = [
-            self.value(item, (trail, index), pair if index else "", self._places.element(state, index))
+            self.value(item, (trail, index), pair if index else "", places.element(state, index, len(value)))
             for index, item in enumerate(value)
         ]
         self._inside_key = outer

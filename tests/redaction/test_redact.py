@@ -250,6 +250,8 @@ def test_what_is_hidden_by_name_or_path_keeps_its_type() -> None:
         ("list[].v", ["list[].v"]),
         ("list[1].v", ["list[1].v"]),
         ("list[:1].v", ["list[0].v"]),
+        ("list[-1].v", ["list[1].v"]),
+        ("list[:-1].v", ["list[0].v"]),
         ("**.v", ["list[].v"]),
         ("a.*", ["a.b"]),
         ("a.**", ["a"]),
