@@ -33,7 +33,6 @@ static PyMethodDef rules_methods[] = {
     FAST(put_back),
     FAST(cut),
     FAST(spaced),
-    FAST(strings),
     {"all_codes", rules_all_codes, METH_O, NULL},
     {"all_links", rules_all_links, METH_O, NULL},
     {"any_table", rules_any_table, METH_O, NULL},

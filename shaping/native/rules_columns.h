@@ -167,32 +167,4 @@ rules_refilled(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize
     return out;
 }
 
-/* strings(rows, key, owners): the strings of a member, and the records or their owners that go with them. */
-static PyObject *
-rules_strings(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
-{
-    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[2]) ||
-        PyList_GET_SIZE(arguments[0]) != PyList_GET_SIZE(arguments[2])) {
-        PyErr_SetString(PyExc_ValueError, "strings takes a list of records, a name, and an owner for each record");
-        return NULL;
-    }
-    PyObject *rows = arguments[0], *texts = PyList_New(0), *owners = PyList_New(0);
-    int failed = texts == NULL || owners == NULL;
-    for (Py_ssize_t at = 0; !failed && at < PyList_GET_SIZE(rows) && at < PyList_GET_SIZE(arguments[2]); at++) {
-        PyObject *owner = Py_NewRef(PyList_GET_ITEM(arguments[2], at));
-        PyObject *value = cell(PyList_GET_ITEM(rows, at), arguments[1]);
-        if (value != NULL && PyUnicode_CheckExact(value)) {
-            failed = PyList_Append(texts, value) < 0 || PyList_Append(owners, owner) < 0;
-        } else {
-            failed = value == NULL && PyErr_Occurred() != NULL;
-        }
-        Py_XDECREF(value);
-        Py_DECREF(owner);
-    }
-    PyObject *both = failed ? NULL : PyTuple_Pack(2, texts, owners);
-    Py_XDECREF(texts);
-    Py_XDECREF(owners);
-    return both;
-}
-
 #endif

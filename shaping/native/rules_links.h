@@ -217,41 +217,94 @@ link_ways(PyObject *value)
     return (STARTS(value, "http") ? ALL_HTTP : 0) | (links ? ALL_LINKS : 0);
 }
 
-/* Those of all values, or -1 where that is not known, maybe with an exception. */
+/* What all values of a member are, as far as they were looked at. */
+typedef struct {
+    PyObject *key; /* borrowed from the call's arguments */
+    int ways, texts, usual;
+} LinkColumn;
 
+/* Count a value in; 0 where it is not known what it is. */
 static int
-link_column(PyObject *rows, PyObject *key)
+add_link(LinkColumn *column, PyObject *value)
 {
-    int ways = ALL_HTTP | ALL_LINKS, texts = 0;
-    for (Py_ssize_t at = 0; ways > 0 && at < PyList_GET_SIZE(rows); at++) {
-        PyObject *value = cell(PyList_GET_ITEM(rows, at), key);
-        if (value != NULL) {
-            int new = link_ways(value);
-            ways = new < 0 ? -1 : ways & new;
-            texts |= PyUnicode_CheckExact(value);
-            Py_DECREF(value);
-        } else if (PyErr_Occurred()) {
-            return -1;
+    int ways = link_ways(value);
+    column->ways &= ways;
+    column->texts |= PyUnicode_CheckExact(value);
+    return ways >= 0;
+}
+
+/* Count in a record, whose members mostly come in the order of the columns: 1 done, 0 not known, -1 an exception. */
+static int
+add_links(PyObject *row, LinkColumn *column, const LinkColumn *end)
+{
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    if (!PyDict_CheckExact(row)) {
+        return 0;
+    }
+    while (column < end && PyDict_Next(row, &at, &key, &value)) {
+        if (key == column->key && !add_link(column++, value)) {
+            return 0;
         }
     }
-    return texts || ways < 0 ? ways : 0;
+    for (; column < end; column++) {
+        PyObject *held = cell(row, column->key);
+        int known = held != NULL ? add_link(column, held) : PyErr_Occurred() ? -1 : 1;
+        Py_XDECREF(held);
+        if (known <= 0) {
+            return known;
+        }
+    }
+    return 1;
 }
 
 /* Whether links._only_links may look at several members together: all that are usual begin with http. */
 static int
-all_begin_http(PyObject *rows, PyObject *keys, PyObject *usual)
+all_begin_http(const LinkColumn *columns, const LinkColumn *end)
 {
     int members = 0;
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(keys); at++) {
-        PyObject *key = PyList_GET_ITEM(keys, at);
-        int asked = PySet_Contains(usual, key);
-        int ways = asked > 0 ? link_column(rows, key) : asked;
-        if (ways < 0 || (asked && !(ways & ALL_HTTP))) {
-            return ways < 0 ? -1 : 0;
+    for (const LinkColumn *column = columns; column < end; column++) {
+        if (column->usual && !(column->texts && column->ways & ALL_HTTP)) {
+            return 0;
         }
-        members += asked;
+        members += column->usual;
     }
     return members > 1;
+}
+
+/* Look at all records: 1 done, 0 not known, -1 an exception. */
+static int
+look_at_links(PyObject *rows, PyObject *keys, PyObject *usual, LinkColumn *columns, const LinkColumn *end)
+{
+    for (LinkColumn *column = columns; column < end; column++) {
+        PyObject *key = PyList_GET_ITEM(keys, column - columns);
+        *column = (LinkColumn){.key = key, .ways = ALL_HTTP | ALL_LINKS, .usual = PySet_Contains(usual, key)};
+        if (column->usual < 0) {
+            return -1;
+        }
+    }
+    int known = 1;
+    for (Py_ssize_t at = 0; known == 1 && at < PyList_GET_SIZE(rows); at++) {
+        PyObject *row = Py_NewRef(PyList_GET_ITEM(rows, at));
+        known = add_links(row, columns, end);
+        Py_DECREF(row);
+    }
+    return known;
+}
+
+/* The members that hold nothing but links. */
+static PyObject *
+list_links(const LinkColumn *columns, const LinkColumn *end)
+{
+    PyObject *found = PyList_New(0);
+    int together = all_begin_http(columns, end);
+    for (const LinkColumn *column = columns; found != NULL && column < end; column++) {
+        int links = (together && column->usual) || (column->texts && column->ways & ALL_LINKS);
+        if (links && PyList_Append(found, column->key) < 0) {
+            Py_CLEAR(found);
+        }
+    }
+    return found;
 }
 
 /* only_links(rows, keys, usual): links._only_links of members that nothing was done to, or None where not known. */
@@ -263,21 +316,15 @@ rules_only_links(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssi
         PyErr_SetString(PyExc_TypeError, "only_links takes a list of records, a list of names and a set of names");
         return NULL;
     }
-    PyObject *rows = arguments[0], *keys = arguments[1], *usual = arguments[2], *found = PyList_New(0);
-    int known = found == NULL ? -1 : all_begin_http(rows, keys, usual), together = known;
-    for (Py_ssize_t at = 0; known >= 0 && at < PyList_GET_SIZE(keys); at++) {
-        PyObject *key = PyList_GET_ITEM(keys, at);
-        int sure = together ? PySet_Contains(usual, key) : 0;
-        known = sure < 0 ? -1 : sure ? ALL_LINKS : link_column(rows, key);
-        if (known > 0 && known & ALL_LINKS && PyList_Append(found, key) < 0) {
-            known = -1;
-        }
+    size_t size = (size_t)PyList_GET_SIZE(arguments[1]);
+    LinkColumn *columns = PyMem_Calloc(size + 1, sizeof(LinkColumn));
+    if (columns == NULL) {
+        return PyErr_NoMemory();
     }
-    if (known < 0) {
-        Py_XDECREF(found);
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    }
-    return found;
+    int known = look_at_links(arguments[0], arguments[1], arguments[2], columns, columns + size);
+    PyObject *found = known > 0 ? list_links(columns, columns + size) : NULL;
+    PyMem_Free(columns);
+    return known == 0 ? Py_NewRef(Py_None) : found;
 }
 
 #endif

@@ -48,14 +48,8 @@ is_segment(const Segments *segments, PyObject *word)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(word);
     for (int at = 0; at < segments->count; at++) {
-        Py_ssize_t start = segments->starts[at], step = 0;
-        if (segments->ends[at] - start != length) {
-            continue;
-        }
-        while (step < length && letter(segments->link, start + step) == letter(word, step)) {
-            step++;
-        }
-        if (step == length) {
+        Py_ssize_t start = segments->starts[at];
+        if (segments->ends[at] - start == length && same_part(segments->link, start, word, 0, length)) {
             return 1;
         }
     }
@@ -100,32 +94,42 @@ count_pattern(PyObject *patterns, PyObject *pattern, Py_ssize_t most)
     return has_letter(pattern, '\0') && PySet_GET_SIZE(patterns) <= most;
 }
 
+/* Count in the pattern of one link; most are the first one once more. */
+static int
+follow_pattern(PyObject *patterns, PyObject **first, PyObject *pattern, Py_ssize_t most)
+{
+    if (*first == NULL) {
+        *first = Py_NewRef(pattern);
+        return PySet_Add(patterns, pattern) < 0 ? -1 : 1;
+    }
+    return same_text(*first, pattern) ? 1 : count_pattern(patterns, pattern, most);
+}
+
 /* links._follow_patterns around the words of one member: 1, 0, -1 an exception, -2 not known. */
 static int
 follow_patterns(PyObject *links, PyObject *rows, PyObject *name, PyObject *gap)
 {
     Py_ssize_t count = PyList_GET_SIZE(links);
-    PyObject *patterns = PySet_New(NULL);
+    PyObject *patterns = PySet_New(NULL), *first = NULL;
     int follows = patterns == NULL ? -1 : 1;
     for (Py_ssize_t at = 0; follows == 1 && at < count; at++) {
         PyObject *pattern = pattern_of(PyList_GET_ITEM(links, at), PyList_GET_ITEM(rows, at), name, gap);
         if (pattern == NULL) {
             follows = PyErr_Occurred() ? -1 : -2;
-        } else if (at == 0) {
-            follows = PySet_Add(patterns, pattern) < 0 ? -1 : 1;
         } else {
-            follows = count_pattern(patterns, pattern, count / LINKS_PER_PATTERN);
+            follows = follow_pattern(patterns, &first, pattern, count / LINKS_PER_PATTERN);
         }
         Py_XDECREF(pattern);
     }
+    Py_XDECREF(first);
     Py_XDECREF(patterns);
     return follows;
 }
 
 /* What is asked: whether one member gives all links of these records. */
 typedef struct {
-    PyObject *links, *rows, *key; /* borrowed from the call's arguments */
-    PyObject *gap; /* owned */
+    PyObject *key; /* borrowed from the call's arguments */
+    PyObject *links, *rows, *gap; /* owned */
     Segments segments;
 } Following;
 
@@ -171,33 +175,57 @@ find_pattern(Following *following)
     return found;
 }
 
-/* Whether all links are strings that can be read here, one for each record. */
+/* The strings of a member, and the owners of the records they are in: 1 done, 0 not known, -1 an exception. */
 static int
-can_follow(PyObject *links, PyObject *rows)
+gather_links(PyObject *rows, PyObject *key, PyObject *owners, PyObject *links, PyObject *found)
 {
-    Py_ssize_t count = PyList_GET_SIZE(links);
-    int known = count > 0 && PyList_GET_SIZE(rows) == count && PyDict_CheckExact(PyList_GET_ITEM(rows, 0));
-    for (Py_ssize_t at = 0; known && at < count; at++) {
-        known = is_text(PyList_GET_ITEM(links, at));
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(rows) && at < PyList_GET_SIZE(owners); at++) {
+        PyObject *owner = Py_NewRef(PyList_GET_ITEM(owners, at)), *value = cell(PyList_GET_ITEM(rows, at), key);
+        int known = value != NULL || PyErr_Occurred() == NULL ? 1 : -1;
+        if (value != NULL && PyUnicode_CheckExact(value)) {
+            known = is_text(value) && PyDict_CheckExact(owner);
+            known = known && (PyList_Append(links, value) < 0 || PyList_Append(found, owner) < 0) ? -1 : known;
+        }
+        Py_XDECREF(value);
+        Py_DECREF(owner);
+        if (known <= 0) {
+            return known;
+        }
     }
-    return known;
+    return PyList_GET_SIZE(links) > 0;
 }
 
-/* pattern(links, rows, key): links._pattern, or None where it is not known. Both lists are the caller's own. */
+/* Find a pattern: 1, 0, -1 an exception, -2 not known. */
+static int
+search_pattern(Following *following, PyObject *rows, PyObject *owners)
+{
+    int known = gather_links(rows, following->key, owners, following->links, following->rows);
+    if (known <= 0 || !split_link(&following->segments, PyList_GET_ITEM(following->links, 0))) {
+        return known < 0 ? -1 : -2;
+    }
+    return find_pattern(following);
+}
+
+/* pattern(rows, key, owners): links._pattern of a member's strings and the records themselves or their owners, or None
+   where it is not known. */
 static PyObject *
 rules_pattern(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    Following following;
-    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) || !is_text(arguments[2]) ||
-        !can_follow(arguments[0], arguments[1]) ||
-        !split_link(&following.segments, PyList_GET_ITEM(arguments[0], 0))) {
+    if (count != 3 || !PyList_CheckExact(arguments[0]) || !is_text(arguments[1]) || !PyList_CheckExact(arguments[2]) ||
+        PyList_GET_SIZE(arguments[0]) != PyList_GET_SIZE(arguments[2])) {
         Py_RETURN_NONE;
     }
-    following.links = arguments[0];
-    following.rows = arguments[1];
-    following.key = arguments[2];
+    Following following;
+    following.key = arguments[1];
+    following.links = PyList_New(0);
+    following.rows = PyList_New(0);
     following.gap = PyUnicode_FromOrdinal(0);
-    int found = following.gap == NULL ? -1 : find_pattern(&following);
+    int found = -1;
+    if (following.links != NULL && following.rows != NULL && following.gap != NULL) {
+        found = search_pattern(&following, arguments[0], arguments[2]);
+    }
+    Py_XDECREF(following.links);
+    Py_XDECREF(following.rows);
     Py_XDECREF(following.gap);
     return found == -1 ? NULL : found == -2 ? Py_NewRef(Py_None) : PyBool_FromLong(found);
 }
@@ -207,45 +235,52 @@ static int
 is_extended(PyObject *text, PyObject *start, PyObject *first, Py_ssize_t from)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(start), ending = PyUnicode_GET_LENGTH(first) - from;
-    if (PyUnicode_GET_LENGTH(text) != length + ending) {
-        return 0;
-    }
-    for (Py_ssize_t at = 0; at < length; at++) {
-        if (letter(text, at) != letter(start, at)) {
-            return 0;
-        }
-    }
-    for (Py_ssize_t at = 0; at < ending; at++) {
-        if (letter(text, length + at) != letter(first, from + at)) {
-            return 0;
-        }
-    }
-    return 1;
+    return PyUnicode_GET_LENGTH(text) == length + ending && same_part(text, 0, start, 0, length) &&
+           same_part(text, length, first, from, ending);
 }
 
-/* extends(links, rows, base): links._extends, or None where it is not known. Both lists are the caller's own. */
+/* links._extends of one record after the first, whose link and where its ending begins are known by then; the caller
+   owns the link. 1, 0, -1 an exception. */
+static int
+goes_on(PyObject *row, PyObject *link, PyObject *base, PyObject **first, Py_ssize_t *from)
+{
+    PyObject *start = cell(row, base);
+    if (start == NULL || !is_text(start)) {
+        Py_XDECREF(start);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    if (*first == NULL) {
+        *first = Py_NewRef(link);
+        *from = PyUnicode_GET_LENGTH(start);
+    }
+    int extends = *from <= PyUnicode_GET_LENGTH(*first) && is_extended(link, start, *first, *from);
+    Py_DECREF(start);
+    return extends;
+}
+
+/* extends(rows, key, base): links._extends */
 static PyObject *
 rules_extends(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) ||
-        !can_follow(arguments[0], arguments[1])) {
-        Py_RETURN_NONE;
+    if (count != 3 || !PyList_CheckExact(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "extends takes a list of records and two names");
+        return NULL;
     }
-    PyObject *links = arguments[0], *first = PyList_GET_ITEM(links, 0);
+    PyObject *rows = arguments[0], *first = NULL;
     Py_ssize_t from = 0;
     int extends = 1;
-    for (Py_ssize_t at = 0; extends && at < PyList_GET_SIZE(links); at++) {
-        PyObject *start = cell(PyList_GET_ITEM(arguments[1], at), arguments[2]);
-        if (start == NULL && PyErr_Occurred()) {
-            return NULL;
+    for (Py_ssize_t at = 0; extends == 1 && at < PyList_GET_SIZE(rows); at++) {
+        PyObject *row = Py_NewRef(PyList_GET_ITEM(rows, at)), *link = cell(row, arguments[1]);
+        if (link != NULL && is_text(link)) {
+            extends = goes_on(row, link, arguments[2], &first, &from);
+        } else if (PyErr_Occurred()) {
+            extends = -1;
         }
-        extends = start != NULL && is_text(start);
-        from = extends && at == 0 ? PyUnicode_GET_LENGTH(start) : from;
-        extends = extends && from <= PyUnicode_GET_LENGTH(first) &&
-                  is_extended(PyList_GET_ITEM(links, at), start, first, from);
-        Py_XDECREF(start);
+        Py_XDECREF(link);
+        Py_DECREF(row);
     }
-    return PyBool_FromLong(extends);
+    Py_XDECREF(first);
+    return extends < 0 ? NULL : PyBool_FromLong(extends);
 }
 
 #endif

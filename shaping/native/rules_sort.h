@@ -4,15 +4,15 @@
 
 #include "rules_names.h"
 
-enum { SORT_SHAPES = 24, SORT_LONG = 320, SORT_SHORT = 8, SORT_MAP = 48, SORT_WORD = 64 };
+enum { SORT_SHAPES = 24, SORT_LONG = 320, SORT_SHORT = 8, SORT_MAP = 48, SORT_WORD = 64, SORT_NAMES = 128 };
 
 /* The lists of a Batch, in the order in which Python gives them. */
 enum { IN_LINKS, IN_OPAQUE, IN_HEX, IN_LONG, IN_WRAPPED, IN_INSIDE, IN_PLAIN, LISTS };
 
 typedef struct {
-    PyObject *rows; /* a list of exact dicts; borrowed from the call's arguments, as the next three are */
-    PyObject *kinds;
+    PyObject *rows; /* a list; borrowed from the call's arguments, as the lists are */
     PyObject *lists[LISTS];
+    PyObject *kinds; /* owned */
     Names names;
     PyObject *sample; /* owned */
     int uniform;
@@ -25,7 +25,31 @@ typedef struct {
     int unsized;
 } Length;
 
-/* Whether two records, the first with names that are plain strings, have the same members in the same order. */
+/* The names of the record that others are compared with, most of which have the same. */
+typedef struct {
+    PyObject *row; /* all borrowed: nothing runs while records are compared */
+    Py_ssize_t count;
+    PyObject *keys[SORT_NAMES];
+} Shape;
+
+static void
+learn_shape(Shape *shape, PyObject *row)
+{
+    Py_ssize_t at = 0, count = 0;
+    shape->row = row;
+    shape->count = PyDict_GET_SIZE(row);
+    while (count < SORT_NAMES && PyDict_Next(row, &at, &shape->keys[count], NULL)) {
+        count++;
+    }
+}
+
+static int
+same_name(PyObject *known, PyObject *name)
+{
+    return known == name || (is_text(name) && same_text(known, name));
+}
+
+/* Whether a record has the same members in the same order as one whose names are plain strings. */
 static int
 same_shape(PyObject *one, PyObject *other)
 {
@@ -35,7 +59,24 @@ same_shape(PyObject *one, PyObject *other)
         return 0;
     }
     while (PyDict_Next(one, &at, &key, NULL) && PyDict_Next(other, &there, &name, NULL)) {
-        if (key != name && (!is_text(name) || !same_text(key, name))) {
+        if (!same_name(key, name)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The same, by names that were learned. */
+static int
+has_shape(const Shape *shape, PyObject *row)
+{
+    Py_ssize_t at = 0, count = 0;
+    PyObject *name;
+    if (PyDict_GET_SIZE(row) != shape->count || shape->count > SORT_NAMES) {
+        return shape->count > SORT_NAMES && same_shape(shape->row, row);
+    }
+    while (count < shape->count && PyDict_Next(row, &at, &name, NULL)) {
+        if (!same_name(shape->keys[count++], name)) {
             return 0;
         }
     }
@@ -74,39 +115,65 @@ tuple_of(PyObject **rows, int count)
     return tuple;
 }
 
+/* Records of each shape: the last of them, in the order in which the shapes came. */
+typedef struct {
+    PyObject *sample[SORT_SHAPES + 1]; /* the first record, and then those; borrowed */
+    int count, recent;
+    Shape shape; /* the recent one */
+} Shapes;
+
+/* Which shape a record has, or how many there are where it has another. */
+static int
+find_shape(Shapes *shapes, PyObject *row)
+{
+    if (shapes->count && has_shape(&shapes->shape, row)) {
+        return shapes->recent;
+    }
+    int at = 0;
+    while (at < shapes->count && !same_shape(shapes->sample[at + 1], row)) {
+        at++;
+    }
+    return at;
+}
+
+/* Count a record in; 0 where its names are not known to be plain strings. */
+static int
+add_record(Shapes *shapes, PyObject *row)
+{
+    if (!PyDict_CheckExact(row)) {
+        return 0;
+    }
+    int at = find_shape(shapes, row);
+    if (at == shapes->count && !is_known_record(row)) {
+        return 0;
+    }
+    if (at == SORT_SHAPES) {
+        return 1;
+    }
+    if (at == shapes->count || at != shapes->recent) {
+        learn_shape(&shapes->shape, row);
+    }
+    shapes->recent = at;
+    shapes->count += at == shapes->count;
+    shapes->sample[at + 1] = row;
+    return 1;
+}
+
 /* Batch._take_sample; 1 where that is not known, -1 with an exception. A record alone is its own sample. */
 static int
 take_sample(Sorting *sorting)
 {
-    PyObject *sample[SORT_SHAPES + 1], **last = sample + 1;
+    Shapes shapes;
     Py_ssize_t count = PyList_GET_SIZE(sorting->rows);
-    int shapes = 0, recent = 0;
-    sample[0] = PyList_GET_ITEM(sorting->rows, 0);
-    sorting->uniform = 1;
+    shapes.sample[0] = PyList_GET_ITEM(sorting->rows, 0);
+    shapes.count = shapes.recent = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *row = PyList_GET_ITEM(sorting->rows, at);
-        if (!PyDict_CheckExact(row)) {
+        if (!add_record(&shapes, PyList_GET_ITEM(sorting->rows, at))) {
             return 1;
-        }
-        int same = shapes && same_shape(last[recent], row);
-        for (int step = 0; !same && step < shapes; step++) {
-            if ((same = same_shape(last[step], row))) {
-                recent = step;
-            }
-        }
-        sorting->uniform &= shapes == 0 || (same && shapes == 1);
-        if (!same && !is_known_record(row)) {
-            return 1;
-        }
-        if (!same && shapes < SORT_SHAPES) {
-            recent = shapes++;
-            same = 1;
-        }
-        if (same) {
-            last[recent] = row;
         }
     }
-    sorting->sample = tuple_of(sample, count == 1 ? 1 : shapes + 1);
+    sorting->uniform = shapes.count == 1;
+    sorting->sample = tuple_of(shapes.sample, count == 1 ? 1 : shapes.count + 1);
     return sorting->sample == NULL ? -1 : 0;
 }
 
@@ -151,16 +218,12 @@ kind_of(Sorting *sorting, PyObject *key, PyObject *text)
     return size >= 64 && is_alnum(text) ? IN_HEX : IN_PLAIN;
 }
 
-/* Which list a member of a sampled record goes into; the caller owns key and value. */
+/* Which list a member of a sampled record goes into, unless it is known to be in another than the last; the caller
+   owns key and value. */
 static int
-sort_member(Sorting *sorting, PyObject *key, PyObject *value, int whole)
+sort_member(Sorting *sorting, PyObject *key, PyObject *value, PyObject *known, int whole)
 {
-    PyObject *plain = sorting->lists[IN_PLAIN];
-    PyObject *known = PyDict_GetItemWithError(sorting->kinds, key);
-    if (known == NULL && PyErr_Occurred()) {
-        return -1;
-    }
-    if (known != NULL && known != plain) {
+    if (known != NULL && known != sorting->lists[IN_PLAIN]) {
         return 0;
     }
     int kind = PyDict_CheckExact(value) || PyList_CheckExact(value) ? IN_INSIDE : IN_PLAIN;
@@ -175,7 +238,7 @@ sort_member(Sorting *sorting, PyObject *key, PyObject *value, int whole)
 
 /* The loop of Batch.sort over one sampled record, which the sample owns; a map of words is plain as a whole. */
 static int
-sort_record(Sorting *sorting, PyObject *row)
+sort_record(Sorting *sorting, PyObject *row, int first)
 {
     int whole = PyList_GET_SIZE(sorting->rows) == 1 && is_plain_map(row);
     Py_ssize_t at = 0;
@@ -183,7 +246,8 @@ sort_record(Sorting *sorting, PyObject *row)
     while (PyDict_Next(row, &at, &key, &value)) {
         Py_INCREF(key);
         Py_INCREF(value);
-        int failed = is_text(key) ? sort_member(sorting, key, value, whole) : 0;
+        PyObject *known = first || !is_text(key) ? NULL : PyDict_GetItemWithError(sorting->kinds, key);
+        int failed = is_text(key) ? sort_member(sorting, key, value, known, whole) : 0;
         Py_DECREF(value);
         Py_DECREF(key);
         if (failed) {
@@ -318,8 +382,13 @@ sort_rows(Sorting *sorting)
 {
     int failed = take_sample(sorting);
     Py_ssize_t sampled = failed ? 0 : PyTuple_GET_SIZE(sorting->sample);
+    if (!failed) {
+        /* A dict that has all names already is filled in faster than one that grows. */
+        sorting->kinds = PyDict_Copy(PyTuple_GET_ITEM(sorting->sample, 0));
+        failed = sorting->kinds == NULL ? -1 : 0;
+    }
     for (Py_ssize_t at = 0; !failed && at < sampled; at++) {
-        failed = sort_record(sorting, PyTuple_GET_ITEM(sorting->sample, at));
+        failed = sort_record(sorting, PyTuple_GET_ITEM(sorting->sample, at), at == 0);
     }
     failed = failed ? failed : list_members(sorting);
     return !failed && PyList_GET_SIZE(sorting->rows) > sampled ? find_long(sorting) : failed;
@@ -329,7 +398,6 @@ sort_rows(Sorting *sorting)
 static PyObject *
 undo_sorting(Sorting *sorting)
 {
-    PyDict_Clear(sorting->kinds);
     for (int at = 0; at < LISTS; at++) {
         if (PyList_SetSlice(sorting->lists[at], 0, PyList_GET_SIZE(sorting->lists[at]), NULL) < 0) {
             return NULL;
@@ -338,31 +406,31 @@ undo_sorting(Sorting *sorting)
     Py_RETURN_NONE;
 }
 
-/* sort(rows, kinds, (links, …, plain), hints): fills them in and gives (uniform, sample), or None and fills nothing. */
+/* sort(rows, (links, …, plain), hints): fills the lists and gives (uniform, sample, kinds), or None and fills none. */
 static PyObject *
 rules_sort(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 4 || !PyList_CheckExact(arguments[0]) || PyList_GET_SIZE(arguments[0]) == 0 ||
-        !PyDict_CheckExact(arguments[1]) || !PyTuple_CheckExact(arguments[2]) ||
-        PyTuple_GET_SIZE(arguments[2]) != LISTS) {
+    if (count != 3 || !PyList_CheckExact(arguments[0]) || PyList_GET_SIZE(arguments[0]) == 0 ||
+        !PyTuple_CheckExact(arguments[1]) || PyTuple_GET_SIZE(arguments[1]) != LISTS) {
         Py_RETURN_NONE;
     }
-    Sorting sorting = {.rows = arguments[0], .kinds = arguments[1], .sample = NULL};
+    Sorting sorting = {.rows = arguments[0], .sample = NULL, .kinds = NULL};
     for (int at = 0; at < LISTS; at++) {
-        sorting.lists[at] = PyTuple_GET_ITEM(arguments[2], at);
+        sorting.lists[at] = PyTuple_GET_ITEM(arguments[1], at);
         if (!PyList_CheckExact(sorting.lists[at])) {
             Py_RETURN_NONE;
         }
     }
-    names_begin(&sorting.names, arguments[3]);
+    names_begin(&sorting.names, arguments[2]);
     int failed = sort_rows(&sorting);
     names_end(&sorting.names);
     PyObject *answer = NULL;
     if (failed > 0) {
         answer = undo_sorting(&sorting);
     } else if (failed == 0) {
-        answer = PyTuple_Pack(2, sorting.uniform ? Py_True : Py_False, sorting.sample);
+        answer = PyTuple_Pack(3, sorting.uniform ? Py_True : Py_False, sorting.sample, sorting.kinds);
     }
+    Py_XDECREF(sorting.kinds);
     Py_XDECREF(sorting.sample);
     return answer;
 }

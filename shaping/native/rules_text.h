@@ -112,6 +112,23 @@ same_text(PyObject *one, PyObject *other)
     return memcmp(PyUnicode_DATA(one), PyUnicode_DATA(other), (size_t)(size * PyUnicode_KIND(one))) == 0;
 }
 
+/* Whether so many letters from a place of one string stand at a place of another; both have them. */
+static int
+same_part(PyObject *one, Py_ssize_t at, PyObject *other, Py_ssize_t there, Py_ssize_t length)
+{
+    const Py_ssize_t width = PyUnicode_KIND(one);
+    if (width == (Py_ssize_t)PyUnicode_KIND(other)) {
+        const char *left = PyUnicode_DATA(one), *right = PyUnicode_DATA(other);
+        return memcmp(left + at * width, right + there * width, (size_t)(length * width)) == 0;
+    }
+    for (Py_ssize_t step = 0; step < length; step++) {
+        if (letter(one, at + step) != letter(other, there + step)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* str.startswith(LINK_STARTS) */
 static int
 starts_as_link(PyObject *text)

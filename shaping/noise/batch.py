@@ -91,10 +91,10 @@ class Batch:
 
     def _sort_natively(self) -> bool:
         lists = (self.links, self.opaque, self.hex, self.long, self.wrapped, self.inside, self.plain)
-        found = native.sort(self.rows, self.kinds, lists, hints)  # type: ignore[union-attr]
+        found = native.sort(self.rows, lists, hints)  # type: ignore[union-attr]
         if found is None:
             return False
-        self.uniform, self.sample = found
+        self.uniform, self.sample, self.kinds = found
         return True
 
     def _take_sample(self) -> None:

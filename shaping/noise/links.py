@@ -183,9 +183,9 @@ def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
 
 def _extends(key: str, base: str, batch: Batch) -> bool:
     """Tell whether every link is the other one with the same ending."""
+    if native is not None and type(batch.rows) is list:
+        return bool(native.extends(batch.rows, key, base))
     links, rows = _strings(key, batch, batch.rows)
-    if native is not None and (found := native.extends(links, rows, base)) is not None:
-        return bool(found)
     start = rows[0].get(base)
     if type(start) is not str or not links[0].startswith(start):
         return False
@@ -196,22 +196,24 @@ def _extends(key: str, base: str, batch: Batch) -> bool:
 
 def _derived(key: str, batch: Batch) -> bool:
     """Tell whether one pattern and one other member, its own or its owner's, give every value of this link."""
-    if _pattern(*_strings(key, batch, batch.rows), key):
+    if _gives(batch.rows, key, batch):
         return True
-    return batch.owners is not None and _pattern(*_strings(key, batch, batch.owners()), key)
+    return batch.owners is not None and _gives(batch.owners(), key, batch)
+
+
+def _gives(owners: Sequence[dict[str, Json]], key: str, batch: Batch) -> bool:
+    """Tell whether a pattern and a member of these records, or of those in which they stand, give every link."""
+    found = None if native is None else native.pattern(batch.rows, key, owners)
+    return bool(found) if found is not None else _pattern(*_strings(key, batch, owners), key)
 
 
 def _strings(key: str, batch: Batch, owners: Sequence[dict[str, Json]]) -> tuple[list[str], Sequence[dict[str, Json]]]:
     """Return the strings of a member, and the records or their owners that go with them."""
-    if native is not None and type(batch.rows) is list and type(owners) is list:
-        return native.strings(batch.rows, key, owners)  # type: ignore[no-any-return]
     pairs = [(row[key], owner) for row, owner in zip(batch.rows, owners, strict=True) if type(row.get(key)) is str]
     return [value for value, _ in pairs], [owner for _, owner in pairs]  # type: ignore[misc]
 
 
 def _pattern(values: list[str], rows: Sequence[dict[str, Json]], key: str) -> bool:
-    if native is not None and (found := native.pattern(values, rows, key)) is not None:
-        return bool(found)
     first = values[0]
     segments = set(_SEGMENT.findall(first))
     for name, value in rows[0].items():

@@ -109,7 +109,10 @@ def test_the_same_links_follow_a_pattern(
 ) -> None:
     if same:
         pairs = [(f"http://x/{n}/a", {"id": n if n % 9 else str(n), **row}) for n, (_, row) in enumerate(pairs)]
-    assert_same(links._pattern, [link for link, _ in pairs], [row for _, row in pairs], key)
+    rows: list[Any] = [{**row, key: link} for link, row in pairs]
+    batch = Batch(rows, listed=True, nested=False, arguments=frozenset())
+    assert_same(links._gives, rows, key, batch)
+    assert_same(links._gives, [row for _, row in pairs], key, batch)
 
 
 @given(st.lists(st.tuples(words, words, words), min_size=1, max_size=5), st.booleans())
