@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from math import ceil
 from random import Random
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jsonschema_rs
 import orjson
@@ -19,15 +21,13 @@ from shaping.envelope import (
     mcp_envelope,
     recognise,
 )
-from shaping.envelope.dialects import FORMS, members
-from shaping.envelope.dialects.carries import lost
-from shaping.errors import Redirect, codes, make_error
+from shaping.envelope.dialects import FORMS, flat, invariant, members, sourced
+from shaping.envelope.dialects.spelling import from_lean, lean_code
+from shaping.errors import ErrorDetail, Redirect, codes, make_error
 from shaping.types import Omission, Warned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from shaping.errors import ErrorDetail
+    from collections.abc import Callable, Iterator, Mapping
 
 Checker = dict[str, Any]
 EVERYTHING = frozenset({*members.ORDER, "error", "warnings", "extensions"})
@@ -59,6 +59,81 @@ BLOCKS: list[Any] = [
     {"type": "resource_link", "uri": "file:///a", "name": "a"},
     {"type": "hologram", "frames": 3},
 ]
+
+
+class Carries(NamedTuple):
+    """What a dialect carries when every member is included; what was left open may come back filled."""
+
+    source: str | None = "local"  # what meta comes back as; None where the wire tells
+    error: frozenset[str] = frozenset()
+    meta: frozenset[str] = frozenset()
+    warnings: bool = True
+    data_on_error: bool = True
+    changes: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})  # members that come back otherwise
+
+
+ERROR = frozenset(ErrorDetail.model_fields)
+META = frozenset({*members.ORDER, "extensions"})
+SOURCED = frozenset().union(*sourced.RESERVED.values())
+CARRIES = {
+    "lean": Carries(error=ERROR - {"http"}, meta=META, changes={"error.code": lambda code: from_lean(lean_code(code))}),
+    "flat": Carries(
+        error=ERROR,
+        meta=META,
+        changes={
+            "error.hint": lambda hint: hint or None,  # always said there, so an empty one says nothing
+            "meta.extensions": lambda extensions: members.rest(extensions, flat.RESERVED),
+        },
+    ),
+    "sourced": Carries(
+        source=None,
+        error=ERROR,
+        meta=META.union(*sourced.OWN.values()),
+        changes={
+            "meta.headers": sourced.joined,
+            "meta.extensions": lambda extensions: members.rest(extensions, SOURCED),
+        },
+    ),
+    "invariant": Carries(
+        source="command",
+        error=ERROR - {"http"},
+        meta=META,
+        data_on_error=False,
+        changes={
+            "error.retry_after": ceil,
+            "meta.duration_ms": round,
+            "meta.extensions": lambda extensions: members.rest(extensions, invariant.RESERVED),
+            "warnings": lambda warnings: [warned.message for warned in warnings],
+        },
+    ),
+    "none": Carries(warnings=False),
+}
+
+
+def lost(before: Envelope[Any], after: Envelope[Any], carries: Carries) -> list[str]:
+    """Name what a dialect should have carried and did not."""
+    was, now = carried(before, carries), carried(after, carries)
+    names = [name for name, told in was.items() if told not in (None, ()) and now.get(name) != told]
+    return names if carries.source in (None, after.meta.source) else [*names, "source"]
+
+
+def carried(made: Envelope[Any], carries: Carries) -> dict[str, Any]:
+    """Give the part of an envelope that comes back when its wire form is parsed."""
+    found: dict[str, Any] = {}
+    if made.error is None or carries.data_on_error:
+        found["data"] = made.data
+    if carries.warnings:
+        found["warnings"] = made.warnings
+    if made.error is not None:
+        found |= {f"error.{name}": told for name, told in made.error.__dict__.items() if name in carries.error}
+    found |= {f"meta.{name}": told for name, told in made.meta.__dict__.items() if name in carries.meta}
+    return {name: changed(name, told, carries) for name, told in found.items()}
+
+
+def changed(name: str, told: Any, carries: Carries) -> Any:
+    """Give a member as it comes back."""
+    change = carries.changes.get(name)
+    return told if change is None or told is None else change(told)
 
 
 def value(rng: Random, depth: int = 3) -> Any:
@@ -173,7 +248,7 @@ def problems(made: Envelope[Any], check: Checker) -> Iterator[str]:
             if dialect != "none" and back.ok != made.ok:
                 yield f"{where}: ok changed"
             if include or debug:
-                yield from (f"{where}: lost {name}" for name in lost(made, back, FORMS[dialect].CARRIES))
+                yield from (f"{where}: lost {name}" for name in lost(made, back, CARRIES[dialect]))
     if orjson.dumps(made.data) != before:
         yield "the data was changed"
 

@@ -1,7 +1,7 @@
 """Where a response came from, and what is known about the call."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,7 +9,7 @@ from shaping.envelope.content import ContentBlock
 from shaping.types import Listed, Omission
 
 Source: TypeAlias = Literal["local", "http", "mcp", "command"]
-SOURCES: frozenset[str] = frozenset({"local", "http", "mcp", "command"})
+SOURCES: frozenset[str] = frozenset(get_args(Source))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.carries import Carries
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -32,16 +31,7 @@ _ERROR = {
     "docs_url": "docs_url",
 }
 _META = tuple(name for name in members.ORDER if name not in {"estimated_tokens", "duration_ms", "session_id"})
-_RESERVED = frozenset({*members.ORDER, "elapsed_ms", "warnings"})
-
-CARRIES = Carries(
-    error=frozenset(_ERROR.values()),
-    meta=frozenset({*members.ORDER, "extensions"}),
-    changes={
-        "error.hint": lambda hint: hint or None,  # always said there, so an empty one says nothing
-        "meta.extensions": lambda extensions: members.rest(extensions, _RESERVED),
-    },
-)
+RESERVED = frozenset({*members.ORDER, "elapsed_ms", "warnings"})
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
@@ -60,7 +50,7 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     found = {"source": "local", "operation_id": meta.get("tool_id") or "", **members.read_common(meta)}
     if meta.get("elapsed_ms") is not None:
         found["duration_ms"] = meta["elapsed_ms"]
-    found["extensions"] = members.rest(meta, _RESERVED)
+    found["extensions"] = members.rest(meta, RESERVED)
     error = None if wire["ok"] else _read_error(wire)
     return members.build(_read_payload(wire), error, members.read_warnings(meta.get("warnings")), found)
 
@@ -134,7 +124,7 @@ def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collecti
     out |= members.shown(envelope, include, debug, _META)
     if debug or (envelope.warnings and "warnings" in include):
         out["warnings"] = members.write_warnings(envelope.warnings)
-    return members.extended(out, envelope, _RESERVED)
+    return members.extended(out, envelope, RESERVED)
 
 
 def _estimate(body: dict[str, Any]) -> int:

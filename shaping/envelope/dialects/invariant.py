@@ -7,7 +7,6 @@ from math import ceil
 from typing import Any
 
 from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.carries import Carries
 from shaping.envelope.dialects.spelling import command_code
 from shaping.envelope.factories import exit_code_for
 from shaping.envelope.model import Envelope, EnvelopeError
@@ -28,22 +27,9 @@ _ERROR = {
     "docs_url": "docs_url",
 }
 _META = tuple(name for name in members.ORDER if name != "duration_ms")
-_RESERVED = frozenset({*members.ORDER, "bare"})
+RESERVED = frozenset({*members.ORDER, "bare"})
 
 _BARE = "the data is a bare scalar or null, which this contract has no place for, and stands in data.value"
-
-CARRIES = Carries(
-    source="command",
-    error=frozenset(_ERROR.values()),
-    meta=frozenset({*members.ORDER, "extensions"}),
-    data_on_error=False,
-    changes={
-        "error.retry_after": ceil,
-        "meta.duration_ms": round,
-        "meta.extensions": lambda extensions: members.rest(extensions, _RESERVED),
-        "warnings": lambda warnings: [warned.message for warned in warnings],
-    },
-)
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
@@ -70,7 +56,7 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     if error is None and (wire.get("ok") is False or _says_nothing(wire, meta)):
         raise EnvelopeError("error is null; expected an object where ok is false or data is null")
     found = {"source": "command", "exit_code": _exit_code(error), **members.read_common(meta)}
-    found["extensions"] = members.rest(meta, _RESERVED)
+    found["extensions"] = members.rest(meta, RESERVED)
     return members.build(data, error, members.read_warnings(wire.get("warnings")), found)
 
 
@@ -151,4 +137,4 @@ def _write_meta(envelope: Envelope[Any], bare: bool, include: Collection[str], d
     out |= members.shown(envelope, include, debug, _META)
     if bare:
         out["bare"] = True
-    return members.extended(out, envelope, _RESERVED)
+    return members.extended(out, envelope, RESERVED)

@@ -6,34 +6,27 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.carries import ERROR_EXTRAS, Carries
 from shaping.envelope.dialects.spelling import from_lean, lean_code
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
 
+# Said beside what the contract's own error holds, where there is something to say.
+_ERROR_EXTRAS = (
+    "hint",
+    "retryable",
+    "retry_after",
+    "phase",
+    "next_actions",
+    "similar",
+    "redirect",
+    "docs_url",
+    "detail",
+)
 _HEAD = ("tier", "tool_version", "tool_id", "request_id", "capabilities", "duration_ms")
-_MORE = (
-    "session_id",
-    "schema_version",
-    "estimated_tokens",
-    "config_hash",
-    "etag",
-    "not_modified",
-    "truncated",
-    "shown",
-    "cursor",
-    "ref",
-    "omissions",
-)
+_MORE = tuple(name for name in members.ORDER if name not in {*_HEAD, "upgrade_hints"})
 _NAMES = frozenset({*_HEAD, "error", "upgrade_hints", "warnings", *_MORE, "extensions", "data"})
-
-CARRIES = Carries(
-    error=frozenset({"code", "message", "details", *ERROR_EXTRAS}),
-    meta=frozenset({*members.ORDER, "extensions"}),
-    changes={"error.code": lambda code: from_lean(lean_code(code))},
-)
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
@@ -78,7 +71,7 @@ def schema() -> dict[str, Any]:
         "error": schemas.STRING,
         "error_code": schemas.ERROR["code"],
         "error_details": schemas.nullable(schemas.OBJECT),
-        **{name: schemas.ERROR[name] for name in ERROR_EXTRAS},
+        **{name: schemas.ERROR[name] for name in _ERROR_EXTRAS},
     }
     properties = {
         **schemas.common(),
@@ -124,7 +117,7 @@ def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> d
     if error.details is not None or debug:
         out["error_details"] = error.details
     if debug or "error" in include:
-        return out | faults.said(error, ERROR_EXTRAS)
+        return out | faults.said(error, _ERROR_EXTRAS)
     hint = ("hint",) if faults.only_for_this_call(error) else ()
     return out | faults.said(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
 
@@ -134,7 +127,7 @@ def _read_error(wire: Any) -> dict[str, Any]:
         "error": "message",
         "error_code": "code",
         "error_details": "details",
-        **{name: name for name in ERROR_EXTRAS},
+        **{name: name for name in _ERROR_EXTRAS},
     }
     error = faults.read(wire, names)
     return {**error, "code": from_lean(error["code"])} if isinstance(error.get("code"), str) else error

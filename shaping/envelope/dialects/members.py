@@ -90,9 +90,9 @@ def read_warnings(wire: Any) -> tuple[Warned, ...]:
     return tuple(_read_warning(item) for item in wire)
 
 
-def read_common(wire: Mapping[str, Any], names: Collection[str] = ORDER) -> dict[str, Any]:
+def read_common(wire: Mapping[str, Any]) -> dict[str, Any]:
     """Take the common members from the wire; null means not said."""
-    return {name: wire[name] for name in names if wire.get(name) is not None}
+    return {name: wire[name] for name in ORDER if wire.get(name) is not None}
 
 
 def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:

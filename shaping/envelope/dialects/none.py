@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shaping.envelope.dialects import members, schemas
-from shaping.envelope.dialects.carries import Carries
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from shaping.envelope.model import Envelope
-
-CARRIES = Carries(warnings=False)
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> Any:  # noqa: ARG001  one signature for all dialects

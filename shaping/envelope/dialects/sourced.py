@@ -9,14 +9,13 @@ from pydantic.alias_generators import to_camel
 
 from shaping.envelope.content import read_blocks, write_block
 from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.carries import Carries
 from shaping.envelope.dialects.spelling import operations_code
 from shaping.envelope.meta import SOURCES, HttpMeta, McpMeta
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error, registry
 
 _WIRE = {name: to_camel(name) for name in members.ORDER}
-_OWN: Mapping[str, Mapping[str, str]] = {
+OWN: Mapping[str, Mapping[str, str]] = {
     "local": {"operation_id": "operationId", "timestamp": "timestamp"},
     "http": {"status": "statusCode", "headers": "headers", "content_type": "contentType"},
     "mcp": {"is_error": "isError", "content": "content", "structured_content": "structuredContent", "meta": "_meta"},
@@ -24,7 +23,7 @@ _OWN: Mapping[str, Mapping[str, str]] = {
 }
 _ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields}
 _COMMON = frozenset({*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"})
-_RESERVED = {source: _COMMON.union(own, own.values()) for source, own in _OWN.items()}
+RESERVED = {source: _COMMON.union(own, own.values()) for source, own in OWN.items()}
 _OPTIONAL = frozenset({"structuredContent", "_meta", "signal"})
 _OWN_SCHEMAS: Mapping[str, Any] = {
     "operationId": schemas.STRING,
@@ -51,7 +50,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
         meta["error"] = None if envelope.error is None else _write_error(envelope.error)
     if debug or (envelope.warnings and "warnings" in include):
         meta["warnings"] = members.write_warnings(envelope.warnings)
-    return {"data": envelope.data, "meta": members.extended(meta, envelope, _RESERVED[envelope.meta.source])}
+    return {"data": envelope.data, "meta": members.extended(meta, envelope, RESERVED[envelope.meta.source])}
 
 
 def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
@@ -60,8 +59,8 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     source = meta.get("source") if isinstance(meta, Mapping) else None
     if not isinstance(meta, Mapping) or not isinstance(source, str) or source not in SOURCES:
         raise EnvelopeError(f"meta.source is missing; expected one of {', '.join(sorted(SOURCES))}")
-    found = {"source": source, **_read_own(meta, _OWN[source]), **members.read_common(_snake(meta))}
-    found["extensions"] = members.rest(meta, _RESERVED[source])
+    found = {"source": source, **_read_own(meta, OWN[source]), **members.read_common(_snake(meta))}
+    found["extensions"] = members.rest(meta, RESERVED[source])
     if isinstance(meta.get("extensions"), Mapping):
         found["extensions"] |= meta["extensions"]
     error = meta.get("error", wire.get("error"))
@@ -76,21 +75,21 @@ def schema() -> dict[str, Any]:
     error = schemas.closed({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
     common = {_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()}
     meta = schemas.opened({**common, "error": schemas.nullable(error), "warnings": schemas.WARNINGS}, ["source"])
-    meta["oneOf"] = [_own_schema(source) for source in _OWN]
+    meta["oneOf"] = [_own_schema(source) for source in OWN]
     shape = schemas.closed({"data": schemas.ANY, "meta": meta}, ["data", "meta"])
     return schemas.document("sourced", "Data, and where it came from.", shape)
 
 
 def _own_schema(source: str) -> dict[str, Any]:
-    own = {theirs: _OWN_SCHEMAS[theirs] for theirs in _OWN[source].values()}
+    own = {theirs: _OWN_SCHEMAS[theirs] for theirs in OWN[source].values()}
     return schemas.opened({"source": {"const": source}, **own}, [name for name in own if name not in _OPTIONAL])
 
 
 def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
     meta = envelope.meta
-    values = {theirs: members.plain(getattr(meta, ours)) for ours, theirs in _OWN[meta.source].items()}
+    values = {theirs: members.plain(getattr(meta, ours)) for ours, theirs in OWN[meta.source].items()}
     if isinstance(meta, HttpMeta):
-        values["headers"] = _join(meta.headers)
+        values["headers"] = joined(meta.headers)
     if isinstance(meta, McpMeta):
         values["content"] = [write_block(block) for block in meta.content]
     return {name: value for name, value in values.items() if debug or value is not None}
@@ -105,7 +104,7 @@ def _read_own(meta: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _join(headers: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
     """Join repeated headers as fetch does; cookies hold commas of their own and stay apart."""
     grouped: dict[str, list[str]] = {}
     for name, value in headers:
@@ -150,14 +149,3 @@ def _implied(meta: Mapping[str, Any]) -> dict[str, Any] | None:
     if isinstance(exit_code, int) and exit_code != 0:
         return dict(from_exit_code(exit_code, signal=meta.get("signal"), foreign=True))
     return None
-
-
-CARRIES = Carries(
-    source=None,
-    error=frozenset(_ERROR),
-    meta=frozenset({*members.ORDER, "extensions"}.union(*_OWN.values())),
-    changes={
-        "meta.headers": _join,
-        "meta.extensions": lambda extensions: members.rest(extensions, frozenset().union(*_RESERVED.values())),
-    },
-)

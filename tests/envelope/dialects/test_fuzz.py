@@ -33,7 +33,7 @@ def test_any_envelope_passes_through_every_dialect_and_comes_back(fuzz: ModuleTy
 def test_the_fuzz_notices_what_is_lost(fuzz: ModuleType) -> None:
     made = fuzz.local_envelope({"a": 1}, "op", tier="pro", error=fuzz.make_error("NOT_FOUND", "x"))
     other = fuzz.command_envelope([], tier="community", error=fuzz.make_error("CONFLICT", "x"))
-    found = fuzz.lost(made, other, fuzz.FORMS["lean"].CARRIES)
+    found = fuzz.lost(made, other, fuzz.CARRIES["lean"])
     assert found == ["data", "error.code", "error.hint", "meta.tier", "source"]
 
 
