@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from shaping.errors import ToolError
 
@@ -27,6 +27,15 @@ class Identity:
         """Whether an action is granted on a resource; without an id, only a grant on the whole type counts."""
         places = [f"{resource_type}:*", *([f"{resource_type}:{resource_id}"] if resource_id is not None else [])]
         return any({action, "*"} & set(self.resources.get(place, ())) for place in places)
+
+
+Identified: TypeAlias = "Identity | Awaitable[Identity | None] | None"
+
+
+async def identified(identify: Callable[..., Identified] | None, *about: Any) -> Identity | None:
+    """Ask an application who calls; nobody, where it does not tell callers apart."""
+    found = None if identify is None else identify(*about)
+    return await found if isinstance(found, Awaitable) else found
 
 
 @dataclass(frozen=True, slots=True)

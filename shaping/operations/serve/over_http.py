@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.envelope import local_envelope
-from shaping.errors import ErrorDetail, make_error, nearest
+from shaping.errors import ErrorDetail, from_exception, make_error, nearest
+from shaping.operations.access import identified
 from shaping.operations.serve.choose import brief, input_schema
 
 if TYPE_CHECKING:
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from shaping.envelope import Envelope
-    from shaping.operations.access import Identity
+    from shaping.operations.access import Identified, Identity
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
     from shaping.types import Shaped
 
+log = logging.getLogger("shaping.serve")
 MAX_BODY = 4_194_304
 
 
@@ -36,7 +39,7 @@ class Api:
         self,
         registry: Registry,
         specs: Sequence[Spec],
-        identify: Callable[[Request], Identity | None] | None,
+        identify: Callable[[Request], Identified] | None,
         dialect: str | None,
     ) -> None:
         self._registry = registry
@@ -60,7 +63,12 @@ class Api:
             given = await _input(request)
         except ValueError as problem:
             return self._answer(_refusal(name, request_id, "BAD_ARGUMENT", str(problem)))
-        identity = self._identify(request) if self._identify is not None else None
+        try:
+            identity = await identified(self._identify, request)
+        except Exception as refusal:  # noqa: BLE001  whatever keeps a caller from being known, it is not let in
+            error = from_exception(refusal)
+            log.warning("a caller of %s could not be told: %s", name, error.message)
+            return self._answer(local_envelope(None, name, error=error, request_id=request_id))
         spec = self._specs.get(name)
         if spec is None:
             similar = nearest(name, [*self._specs])
@@ -107,10 +115,10 @@ def http_app(
     registry: Registry,
     specs: Sequence[Spec] | None = None,
     *,
-    identify: Callable[[Request], Identity | None] | None = None,
+    identify: Callable[[Request], Identified] | None = None,
     dialect: str | None = None,
 ) -> Starlette:
-    """Make a Starlette app of a registry's operations."""
+    """Make a Starlette app of a registry's operations; `identify` may be async, and what it raises is the answer."""
     api = Api(registry, registry.list() if specs is None else specs, identify, dialect)
     return Starlette(
         routes=[

@@ -12,6 +12,7 @@ from mcp_types import TextContent, ToolAnnotations
 from pydantic import PrivateAttr
 
 from shaping.errors import ToolError
+from shaping.operations.access import identified
 from shaping.operations.serve.choose import brief, input_schema, tool_name
 from shaping.surfaces.fastmcp import ShapingMiddleware
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shaping.envelope import Envelope
-    from shaping.operations.access import Identity
+    from shaping.operations.access import Identified
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
 
@@ -35,7 +36,7 @@ class OperationTool(Tool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call the operation."""
-        identity = self._identify() if self._identify is not None else None
+        identity = await identified(self._identify)
         envelope = await self._registry.execute(self._operation, arguments, identity, shape=False)
         if envelope.error is not None:
             raise ToolError.of(envelope.error)
@@ -59,7 +60,7 @@ def mcp_server(
     specs: Sequence[Spec] | None = None,
     *,
     name: str = "shaping",
-    identify: Callable[[], Identity | None] | None = None,
+    identify: Callable[[], Identified] | None = None,
     expand: bool = True,
     typed: bool = False,
 ) -> FastMCP[Any]:
@@ -75,9 +76,7 @@ def mcp_server(
     return server
 
 
-def _tool(
-    registry: Registry, spec: Spec, identify: Callable[[], Identity | None] | None, *, typed: bool
-) -> OperationTool:
+def _tool(registry: Registry, spec: Spec, identify: Callable[[], Identified] | None, *, typed: bool) -> OperationTool:
     output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
     tool = OperationTool(
         name=tool_name(spec),

@@ -140,3 +140,28 @@ def test_an_answer_that_the_client_holds_already_is_not_sent_again(client: Any) 
     assert other.status_code == 200
     assert other.headers["etag"] != tag
     assert "etag" not in client.post("/operations/shop.busy", json={}).headers
+
+
+async def known_by_token(request: Any) -> Identity | None:
+    token = request.headers.get("authorization", "")
+    if token == "crash":
+        raise RuntimeError("with ghp_" + "a1B2" * 9)
+    if token != "good":
+        raise ToolError("AUTH_REQUIRED", "this token has expired")
+    return Identity("ann", frozenset({"read"}))
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "body"),
+    [
+        ("good", 200, {"data": "ann"}),
+        ("old", 401, {"error": {"error": "this token has expired", "error_code": "auth_required"}}),
+        ("crash", 500, {"error": {"error": "with [redacted:github-token]", "error_code": "internal_error"}}),
+    ],
+)
+def test_who_calls_may_be_asked_elsewhere_and_a_refusal_is_an_envelope(
+    token: str, status: int, body: dict[str, Any]
+) -> None:
+    with TestClient(http_app(registry(), identify=known_by_token)) as client:
+        answer = client.post("/operations/shop.mine", headers={"authorization": token})
+    assert (answer.status_code, answer.json()) == (status, body)

@@ -118,7 +118,10 @@ def test_a_typed_server_advertises_what_it_sends() -> None:
 
 def test_who_calls_is_told_by_the_server() -> None:
     async def main() -> list[Any]:
-        known = mcp_server(registry(), identify=lambda: Identity("ann", frozenset({"read"})), expand=False)
+        async def identify() -> Identity:
+            return Identity("ann", frozenset({"read"}))
+
+        known = mcp_server(registry(), identify=identify, expand=False)
         return [
             *await asked(known, ("shop_mine", {})),
             *await asked(mcp_server(registry(), expand=False), ("shop_mine", {})),
