@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
 from shaping.errors.issues import candidates, issues, summary
@@ -124,7 +125,11 @@ class Typed:
             read = self.adapter.validate_python(value)
         except ValidationError as problem:
             return value, issues(problem)
-        settled = self.adapter.dump_python(read, mode="json", by_alias=True)
+        try:
+            settled = self.adapter.dump_python(read, mode="json", by_alias=True)
+        except (PydanticSerializationError, ValueError):
+            # A type that has no JSON form, bytes that are no text, a cycle: how those are told is for shaping to say.
+            return value, []
         if wrong := stripped(value, settled):
             # What was given by a field's own name, or by one that is for reading alone, stands under its alias now.
             by_name = self.adapter.dump_python(read, mode="json", by_alias=False)

@@ -140,6 +140,11 @@ def test_a_value_that_does_not_fit_is_reported_and_left_alone(value: Any) -> Non
     assert issues
 
 
+def test_a_value_that_its_type_cannot_write_is_left_to_shaping() -> None:
+    value = {"text": b"\xff", "odd": object()}
+    assert schema_of(dict).settle(value) == (value, [])
+
+
 def test_a_missing_required_member_is_never_invented() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 0}}, "required": ["n"]}
     assert settled(schema, {})[0] == {}
