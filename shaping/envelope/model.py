@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from shaping.envelope.meta import Meta
 from shaping.errors import ErrorDetail, nearest, registry
+from shaping.errors.similar import did_you_mean
 from shaping.types import Warned
 
 T = TypeVar("T")
@@ -60,8 +61,7 @@ RENDER: dict[str, Callable[[Envelope[Any], Collection[str], bool], Any]] = {}
 
 def unknown_dialect(name: object) -> EnvelopeError:
     """Say which dialects there are, to a caller that asked for another."""
-    similar = nearest(str(name), sorted(RENDER), n=1)
-    guess = f" Did you mean {similar[0]!r}?" if similar else ""
+    guess = did_you_mean(nearest(str(name), sorted(RENDER)))
     return EnvelopeError(f"dialect is {name!r}; expected one of {', '.join(sorted(RENDER))}.{guess}")
 
 

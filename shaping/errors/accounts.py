@@ -71,13 +71,18 @@ def words(exc: BaseException) -> str:
     except Exception:  # noqa: BLE001  an exception that cannot say what it is must not become another one
         text = ""
     text = _FRAME.sub("", _TRACE.sub("", text)).strip()
-    return text[:_LONGEST] or f"The tool failed with {type(exc).__name__}."
+    return text[:_LONGEST] or by_kind(exc)
+
+
+def by_kind(exc: BaseException) -> str:
+    """Say what kind of exception it is and no more."""
+    return f"The tool failed with {type(exc).__name__}."
 
 
 @account.register
 def _lookup(exc: LookupError) -> Account:
     # The key is the tool's own business, or the caller's data; neither belongs in an error.
-    known = words(exc) if type(exc).__module__.startswith("shaping.") else f"The tool failed with {type(exc).__name__}."
+    known = words(exc) if type(exc).__module__.startswith("shaping.") else by_kind(exc)
     return Account(known, said={"similar": getattr(exc, "similar", ())})
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors.codes import COMMANDS, CONTRACT, LEAN, OPERATIONS, OWN, READ_ONLY, CodeDefinition
-from shaping.errors.similar import nearest
+from shaping.errors.similar import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +37,7 @@ class UnknownCodeError(LookupError):
     """A code that nobody registered; `similar` holds the nearest that are."""
 
     def __init__(self, code: str, similar: tuple[str, ...]) -> None:
-        guess = f" Did you mean {similar[0]!r}?" if similar else ""
-        super().__init__(f"{code!r} is not a registered error code.{guess}")
+        super().__init__(f"{code!r} is not a registered error code.{did_you_mean(similar)}")
         self.code = code
         self.similar = similar
 

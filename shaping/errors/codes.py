@@ -54,7 +54,7 @@ def _check_kinds(given: CodeDefinition) -> None:
 def _code(
     http: int,
     hint: str,
-    exit_code: int = 1,
+    exit_code: int,
     *,
     retryable: bool = False,
     side_effects: SideEffects = "none",

@@ -11,7 +11,7 @@ from shaping.errors.similar import nearest
 from shaping.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
@@ -52,10 +52,11 @@ def _meant(one: ErrorDetails, missing: list[str]) -> tuple[str, ...]:
 
 
 def _issue(found: ErrorDetails) -> dict[str, str]:
-    return {"path": _path(found["loc"]), "type": found["type"], "message": _message(found)}
+    return {"path": place(found["loc"]), "type": found["type"], "message": _message(found)}
 
 
-def _path(loc: tuple[int | str, ...]) -> str:
+def place(loc: Iterable[int | str]) -> str:
+    """Write where a value stands, from its keys and indexes."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).removeprefix(".")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceback import format_exception
 from typing import TYPE_CHECKING
 
-from shaping.errors.accounts import Account, account
+from shaping.errors.accounts import Account, account, by_kind
 from shaping.errors.catalogue import registry
 from shaping.errors.exceptions import TABLE, look_up
 from shaping.errors.raising import ToolError, make_error
@@ -40,7 +40,7 @@ def _account(exc: BaseException) -> Account:
     try:
         return account(exc)
     except Exception:  # noqa: BLE001 (properties of any library's exception are read, and may raise anything)
-        return Account(f"The tool failed with {type(exc).__name__}.")
+        return Account(by_kind(exc))
 
 
 def _adjusted(exc: ToolError, *, debug: bool, state_changing: bool) -> ErrorDetail:

@@ -42,8 +42,8 @@ _STATUS: Mapping[int, str] = MappingProxyType(
         507: "RESOURCE_EXHAUSTED",
     },
 )
-# What a shell reports for a program that it could not run: found but not executable, and not found.
 _SIGNALS = range(1, 65)
+# What a shell reports for a program that it could not run: found but not executable, and not found.
 _SHELL: Mapping[int, str] = MappingProxyType({126: "PERMISSION_DENIED", 127: "DEPENDENCY_UNAVAILABLE"})
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import orjson
 
+from shaping.errors.issues import place
+
 _LONGEST = 200
 
 
@@ -16,9 +18,8 @@ def schema_fault(exc: BaseException) -> dict[str, str] | None:
         expected = _shown(getattr(exc, "validator_value", None))
         return _issue(str(exc.json_path).removeprefix("$").removeprefix("."), rule, f"expected {rule} {expected}")
     if hasattr(exc, "instance_path") and hasattr(exc, "schema_path"):
-        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in exc.instance_path)
         rule = str([*exc.schema_path][-1]) if exc.schema_path else "schema"
-        return _issue(steps.removeprefix("."), rule, f"does not satisfy {rule}")
+        return _issue(place(exc.instance_path), rule, f"does not satisfy {rule}")
     return None
 
 

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 def nearest(word: str, candidates: Iterable[str], n: int = 3, least: float = 0.6) -> tuple[str, ...]:
@@ -14,6 +14,11 @@ def nearest(word: str, candidates: Iterable[str], n: int = 3, least: float = 0.6
     scored = [(_closeness(word.casefold(), candidate.casefold()), candidate) for candidate in dict.fromkeys(candidates)]
     near = sorted((pair for pair in scored if pair[0] >= least), key=lambda pair: -pair[0])
     return tuple(candidate for _, candidate in near[:n])
+
+
+def did_you_mean(similar: Sequence[str]) -> str:
+    """Ask, behind a sentence, whether the nearest was meant; nothing where nothing is near."""
+    return f" Did you mean {similar[0]!r}?" if similar else ""
 
 
 def _closeness(word: str, candidate: str) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from shaping.errors.issues import place
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -38,7 +40,7 @@ class Validator:
 
     def _issues(self, value: Any) -> Iterator[dict[str, str]]:
         for found in self._masked.iter_errors(value):
-            yield {"path": _path(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
+            yield {"path": place(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
 
 
 def _draft(schema: dict[str, Any]) -> Draft:
@@ -70,7 +72,3 @@ def _library() -> Any:
     except ImportError:
         raise ImportError('checking a JSON Schema needs an extra: pip install "shaping[http]"') from None
     return jsonschema_rs
-
-
-def _path(steps: list[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")

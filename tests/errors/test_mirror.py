@@ -1,16 +1,90 @@
 """The source and the registry name the same codes: ours, the README's examples', and a plugin's."""
 
+from __future__ import annotations
+
+import ast
 import re
 import runpy
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shaping.errors import Registry, registry
 from shaping.errors.codes import OWN
-from shaping.errors.mirror import Mirror, mirror, python_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "tests" / "cases" / "plugin_production"
+_RAISERS = frozenset({"ToolError", "make_error", "ErrorDetail"})
+_CODE = re.compile(r"(?:[a-z][a-z0-9]*\.)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """Codes that are used and not registered, with their places; and codes registered that nothing mentions."""
+
+    unregistered: Mapping[str, tuple[str, ...]]
+    unused: tuple[str, ...]
+
+
 CLEAN = Mirror(unregistered={}, unused=())
+
+
+def mirror(sources: Mapping[str, str], *, is_known: Callable[[str], bool], own: Collection[str] = ()) -> Mirror:
+    """Hold source texts, by their names, against the codes that are known and those that are one's own."""
+    used: dict[str, list[str]] = {}
+    mentioned: set[str] = set()
+    for name, text in sources.items():
+        tree = ast.parse(text, name)
+        mentioned |= {node.value for node in _constants(ast.walk(tree))}
+        for node in _used(tree, is_known):
+            used.setdefault(node.value, []).append(f"{name}:{node.lineno}")
+    unregistered = {code: tuple(places) for code, places in used.items() if not is_known(code)}
+    return Mirror(unregistered, tuple(code for code in own if code not in mentioned))
+
+
+def python_sources(*roots: Path, leave_out: Collection[str] = ()) -> dict[str, str]:
+    """Read every Python file under the roots, but for those that only define codes."""
+    files = (file for root in roots for file in sorted(root.rglob("*.py")))
+    return {str(file): file.read_text(encoding="utf-8") for file in files if file.name not in leave_out}
+
+
+class _Text(ast.Constant):
+    value: str
+
+
+def _used(tree: ast.AST, is_known: Callable[[str], bool]) -> Iterator[_Text]:
+    """Find the strings that stand where a code does: raised, compared with `.code`, or listed in a table of codes."""
+    raisers = _RAISERS | {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _derives(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) in raisers:
+            named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+            yield from _constants([*node.args[:1], *named])
+        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "code":
+            yield from _constants(part for right in node.comparators for part in ast.walk(right))
+        elif isinstance(node, ast.Dict) and _is_table(node, is_known):
+            yield from _constants(node.values)
+
+
+def _constants(nodes: Iterable[ast.AST]) -> Iterator[_Text]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node  # type: ignore[misc]  # a constant whose value is a string, just checked
+
+
+def _is_table(node: ast.Dict, is_known: Callable[[str], bool]) -> bool:
+    values = [value.value for value in _constants(node.values)]
+    return bool(values) and all(map(_CODE.fullmatch, values)) and any(map(is_known, values))
+
+
+def _derives(node: ast.ClassDef) -> bool:
+    return any(_last_name(base) in _RAISERS for base in node.bases)
+
+
+def _last_name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def known(code: str) -> bool:

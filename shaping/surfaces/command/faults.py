@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ErrorDetail, code_for_exit, make_error
+from shaping.errors.similar import did_you_mean
 from shaping.surfaces.command.important import says_error
 from shaping.surfaces.command.names import nearest_programs
 
@@ -55,8 +56,7 @@ def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, s
     found = shutil.which(program, path=environ.get("PATH"))
     if isinstance(problem, FileNotFoundError) and found is None:
         similar = nearest_programs(program, environ)
-        guess = f" Did you mean {similar[0]!r}?" if similar else ""
-        hint = f"Check the name, or install it.{guess}"
+        hint = f"Check the name, or install it.{did_you_mean(similar)}"
         return make_error(
             "NOT_FOUND", f"there is no program {program!r} on PATH", similar=similar, hint=hint
         ), NOT_FOUND
