@@ -52,7 +52,7 @@ native:
 sanitize: .venv/installed-dev
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r shaping profiles config $(SANITIZED)
 	cd $(SANITIZED) && $(CURDIR)/$(BIN)/python -m shaping.native.build --sanitize
-	export PYTHONPATH=$(CURDIR)/$(SANITIZED) PYTHONSAFEPATH=1 PYTHONMALLOC=malloc \
+	export PYTHONPATH=$(CURDIR)/$(SANITIZED):$(CURDIR) PYTHONSAFEPATH=1 PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" && \
 	$(BIN)/python -c "from shaping import native; assert native.table and native.rules, 'it does not load'" && \
 	$(PYTEST) --no-cov --capture=sys --max-worker-restart=0 tests/native tests/encoders tests/noise --ignore tests/native/test_build.py

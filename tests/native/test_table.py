@@ -186,9 +186,10 @@ def test_both_write_wide_rows_with_gaps_the_same(value: Any) -> None:
     assert agree(value, True, True, True) is not None
 
 
-@pytest.mark.parametrize("payload", corpus.payloads(), ids=lambda payload: payload.name)
-def test_both_write_real_answers_the_same(payload: Any) -> None:
-    texts = [block["text"] for block in payload.result["content"] if block.get("type") == "text"]
+@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="the shared corpus is not beside this checkout")
+def test_both_write_real_answers_the_same() -> None:
+    blocks = [block for payload in corpus.payloads() for block in payload.result["content"]]
+    texts = [block["text"] for block in blocks if block.get("type") == "text"]
     for value in filter(None, map(read_text, texts)):
         for flags in ((True, True, True), (True, True, False), (False, False, True)):
             assert agree(value, *flags) is not None
