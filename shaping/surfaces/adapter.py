@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from shaping.settings import Generation, Plan
     from shaping.shaper import Shaper
     from shaping.types import Warned
+
+
+logger = logging.getLogger("shaping")
+_NO_REF = "the argument ref is missing: it stands below the answer that left something out"
+_HELD = (
+    "the edited fields of {!r} wait for the client's next session, because they would change the output schema it was"
+    ' shown; "tools_changed": "announce" in the config tells clients of such a change at once'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +112,13 @@ class Adapter:
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a call of the tool that brings back what was left out."""
-        from shaping.errors import from_exception  # noqa: PLC0415 (rarely called)
+        from shaping.errors import from_exception, make_error  # noqa: PLC0415 (rarely called)
 
+        if not arguments.get("ref"):
+            return self.failed(session, EXPAND, make_error("BAD_ARGUMENT", _NO_REF, phase="validation"))
         asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens")}
         try:
-            expanded = self.shaper.expand(str(arguments.get("ref", "")), **asked, surface="mcp", owner=session.owner)
+            expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
             return self.failed(session, EXPAND, from_exception(problem))
         return marked({"content": [{"type": "text", "text": text_of(expanded)}]}, expanded.plan, [expanded])
@@ -160,6 +171,8 @@ def _keeps(session: Session, known: Listed, plan: Plan) -> bool:
     if asked is not plan:
         answer = advertised_schema(plan, known.declared) == known.advertised
         session.kept[plan.tool] = plan, answer
+        if not answer:
+            logger.warning("%s", _HELD.format(plan.tool))
     return answer
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ServerT = TypeVar("ServerT")
 _READ = {"resources/read": "uri", "prompts/get": "name"}
+_MOST_PAGES = 100  # a server whose list never ends must not keep a call from being made
 _OURS = frozenset({"tools/list", "tools/call", *_READ})
 
 
@@ -132,9 +133,15 @@ class ShapedServer:
         entry = self.server.get_request_handler("tools/list")
         if name in session.tools or entry is None:
             return
-        listing = await entry.handler(ctx, mcp_types.PaginatedRequestParams())
-        tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listing.tools]
-        self.adapter.show(session, [tool for tool in tools if tool["name"] == name])
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            listing = await entry.handler(ctx, mcp_types.PaginatedRequestParams(cursor=cursor))
+            found = [tool for tool in listing.tools if tool.name == name]
+            cursor = listing.next_cursor
+            if found or cursor is None:
+                wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
+                self.adapter.show(session, wire)
+                return
 
 
 def _enveloped(result: dict[str, Any], ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:

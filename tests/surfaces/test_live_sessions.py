@@ -51,7 +51,9 @@ async def answer(client: Client[Any], tool: str) -> Any:
     return json.loads(result.content[0].text)
 
 
-async def test_an_edit_reaches_a_running_session_where_no_schema_promises_otherwise(tmp_path: Path) -> None:
+async def test_an_edit_reaches_a_running_session_where_no_schema_promises_otherwise(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     config = tmp_path / "response_config.json"
     config.write_text("{}")
     async with Client(server(config)) as client:
@@ -65,5 +67,8 @@ async def test_an_edit_reaches_a_running_session_where_no_schema_promises_otherw
         assert await answer(client, "untyped") == {"number": 1}
         assert await answer(client, "any_object") == {"number": 1}
         assert await answer(client, "typed") == ANSWER
+        assert await answer(client, "typed") == ANSWER
+    held = [record.getMessage() for record in caplog.records if "next session" in record.getMessage()]
+    assert [message.split(" wait ")[0] for message in held] == ["the edited fields of 'typed'"]
     async with Client(server(config)) as client:
         assert await answer(client, "typed") == {"number": 1}

@@ -128,10 +128,37 @@ async def test_a_low_level_tool_that_raises_gives_a_coded_error_and_a_refusal_st
     assert result["_meta"]["shaping/error"]["code"] == "FILE_NOT_FOUND"
 
 
+@pytest.mark.parametrize("endless", [False, True])
+async def test_a_tool_of_a_later_page_is_known_to_a_client_that_never_listed(endless: bool) -> None:
+    rows = {"type": "array", "items": {"type": "object"}}
+    schema = {"type": "object", "title": "issuesOutput", "properties": {"result": rows}}
+    pages = 0
+
+    async def list_tools(_: Any, params: mcp_types.PaginatedRequestParams | None) -> mcp_types.ListToolsResult:
+        nonlocal pages
+        pages += 1
+        if endless or params is None or params.cursor is None:
+            return mcp_types.ListToolsResult(tools=[], next_cursor="2")
+        tool = mcp_types.Tool(name="issues", input_schema={"type": "object"}, output_schema=schema)
+        return mcp_types.ListToolsResult(tools=[tool])
+
+    async def call_tool(_: Any, __: Any) -> mcp_types.CallToolResult:
+        return mcp_types.CallToolResult(content=[], structured_content={"result": [{"number": 1, "title": "t"}]})
+
+    server: Server[Any] = Server("low", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with Client(shape_server(server, CONFIG)) as client:
+        request = mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name="issues", arguments={}))
+        result = await wire(client.session.send_request(request, mcp_types.CallToolResult))
+    assert (result["structuredContent"], pages) == (({}, 100) if endless else ({"result": [{"number": 1}]}, 2))
+
+
 async def test_a_ref_that_is_not_known_is_refused() -> None:
     async with Client(sdk_server()) as client:
         result = await wire(client.call_tool("shaping_expand", {"ref": "r_none"}))
+        missing = await wire(client.call_tool("shaping_expand", {"path": "a"}))
     assert result["_meta"]["shaping/error"]["code"] == "REF_NOT_FOUND"
+    assert missing["_meta"]["shaping/error"]["code"] == "BAD_ARGUMENT"
+    assert "ref is missing" in missing["content"][0]["text"]
 
 
 async def test_a_server_without_tools_is_left_alone() -> None:
