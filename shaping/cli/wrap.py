@@ -166,7 +166,7 @@ def _tell(result: Rewritten, done: str) -> None:
     for name, reason in result.left:
         _talk(f"left: {name} ({reason})")
     if not result.changed and not result.left:
-        _talk("there is no MCP server in this file")
+        _talk("there is no MCP server in this file: expected mcpServers, servers or context_servers")
 
 
 def _talk(line: str) -> None:

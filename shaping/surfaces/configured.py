@@ -15,7 +15,7 @@ from shaping.surfaces.child import Child
 from shaping.surfaces.outage import ServerUnavailableError
 from shaping.surfaces.remote import bare, remote_transport
 from shaping.surfaces.sign_in import SIGN_IN_SECONDS, sign_in
-from shaping.surfaces.wrap import HEADER_VARIABLE, has_credentials, unwrap, wants_sign_in
+from shaping.surfaces.wrap import HEADER_VARIABLE, LISTS, has_credentials, unwrap, wants_sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,9 +58,11 @@ def url_backend(
 def listed_backends(text: str, environ: Mapping[str, str] = os.environ, *, oauth: bool = False) -> list[Backend]:
     """Return the servers of a client's list, those that are wrapped already without their wrapping."""
     root = jsonc.read(unwrap(text).text).value
-    servers = (root.get("mcpServers") or root.get("servers")) if isinstance(root, dict) else None
+    servers = next(filter(None, map(root.get, LISTS)), None) if isinstance(root, dict) else None
     if not isinstance(servers, dict) or not servers:
-        raise ServersError("there is no server in it; expected an object `mcpServers` or `servers` that names them")
+        raise ServersError(
+            "there is no server in it; expected an object `mcpServers`, `servers` or `context_servers` that names them"
+        )
     return [_listed(name, _expanded(server, environ), oauth=oauth) for name, server in servers.items()]
 
 

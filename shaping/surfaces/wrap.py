@@ -20,7 +20,7 @@ _SIGNS_IN = (
     "it signs in by OAuth, which your client does by itself and would not do through a proxy; "
     "to let the proxy sign in instead: shaping wrap --oauth"
 )
-_LISTS = ("mcpServers", "servers")
+LISTS = ("mcpServers", "servers", "context_servers")  # most clients, VS Code, Zed
 _REMOTE_MEMBERS = ("url", "type", "headers")
 
 
@@ -126,7 +126,7 @@ def _rewrite(text: str, decide: Callable[[str, dict[str, Any]], dict[str, Any] |
 
 def _servers(root: jsonc.Node) -> Iterator[tuple[str, jsonc.Node, dict[str, Any]]]:
     for place in _places(root):
-        for key in _LISTS:
+        for key in LISTS:
             listed = place.members.get(key)
             for name, node in listed.members.items() if listed else ():
                 if isinstance(node.value, dict):

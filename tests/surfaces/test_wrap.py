@@ -26,7 +26,8 @@ VS_CODE = {
 }
 VS_CODE_SETTINGS = {"editor.tabSize": 2, "mcp": {"servers": {"a": {"command": "b", "args": ["c"]}}}}
 CURSOR = {"mcpServers": {"remote": {"url": "https://x.example/mcp", "env": {"A": "b"}, "note": 1}}}
-FORMS = [CLAUDE_DESKTOP, CLAUDE_CODE, CLAUDE_CODE_USER, VS_CODE, VS_CODE_SETTINGS, CURSOR]
+ZED = {"theme": "x", "context_servers": {"time": {"source": "custom", "command": "uvx", "args": ["t"], "env": {}}}}
+FORMS = [CLAUDE_DESKTOP, CLAUDE_CODE, CLAUDE_CODE_USER, VS_CODE, VS_CODE_SETTINGS, CURSOR, ZED]
 
 
 @pytest.mark.parametrize("form", FORMS)
