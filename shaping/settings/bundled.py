@@ -18,11 +18,6 @@ def bundled_path(kind: Kind, name: str) -> Path:
     return _directory(kind) / name
 
 
-def bundled_names(kind: Kind) -> tuple[str, ...]:
-    """List the JSON files of one kind that ship with shaping."""
-    return tuple(sorted(path.name for path in _directory(kind).glob("*.json")))
-
-
 def _directory(kind: Kind) -> Path:
     wheel = _PACKAGE / "_bundled" / kind
     return wheel if wheel.is_dir() else _PACKAGE.parent / kind

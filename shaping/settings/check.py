@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.settings.layers import Stanza
 from shaping.settings.model import ConfigFile, Profile
 from shaping.settings.patterns import is_pattern, overlap
-from shaping.settings.problems import Problem, json_path, nearest, one_of
+from shaping.settings.problems import Problem, nearest, one_of
 from shaping.settings.validate import validate
 
 if TYPE_CHECKING:
@@ -54,16 +54,12 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     )
 
 
-def _problem(document: Document, keys: Keys, value: Any, expected: str, **more: str | None) -> Problem:
-    return Problem(document.file, json_path(keys), document.line(keys), value, expected, **more)
-
-
 def _stanzas(sources: Sources) -> Iterator[Stanza]:
     """Go through every place of the user's files where choices are made."""
     for document in sources.configs[1:]:
         yield Stanza("global", document, ("global",))
         for section in ("tool_overrides", "profiles"):
-            for name in Stanza(section, document, (section,)).choices:
+            for name in document.choices(section):
                 yield Stanza(section, document, (section, name))
     for document in sources.beside:
         yield Stanza("profiles", document, ())
@@ -76,7 +72,7 @@ def _unknown_profiles(sources: Sources) -> Iterator[Problem]:
         name = stanza.choices.get(choice)
         if isinstance(name, str) and name not in known:
             keys = (*stanza.keys, choice)
-            yield _problem(stanza.document, keys, name, one_of(known), suggestion=nearest(name, known))
+            yield stanza.document.problem(keys, name, one_of(known), suggestion=nearest(name, known))
 
 
 def _cycles(sources: Sources) -> Iterator[Problem]:
@@ -96,7 +92,7 @@ def _cycle(profiles: Profiles, cycle: Sequence[str]) -> Problem:
     stanza = profiles.source(chain[0])
     says = f"goes round in a circle: {' -> '.join(chain)}"
     keys = (*stanza.keys, "extends")
-    return _problem(stanza.document, keys, chain[1], "a chain of profiles that ends", says=says)
+    return stanza.document.problem(keys, chain[1], "a chain of profiles that ends", says=says)
 
 
 def _sections(sources: Sources) -> Iterator[Problem]:
@@ -105,17 +101,18 @@ def _sections(sources: Sources) -> Iterator[Problem]:
         if isinstance(tokenizer, str) and tokenizer not in _TOKENIZERS:
             known = [*_TOKENIZERS, *(point.name for point in entry_points(group="shaping.tokenizers"))]
             if tokenizer not in known:
-                yield _problem(document, ("tokenizer",), tokenizer, one_of(known), suggestion=nearest(tokenizer, known))
-        store = Stanza("store", document, ("store",)).choices
+                suggestion = nearest(tokenizer, known)
+                yield document.problem(("tokenizer",), tokenizer, one_of(known), suggestion=suggestion)
+        store = document.choices("store")
         if store.get("kind") == "redis" and "url" not in store:
-            yield _problem(document, ("store", "kind"), "redis", "a url beside it, such as redis://localhost:6379/0")
+            yield document.problem(("store", "kind"), "redis", "a url beside it, such as redis://localhost:6379/0")
         yield from _unknown_codes(document)
 
 
 def _unknown_codes(document: Document) -> Iterator[Problem]:
-    tools = Stanza("tool_overrides", document, ("tool_overrides",)).choices
+    tools = document.choices("tool_overrides")
     tables = [("errors",), *(("tool_overrides", tool, "exit_codes") for tool in tools)]
-    mapped = [(keys, Stanza("codes", document, keys).choices) for keys in tables]
+    mapped = [(keys, document.choices(*keys)) for keys in tables]
     if not any(table for _, table in mapped):
         return
     from shaping.errors import registry  # noqa: PLC0415 (needed only where a config names codes)
@@ -125,27 +122,26 @@ def _unknown_codes(document: Document) -> Iterator[Problem]:
             # A plugin's code carries its namespace and may be registered after the config is read.
             if isinstance(code, str) and "." not in code and registry.find(code) is None:
                 suggestion = nearest(code, registry.codes())
-                yield _problem(document, (*keys, what), code, "a registered error code", suggestion=suggestion)
+                yield document.problem((*keys, what), code, "a registered error code", suggestion=suggestion)
 
 
 def _missing_extras(sources: Sources) -> Iterator[Problem]:
     for stanza in _stanzas(sources):
         yield from missing_encoder(stanza.document, stanza.keys)
     for document in sources.configs[1:]:
-        kind = Stanza("store", document, ("store",)).choices.get("kind")
-        if kind == "redis" and not _installed("redis"):
+        if document.choices("store").get("kind") == "redis" and not _installed("redis"):
             yield _missing(document, ("store", "kind"), "store", "redis")
 
 
 def missing_encoder(document: Document, keys: Keys) -> Iterator[Problem]:
     """Find an encoding that is asked for at a place but not installed."""
-    if Stanza("", document, keys).choices.get("encoding") == "toon" and not _installed("toon"):
+    if document.choices(*keys).get("encoding") == "toon" and not _installed("toon"):
         yield _missing(document, (*keys, "encoding"), "encoding", "toon")
 
 
 def _missing(document: Document, keys: Keys, what: str, name: str) -> Problem:
     hint = f"one that is installed: {what} '{name}' needs an extra: pip install \"shaping[{name}]\""
-    return _problem(document, keys, name, hint)
+    return document.problem(keys, name, hint)
 
 
 def _installed(extra: str) -> bool:
@@ -155,19 +151,19 @@ def _installed(extra: str) -> bool:
 def _ties(sources: Sources) -> Iterator[Problem]:
     """Find patterns of one length that match a tool in common and make the same choice."""
     for document in sources.configs[1:]:
-        overrides = Stanza("tool_overrides", document, ("tool_overrides",)).choices
+        overrides = document.choices("tool_overrides")
         patterns = [name for name in overrides if is_pattern(name)]
         for one, other in combinations(patterns, 2):
             shared = set(_said(overrides[one])) & set(_said(overrides[other]))
             if shared and len(one) == len(other) and overlap(one, other):
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
                 expected = "patterns of different length; as it is, the later one wins"
-                yield _problem(document, ("tool_overrides", other), None, expected, says=says)
+                yield document.problem(("tool_overrides", other), None, expected, says=says)
 
 
 def _strangers(sources: Sources) -> Iterator[Problem]:
     for document in sources.strangers:
-        yield _problem(document, (), None, "a profile; the file is left alone", says="has no key that a profile has")
+        yield document.problem((), None, "a profile; the file is left alone", says="has no key that a profile has")
 
 
 def _said(override: Any) -> Iterable[str]:

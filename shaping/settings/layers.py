@@ -39,10 +39,7 @@ class Stanza:
     @property
     def choices(self) -> Mapping[str, Any]:
         """Give what is said here, by name."""
-        found: Any = self.document.data
-        for key in self.keys:
-            found = found.get(key, {}) if isinstance(found, dict) else {}
-        return found if isinstance(found, dict) else {}
+        return self.document.choices(*self.keys)
 
     def origin(self, choice: str) -> Origin:
         """Say where one of the choices made here stands."""

@@ -10,7 +10,7 @@ from shaping.settings.check import check
 from shaping.settings.generation import Generation
 from shaping.settings.layers import Stanza
 from shaping.settings.plan import Call
-from shaping.settings.problems import ConfigError, Problem, json_path
+from shaping.settings.problems import ConfigError, Problem
 from shaping.settings.sources import Given, read_sources
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def _uncompiled(generation: Generation) -> Iterator[Problem]:
             generation.compile(Call(name))
         except PathError as error:
             expected = f"rules that go together: {error.reason}"
-            file, line = stanza.document.file, stanza.document.line(stanza.keys)
-            yield Problem(file, json_path(stanza.keys), line, error.text, expected)
+            yield stanza.document.problem(stanza.keys, error.text, expected)
 
 
 def _idle(generation: Generation) -> Iterator[Problem]:
@@ -52,11 +51,10 @@ def _idle(generation: Generation) -> Iterator[Problem]:
     for name, stanza in _overrides(generation):
         if "defaults" in stanza.choices and not generation.plan(name).prune.defaults:
             keys = (*stanza.keys, "defaults")
-            file, line = stanza.document.file, stanza.document.line(keys)
-            yield Problem(file, json_path(keys), line, None, "exclude_default_values: true", says="has no effect")
+            yield stanza.document.problem(keys, None, "exclude_default_values: true", says="has no effect")
 
 
 def _overrides(generation: Generation) -> Iterator[tuple[str, Stanza]]:
     for document in generation.sources.configs:
-        for name in Stanza("tool_overrides", document, ("tool_overrides",)).choices:
+        for name in document.choices("tool_overrides"):
             yield name, Stanza(f"tool override {name}", document, ("tool_overrides", name))

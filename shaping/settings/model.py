@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
 
+from shaping.envelope.model import Dialect  # noqa: TC001 (pydantic reads it)
 from shaping.settings.words import (
     DroppedPath,
     ExceptionName,
@@ -24,7 +25,6 @@ T = TypeVar("T")
 
 NoiseRule: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
 Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"]
-Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
 ToolsChanged: TypeAlias = Literal["keep", "announce"]

@@ -10,8 +10,9 @@ from shaping.settings.fields import field_plans
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shaping.envelope.model import Dialect
     from shaping.paths import FieldPlan
-    from shaping.settings.model import Channels, Dialect, Encoding, OmissionsMode
+    from shaping.settings.model import Channels, Encoding, OmissionsMode
     from shaping.settings.resolve import Choice
     from shaping.types import Json
 

@@ -21,11 +21,6 @@ def presets_for(tool: str, surface: Surface = "command") -> tuple[Document, ...]
     return _read(f"presets/{program}.json") if program.replace("-", "").replace("_", "").isalnum() else ()
 
 
-def preset_names() -> tuple[str, ...]:
-    """List the programs that have a preset."""
-    return tuple(sorted(path.stem for path in bundled_path("config", "presets").glob("*.json")))
-
-
 @cache
 def _read(name: str) -> tuple[Document, ...]:
     path = bundled_path("config", name)

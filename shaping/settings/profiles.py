@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shaping.settings.bundled import bundled_names, bundled_path
+from shaping.settings.bundled import bundled_path
 from shaping.settings.layers import Stanza
 from shaping.settings.model import Profile
 from shaping.settings.problems import ConfigError, Problem, nearest
@@ -67,15 +67,15 @@ def is_bundled(stanza: Stanza) -> bool:
 
 def gather(configs: Sequence[Document], beside: Iterable[Document]) -> Profiles:
     """Collect all profiles: bundled ones, then those of the directory beside the config, then those inside it."""
-    files = [*(read_file(bundled_path("profiles", name)) for name in bundled_names("profiles")), *beside]
+    files = [*(read_file(path) for path in sorted(bundled_path("profiles", "").glob("*.json"))), *beside]
     found: dict[str, list[Stanza]] = {}
     for document in files:
         name = Path(document.file).stem
         found.setdefault(name, []).append(Stanza(f"profile {name}", document, ()))
     for config in configs:
-        for name in Stanza("profiles", config, ("profiles",)).choices:
+        for name in config.choices("profiles"):
             found.setdefault(name, []).append(Stanza(f"profile {name}", config, ("profiles", name)))
-    root = str(Stanza("global", configs[0], ("global",)).choices["profile"])
+    root = str(configs[0].choices("global")["profile"])
     return Profiles({name: tuple(stanzas) for name, stanzas in found.items()}, root)
 
 

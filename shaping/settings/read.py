@@ -57,6 +57,17 @@ class Document:
         place = self.places.get(keys)
         return place.line if place else None
 
+    def choices(self, *keys: str | int) -> Mapping[str, Any]:
+        """Give what is said at a place, by name; nothing where there is no object."""
+        found: Any = self.data
+        for key in keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found if isinstance(found, Mapping) else {}
+
+    def problem(self, keys: Keys, value: Any, expected: str, **more: str | None) -> Problem:
+        """Describe what is wrong at a place."""
+        return Problem(self.file, json_path(keys), self.line(keys), value, expected, **more)
+
 
 def read_file(path: Path) -> Document:
     """Read a file, or raise ConfigError for what cannot be read."""

@@ -95,7 +95,7 @@ def _configured(tool: str, configs: tuple[Document, ...]) -> list[Said]:
     overrides = {
         name: Stanza(f"tool override {name}", document, ("tool_overrides", name))
         for document in configs
-        for name in Stanza("tool_overrides", document, ("tool_overrides",)).choices
+        for name in document.choices("tool_overrides")
     }
     return _said([*everywhere, *(overrides[name] for name in ranked(tool, overrides))])
 

@@ -62,12 +62,9 @@ def restoring_plan(
 ) -> FieldPlan:
     """Compile the field rules of a failed call; failures are few, so the plan walks and learns nothing."""
     base, back, never = read_rules(include, exclude, rename), frozenset(map(rule, restore)), frozenset(map(rule, held))
-    # A path may name the whole answer.
-    state = State(None, never, base.rename) if () in back else _state(base, back, never)
+    state: State = Restoring(base.include, base.exclude, base.rename, back, never)
+    if () in back:  # a path may name the whole answer
+        state = State(None, never, base.rename)
     wanted = None if state.include is None else (*(include or ()), *restore)
     renames = tuple(rename.items())
     return FieldPlan(wanted, (*exclude, *held), renames, opener, state, Node(Machine(opener), state, ""))
-
-
-def _state(base: State, restore: frozenset[Rest], held: frozenset[Rest]) -> State:
-    return Restoring(base.include, base.exclude, base.rename, restore, held)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from shaping.settings import model
-from shaping.settings.problems import Keys, Problem, json_path, nearest, one_of
+from shaping.settings.problems import Keys, Problem, nearest, one_of
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -45,21 +45,20 @@ def validate(document: Document, kind: type[BaseModel]) -> list[Problem]:
 
 def _problem(document: Document, kind: type[BaseModel], details: ErrorDetails) -> Problem:
     keys = _keys(document.data, details["loc"])
-    place: dict[str, Any] = {"file": document.file, "path": json_path(keys), "line": document.line(keys)}
     if details["type"] == "extra_forbidden":
-        return _unknown_key(place, details["input"], keys, kind)
+        return _unknown_key(document, details["input"], keys, kind)
     valid = _words(details)
     value = keys[-1] if _is_key(details) else details["input"]
     says = "is not a valid key" if _is_key(details) else None
-    return Problem(**place, value=value, expected=_expected(details, keys), suggestion=nearest(value, valid), says=says)
+    return document.problem(keys, value, _expected(details, keys), suggestion=nearest(value, valid), says=says)
 
 
-def _unknown_key(place: dict[str, Any], value: Any, keys: Keys, kind: type[BaseModel]) -> Problem:
+def _unknown_key(document: Document, value: Any, keys: Keys, kind: type[BaseModel]) -> Problem:
     valid = _names(_model_at(keys[:-1], kind))
     key = str(keys[-1])
     suggestion = nearest(key, valid)
     expected = _elsewhere(key, kind) or one_of(sorted(valid))
-    return Problem(**place, value=value, expected=expected, suggestion=suggestion, says="is not a known key")
+    return document.problem(keys, value, expected, suggestion=suggestion, says="is not a known key")
 
 
 def _elsewhere(key: str, kind: type[BaseModel]) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from shaping.settings.bundled import bundled, bundled_names
+from shaping.settings.bundled import bundled, bundled_path
 from shaping.settings.schema import config_schema, config_schema_text
 
 EXAMPLE: dict[str, Any] = {
@@ -35,7 +35,7 @@ def test_the_schema_is_valid_and_accepts_the_designs_example_and_the_bundled_con
     assert problems(json.loads(bundled("config", "response_config.json")), schema) == []
 
 
-@pytest.mark.parametrize("name", bundled_names("profiles"))
+@pytest.mark.parametrize("name", [path.name for path in sorted(bundled_path("profiles", "").glob("*.json"))])
 def test_bundled_profiles_fit_the_schema_they_name(name: str) -> None:
     profile = json.loads(bundled("profiles", name))
     schema = config_schema()

@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator
 
 from shaping import tokens
 from shaping.settings import bundled
-from shaping.settings.presets import preset_names, presets_for
+from shaping.settings.bundled import bundled_path
+from shaping.settings.presets import presets_for
 from shaping.surfaces.command.clean import clean
 from shaping.surfaces.command.important import says_error
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 CASES = Path(__file__).parents[2] / "cases" / "commands"
+PRESETS = sorted(path.stem for path in bundled_path("config", "presets").glob("*.json"))
 MUST: dict[str, list[str]] = json.loads((CASES / "must.json").read_text())
 Replay = "Callable[..., Envelope[Any]]"
 
@@ -48,7 +50,7 @@ def _texts(value: Any) -> list[str]:
 def test_every_recording_has_its_list_and_every_program_a_recording() -> None:
     assert {path.stem for path in CASES.glob("*-*.json")} == set(MUST)
     programs = ["cargo", "eslint", "git", "go", "mypy", "npm", "pip", "pytest", "ruff", "tsc"]
-    assert list(preset_names()) == programs
+    assert programs == PRESETS
     assert sorted({name.partition("-")[0] for name in MUST}) == programs
 
 
@@ -84,7 +86,7 @@ def test_three_failures_among_two_thousand_tests_are_told_within_600_tokens(
         assert [line for line in MUST[name] if line not in said(envelope)] == []
 
 
-@pytest.mark.parametrize("program", preset_names())
+@pytest.mark.parametrize("program", PRESETS)
 def test_a_preset_fits_the_schema_it_names(program: str) -> None:
     schema = json.loads(bundled("config", "response_config.schema.json"))
     preset = json.loads(bundled("config", f"presets/{program}.json"))
