@@ -78,8 +78,9 @@ screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, int *fi
     }
     if (PyDict_CheckExact(value) || PyList_CheckExact(value)) {
         screen->nests = 1;
-        // A list among strings counts by its length, and so makes them long.
-        return PyObject_Size(value) <= QUIET_LONG && !(said & NAMES_LINKS) ? screen_value(screen, value, depth + 1) : 0;
+        /* A list among strings counts by its length, and so makes them long. */
+        Py_ssize_t size = PyDict_CheckExact(value) ? PyDict_GET_SIZE(value) : PyList_GET_SIZE(value);
+        return size <= QUIET_LONG && !(said & NAMES_LINKS) ? screen_value(screen, value, depth + 1) : 0;
     }
     *fine |= said & NAMES_VERDICT && value == Py_True;
     return 1;

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
+_SCREENED = 16  # what lies below is looked through once for each level above it: few answers are deeper
 
 # In this order: what a link says is settled before anything asks whether a record is still identified.
 _RULES: dict[str, tuple[Callable[[Batch], None], ...]] = {
@@ -83,7 +84,7 @@ class _Walk:
         if batch.inside or not batch.is_quiet():
             for rule in self.rules:
                 rule(batch)
-        for key in _noisy(rows, batch.inside) if depth < _DEEP else ():
+        for key in _noisy(rows, batch.inside, depth) if depth < _DEEP else ():
             if key not in batch.drop:
                 self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
@@ -112,7 +113,7 @@ class _Walk:
             return row
         out = row
         inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: [row])
-        for key in _noisy([row], inside):
+        for key in _noisy([row], inside, depth):
             old: Any = row[key]
             if type(old) is list:
                 (new,) = self._lists([old], (trail, key), depth + 1, inner)
@@ -222,9 +223,10 @@ def _counts(rows: Sequence[Any], keys: Collection[str]) -> tuple[int, ...]:
     return tuple([sum([key in row for row in rows]) for key in keys])
 
 
-def _noisy(rows: Sequence[Any], keys: list[str]) -> list[str]:
+def _noisy(rows: Sequence[Any], keys: list[str], depth: int) -> list[str]:
     """Return those members that hold something a rule might look at, as far as that is known."""
-    return native.noisy(rows, keys, hints) if native is not None and keys else keys
+    known = native is not None and keys and depth < _SCREENED and type(rows) is list
+    return native.noisy(rows, keys, hints) if known else keys  # type: ignore[union-attr]
 
 
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
