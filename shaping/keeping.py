@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from shaping.types import Draft, Shaped
 
 
-def keep(draft: Draft, keeper: Keeper, ttl: float | None) -> str | None:
+def keep(draft: Draft, keeper: Keeper, ttl: float) -> str | None:
     """Keep the raw value of a response and give its ref; None, with a warning, where the store cannot take it."""
-    from shaping.store.keeper import TTL  # noqa: PLC0415 (most responses keep nothing)
-    from shaping.store.refs import make_ref  # noqa: PLC0415 (the same)
+    from shaping.store.refs import make_ref  # noqa: PLC0415 (most responses keep nothing)
 
     secret = keeper.secret
     if secret is not None:
@@ -36,7 +35,7 @@ def keep(draft: Draft, keeper: Keeper, ttl: float | None) -> str | None:
         ref = make_ref(secret, draft.call.tool, content, owner)
         meta = {"tool": draft.call.tool, "owner": owner or "", "surface": draft.plan.surface}
         make = partial(payload, content, draft.plan)  # and not the draft, which holds the whole answer
-        if keeper.keep(ref, make, meta=meta, ttl=ttl or TTL, size=len(content)):
+        if keeper.keep(ref, make, meta=meta, ttl=ttl, size=len(content)):
             return ref
     warned = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
     if warned not in draft.warnings:  # each try at a budget comes by here

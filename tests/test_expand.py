@@ -20,6 +20,7 @@ from shaping.store.memory import MemoryStore
 from shaping.store.pages import Position
 from shaping.tokens import counter
 
+ROOM = 10**8  # bytes, more than any test needs
 SECRET = b"s" * 32
 COUNTER = counter("o200k_base")
 REF = make_ref(SECRET, "tool", b"content")
@@ -270,7 +271,7 @@ def test_too_few_tokens_for_anything_is_said() -> None:
 
 
 def keeper_with(payload: bytes, ttl: float = 60, **meta: str) -> Keeper:
-    keeper = Keeper(MemoryStore())
+    keeper = Keeper(MemoryStore(ROOM))
     assert keeper.keep(REF, lambda: payload, meta=meta, ttl=ttl)
     return keeper
 
@@ -314,7 +315,7 @@ def test_a_store_that_cannot_be_read_is_said() -> None:
             raise StoreError("not there")
 
     with pytest.raises(ToolError) as refused:
-        recall(Keeper(Broken()), REF)
+        recall(Keeper(Broken(ROOM)), REF)
     assert refused.value.detail.code == "UNAVAILABLE"
 
 
@@ -360,7 +361,7 @@ TOKEN = "ghp_" + "aZ7" * 12
 
 def test_what_is_stored_is_already_redacted_and_without_private_paths() -> None:
     shaper = Shaper({"tool_overrides": {"t": {"private": ["hidden"]}}}, expandable=True)
-    keeper = shaper._keeper = Keeper(MemoryStore())
+    keeper = shaper._keeper = Keeper(MemoryStore(ROOM))
     value = {"items": [{"token": TOKEN, "n": n} for n in range(300)], "hidden": "private words", TOKEN: 1}
     shaped = shaper.shape(value, tool="t", request=Overrides(max_tokens=200))
     assert shaped.ref is not None
@@ -391,7 +392,7 @@ def test_what_a_session_left_out_is_for_that_session_alone(tmp_path: Path) -> No
 
 def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
     shaper = Shaper({}, expandable=True)
-    shaper._keeper = Keeper(MemoryStore(), waiting=0)
+    shaper._keeper = Keeper(MemoryStore(ROOM), waiting=0)
     shaped = shaper.shape(
         [{"n": n, "text": "words " * 9} for n in range(300)], tool="t", request=Overrides(max_tokens=200)
     )

@@ -93,7 +93,7 @@ class Promises(RuleBasedStateMachine):
         write(CONFIGS[0])
         self.shaper = Shaper(FILE, expandable=True)
         self.reload(CONFIGS[0])
-        self.shaper._keeper = Keeper(MemoryStore(clock=lambda: self.now))
+        self.shaper._keeper = Keeper(MemoryStore(10**8, clock=lambda: self.now))
 
     def teardown(self) -> None:
         self.shaper.close()

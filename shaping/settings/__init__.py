@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shaping.settings.generation import Generation
     from shaping.settings.layers import Origin
     from shaping.settings.loading import load
-    from shaping.settings.model import Config, StoreSettings
+    from shaping.settings.model import Config, StoreConfig
     from shaping.settings.reload import LiveConfig, shared
     from shaping.settings.resolve import Choice
 
@@ -29,7 +29,7 @@ __all__ = [
     "Problem",
     "Prune",
     "Redact",
-    "StoreSettings",
+    "StoreConfig",
     "Surface",
     "bundled",
     "load",
@@ -43,7 +43,7 @@ _LATER = {
     "Generation": "generation",
     "LiveConfig": "reload",
     "Origin": "layers",
-    "StoreSettings": "model",
+    "StoreConfig": "model",
     "load": "loading",
     "shared": "reload",
 }

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
-from shaping.settings.model import Config, StoreSettings
+from shaping.settings.model import Config, StoreConfig
 from shaping.settings.plan import Call, Plan, compile_plan
 from shaping.settings.presets import presets_for
 from shaping.settings.request import check_call
@@ -78,7 +78,7 @@ class Generation:
         """List every choice for a tool with its value and where it was made."""
         return [*self._resolved(Call(tool, profile, tier, surface, request)).values()]
 
-    def store_for(self, surface: Surface) -> StoreSettings:
+    def store_for(self, surface: Surface) -> StoreConfig:
         """Give the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
         store = self.config.store
         kind = store.kind or ("sqlite" if surface == "command" else "memory")

@@ -186,6 +186,13 @@ class StoreSettings(_Model):
     """How long what was left out can be asked back."""
 
 
+class StoreConfig(StoreSettings):
+    """All layers merged: the limits are the bundled config's where nobody says others."""
+
+    max_bytes: int
+    ttl_seconds: float
+
+
 class ToolListing(_Model):
     """How a tool is shown in the list of tools."""
 
@@ -228,7 +235,7 @@ class Config(ConfigFile):
     """All layers merged: the sections that the bundled config fills are always there."""
 
     tokenizer: str
-    store: StoreSettings
+    store: StoreConfig
     agent_controls: bool
     tools: dict[str, ToolListing]
     tools_changed: ToolsChanged

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("shaping.store")
 
-TTL: Final = 900.0
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
 _REST: Final = 0.05  # seconds that a store of this process alone is left be, so that the answer goes out first
@@ -66,8 +65,8 @@ class Keeper:
         ref: str,
         make_payload: Callable[[], bytes],
         *,
+        ttl: float,
         meta: Mapping[str, str] | None = None,
-        ttl: float = TTL,
         size: int = 0,
     ) -> bool:
         """Have the payload written soon; False where it will not be, so that nothing can be expanded."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from shaping.store.protocol import Stored
 
-MAX_BYTES: Final = 64 * 1024 * 1024
 _OVERHEAD: Final = 400  # bytes that Python itself needs for an entry, so that many small ones count too
 
 
@@ -26,7 +25,7 @@ class MemoryStore:
 
     at_hand = True
 
-    def __init__(self, max_bytes: int = MAX_BYTES, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, max_bytes: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.secret = secrets.token_bytes(32)
         self._max_bytes = max_bytes
         self._clock = clock

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _MANY: Final = 200  # elements, above which a list is priced by a sample
 
 
-def price(omissions: Iterable[Omission], raw: Any, tokenizer: str | TokenCounter) -> list[Omission]:
+def price(omissions: Iterable[Omission], raw: Any, tokenizer: str) -> list[Omission]:
     """Give each omission the tokens that its part of the raw value would cost; None where no path leads there."""
-    counting = counter(tokenizer) if isinstance(tokenizer, str) else tokenizer
+    counting = counter(tokenizer)
     return [replace(omission, tokens=_tokens(omission, raw, counting)) for omission in omissions]
 
 

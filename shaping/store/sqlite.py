@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shaping.store.memory import MAX_BYTES
 from shaping.store.packing import pack, unpack
 from shaping.store.protocol import StoreError
 from shaping.store.replace import replace_damaged
@@ -41,7 +40,7 @@ class SqliteStore:
 
     at_hand = False
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
         self._path = Path(path)
         self._max_bytes = max_bytes
         # Two connections, because a reader in WAL mode need not wait for the writer.

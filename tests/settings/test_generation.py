@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import Config, ConfigError, Overrides, StoreSettings, load
+from shaping.settings import Config, ConfigError, Overrides, StoreConfig, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_what_a_file_leaves_unsaid_comes_from_the_bundled_config() -> None:
     config = load({"store": {"kind": "sqlite", "path": "x.db"}, "agent_controls": True}).config
     assert type(config) is Config
-    assert config.store == StoreSettings(kind="sqlite", path="x.db", max_bytes=67_108_864, ttl_seconds=900)
+    assert config.store == StoreConfig(kind="sqlite", path="x.db", max_bytes=67_108_864, ttl_seconds=900)
     assert config.global_ is not None
     assert (config.global_.profile, config.tokenizer, config.agent_controls, config.allow_eval) == (
         "minimal", "o200k_base", True, False,

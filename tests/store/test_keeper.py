@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from shaping.store.protocol import Store
 
 
+ROOM = 10**8  # bytes, more than any test needs
+
+
 class SlowStore(MemoryStore):
     """A store that writes only when it is let."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(ROOM)
         self.go = threading.Event()
 
     def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
@@ -52,18 +55,18 @@ class DownStore(MemoryStore):
 
 
 def test_what_is_kept_can_be_read_at_once() -> None:
-    keeper = Keeper(MemoryStore())
-    assert keeper.keep("r", lambda: b"payload", meta={"tool": "t"}) is True
+    keeper = Keeper(MemoryStore(ROOM))
+    assert keeper.keep("r", lambda: b"payload", meta={"tool": "t"}, ttl=60) is True
     assert keeper.get("r") == Stored(b"payload", {"tool": "t"})
     keeper.close()
 
 
 def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.keeper._REST", 600)
-    keeper = Keeper(MemoryStore())
-    assert keeper.keep("r", lambda: b"payload")
+    keeper = Keeper(MemoryStore(ROOM))
+    assert keeper.keep("r", lambda: b"payload", ttl=60)
     assert keeper.get("r", timeout=60) == Stored(b"payload", {})
-    assert keeper.keep("r_flushed", lambda: b"payload")
+    assert keeper.keep("r_flushed", lambda: b"payload", ttl=60)
     assert keeper.flush(60)
     assert keeper.store.get("r_flushed") == Stored(b"payload", {})
     keeper.close()
@@ -71,8 +74,8 @@ def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(mon
 
 def test_where_much_waits_it_is_written_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.keeper._REST", 600)
-    keeper = Keeper(MemoryStore(), waiting=16)
-    kept = [keeper.keep(f"r_{number}", lambda: b"x") for number in range(3)]
+    keeper = Keeper(MemoryStore(ROOM), waiting=16)
+    kept = [keeper.keep(f"r_{number}", lambda: b"x", ttl=60) for number in range(3)]
     assert _written(keeper.store, "r_2")
     assert kept == [True] * 3
     keeper.close()
@@ -80,8 +83,8 @@ def test_where_much_waits_it_is_written_unasked(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_store_that_others_read_is_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.keeper._REST", 600)
-    keeper = Keeper(SqliteStore(tmp_path / "s"))
-    assert keeper.keep("r", lambda: b"x")
+    keeper = Keeper(SqliteStore(tmp_path / "s", ROOM))
+    assert keeper.keep("r", lambda: b"x", ttl=60)
     assert _written(keeper.store, "r")
     keeper.close()
 
@@ -94,13 +97,13 @@ def _written(store: Store, ref: str) -> bool:
 
 
 def test_payloads_are_made_on_the_background_thread() -> None:
-    keeper, threads = Keeper(MemoryStore()), []
+    keeper, threads = Keeper(MemoryStore(ROOM)), []
 
     def make() -> bytes:
         threads.append(threading.current_thread().name)
         return b""
 
-    keeper.keep("r", make)
+    keeper.keep("r", make, ttl=60)
     assert keeper.flush(60)
     assert threads == ["shaping-keeper"]
     keeper.close()
@@ -109,10 +112,10 @@ def test_payloads_are_made_on_the_background_thread() -> None:
 def test_a_slow_store_delays_nobody_and_a_full_queue_says_no() -> None:
     store = SlowStore()
     keeper = Keeper(store, waiting=3)
-    keeper.keep("r_first", lambda: b"x")
+    keeper.keep("r_first", lambda: b"x", ttl=60)
     while keeper._writing is None:
         time.sleep(0.001)
-    said = [keeper.keep(f"r_{number}", lambda: b"x") for number in range(5)]
+    said = [keeper.keep(f"r_{number}", lambda: b"x", ttl=60) for number in range(5)]
     assert said == [True, True, True, False, False]
     assert keeper.flush(0.01) is False
     store.go.set()
@@ -124,10 +127,10 @@ def test_a_slow_store_delays_nobody_and_a_full_queue_says_no() -> None:
 def test_large_payloads_fill_the_queue_by_their_size() -> None:
     store = SlowStore()
     keeper = Keeper(store, waiting_bytes=100)
-    keeper.keep("r_first", lambda: b"x")
+    keeper.keep("r_first", lambda: b"x", ttl=60)
     while keeper._writing is None:
         time.sleep(0.001)
-    said = [keeper.keep(f"r_{number}", lambda: b"x", size=60) for number in range(2)]
+    said = [keeper.keep(f"r_{number}", lambda: b"x", size=60, ttl=60) for number in range(2)]
     store.go.set()
     keeper.close()
     assert said == [True, False]
@@ -137,11 +140,11 @@ def test_a_store_that_is_down_is_warned_of_once_and_then_left_alone(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shaping.store.keeper._PAUSE", 600)
-    keeper = Keeper(DownStore())
+    keeper = Keeper(DownStore(ROOM))
     with caplog.at_level(logging.WARNING, "shaping.store"):
-        assert keeper.keep("r", lambda: b"x") is True
+        assert keeper.keep("r", lambda: b"x", ttl=60) is True
         assert keeper.flush(60)
-    assert [keeper.keep(f"r_{number}", lambda: b"x") for number in range(3)] == [False] * 3
+    assert [keeper.keep(f"r_{number}", lambda: b"x", ttl=60) for number in range(3)] == [False] * 3
     assert [record.message for record in caplog.records] == [
         "the store failed (not there); what is left out cannot be expanded for 600 s"
     ]
@@ -150,11 +153,11 @@ def test_a_store_that_is_down_is_warned_of_once_and_then_left_alone(
 
 def test_after_a_pause_the_store_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.keeper._PAUSE", 0.02)
-    keeper = Keeper(MemoryStore())
-    keeper.keep("r", lambda: bytes(1 // len("")))
+    keeper = Keeper(MemoryStore(ROOM))
+    keeper.keep("r", lambda: bytes(1 // len("")), ttl=60)
     assert keeper.flush(60)
     time.sleep(0.05)
-    assert keeper.keep("r", lambda: b"x") is True
+    assert keeper.keep("r", lambda: b"x", ttl=60) is True
     assert keeper.get("r") == Stored(b"x", {})
     keeper.close()
 
@@ -163,8 +166,8 @@ def test_a_failing_payload_is_not_shown_in_the_log(caplog: pytest.LogCaptureFixt
     def make() -> bytes:
         raise ValueError("hunter2")
 
-    keeper = Keeper(MemoryStore())
-    keeper.keep("r", make)
+    keeper = Keeper(MemoryStore(ROOM))
+    keeper.keep("r", make, ttl=60)
     keeper.flush(60)
     assert "ValueError" in caplog.text
     assert "hunter2" not in caplog.text
@@ -185,7 +188,7 @@ def test_the_secret_of_a_store_that_is_down_is_none_and_asked_for_once(monkeypat
         def secret(self, value: bytes) -> None:
             pass
 
-    keeper = Keeper(Down())
+    keeper = Keeper(Down(ROOM))
     assert [keeper.secret for _ in range(50)] == [None] * 50
     assert asked == ["secret"]
     keeper.close()
@@ -205,7 +208,7 @@ def test_a_store_that_hangs_delays_one_call_for_a_moment(monkeypatch: pytest.Mon
         def secret(self, value: bytes) -> None:
             pass
 
-    keeper = Keeper(Hanging())
+    keeper = Keeper(Hanging(ROOM))
     assert keeper.secret is None
     assert keeper._patience == 0
     assert keeper.secret is None
@@ -216,10 +219,10 @@ def test_a_store_that_hangs_delays_one_call_for_a_moment(monkeypatch: pytest.Mon
 
 
 def test_who_reads_what_another_process_kept_learns_the_secret_with_it(tmp_path: Path) -> None:
-    writer = Keeper(SqliteStore(tmp_path / "s"))
-    writer.keep("r", lambda: b"x")
+    writer = Keeper(SqliteStore(tmp_path / "s", ROOM))
+    writer.keep("r", lambda: b"x", ttl=60)
     assert writer.flush(60)
-    reader = Keeper(SqliteStore(tmp_path / "s"))
+    reader = Keeper(SqliteStore(tmp_path / "s", ROOM))
     assert reader.get("r") == Stored(b"x", {})
     assert reader._secret == writer.store.secret
     writer.close()
@@ -227,34 +230,34 @@ def test_who_reads_what_another_process_kept_learns_the_secret_with_it(tmp_path:
 
 
 def test_the_secret_lies_in_the_file(tmp_path: Path) -> None:
-    keeper = Keeper(SqliteStore(tmp_path / "s"))
-    assert keeper.secret == SqliteStore(tmp_path / "s").secret
+    keeper = Keeper(SqliteStore(tmp_path / "s", ROOM))
+    assert keeper.secret == SqliteStore(tmp_path / "s", ROOM).secret
     keeper.close()
 
 
 def test_a_redis_that_is_down_never_fails_a_call(down_url: str) -> None:
     keeper = Keeper(RedisStore(down_url))
     assert keeper.secret is None
-    assert keeper.keep("r", lambda: b"x") in (True, False)
+    assert keeper.keep("r", lambda: b"x", ttl=60) in (True, False)
     keeper.close()
 
 
 def test_nothing_is_kept_after_the_end() -> None:
-    keeper = Keeper(MemoryStore())
+    keeper = Keeper(MemoryStore(ROOM))
     keeper.close()
-    assert keeper.keep("r", lambda: b"x") is False
+    assert keeper.keep("r", lambda: b"x", ttl=60) is False
 
 
 def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.keeper._IDLE", 0.01)
-    keeper: Any = Keeper(MemoryStore())
-    keeper.keep("r", lambda: b"x")
+    keeper: Any = Keeper(MemoryStore(ROOM))
+    keeper.keep("r", lambda: b"x", ttl=60)
     keeper.flush(60)
     deadline = time.monotonic() + 60
     while keeper._thread is not None and time.monotonic() < deadline:
         time.sleep(0.005)
     assert keeper._thread is None
-    assert keeper.keep("r_2", lambda: b"y")
+    assert keeper.keep("r_2", lambda: b"y", ttl=60)
     assert keeper.get("r_2") == Stored(b"y", {})
     keeper.close()
 
@@ -262,24 +265,24 @@ def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again(monkeypatc
 def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom shaping.store import Keeper\nfrom shaping.store.sqlite import SqliteStore\n"
-        "keeper = Keeper(SqliteStore(sys.argv[1]))\n"
-        "for n in range(20): keeper.keep(f'r_{n}', lambda: b'x' * 5000)\n"
+        "keeper = Keeper(SqliteStore(sys.argv[1], 10**6))\n"
+        "for n in range(20): keeper.keep(f'r_{n}', lambda: b'x' * 5000, ttl=60)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True, timeout=300)
-    store = SqliteStore(tmp_path / "s")
+    store = SqliteStore(tmp_path / "s", ROOM)
     assert all(store.get(f"r_{n}") for n in range(20))
     store.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_child_keeps_on_its_own(tmp_path: Path) -> None:
-    keeper = Keeper(SqliteStore(tmp_path / "s"))
-    keeper.keep("r", lambda: b"x")
+    keeper = Keeper(SqliteStore(tmp_path / "s", ROOM))
+    keeper.keep("r", lambda: b"x", ttl=60)
     keeper.flush(60)
     child = os.fork()
     if not child:
         try:
-            kept = keeper.keep("r_child", lambda: b"y") and keeper.flush(60) and keeper.get("r") is not None
+            kept = keeper.keep("r_child", lambda: b"y", ttl=60) and keeper.flush(60) and keeper.get("r") is not None
             os._exit(0 if kept else 1)
         finally:
             os._exit(2)
@@ -290,7 +293,7 @@ def test_a_forked_child_keeps_on_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_child_can_read_the_memory_it_inherits() -> None:
-    store = MemoryStore()
+    store = MemoryStore(ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     with store._lock:
         child = os.fork()

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+ROOM = 10**8  # bytes, more than any test needs
+
 WRITER = """
 import sys
 from shaping.store.sqlite import SqliteStore
-store = SqliteStore(sys.argv[1])
+store = SqliteStore(sys.argv[1], 10**8)
 number = 0
 while True:
     store.put(f"r_{number}", f"{number}:".encode() + bytes(range(256)) * 400, meta={}, ttl=600)
@@ -37,7 +39,7 @@ while True:
 MANY = """
 import os, sys, threading
 from shaping.store.sqlite import SqliteStore
-store, name, count = SqliteStore(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+store, name, count = SqliteStore(sys.argv[1], 10**8), sys.argv[2], int(sys.argv[3])
 trouble = []
 
 def work(thread):
@@ -75,7 +77,7 @@ def test_a_process_killed_while_it_writes_leaves_a_store_that_works(path: Path) 
         writer.send_signal(signal.SIGKILL)
         writer.wait(60)
         writer.stdout.close()
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     for number in range(last + 1):
         found = store.get(f"r_{number}")
         assert found is not None
@@ -92,7 +94,7 @@ def test_several_processes_of_several_threads_lose_nothing(path: Path) -> None:
 
 
 def test_another_process_that_leaves_does_not_tidy_up_under_one_that_stays(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     assert store.get("r") is not None  # by a second connection, whose opening must leave the first one's locks alone
     visit = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM kept'); db.close()"
@@ -102,10 +104,10 @@ def test_another_process_that_leaves_does_not_tidy_up_under_one_that_stays(path:
 
 
 def test_the_next_process_knows_the_secret(path: Path) -> None:
-    one = SqliteStore(path)
+    one = SqliteStore(path, ROOM)
     secret = one.secret
     one.close()
-    two = SqliteStore(path)
+    two = SqliteStore(path, ROOM)
     assert two.secret == secret
     two.close()
 
@@ -113,7 +115,7 @@ def test_the_next_process_knows_the_secret(path: Path) -> None:
 def test_only_the_owner_can_read_the_file(path: Path) -> None:
     path.touch(0o644)
     path.chmod(0o644)
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     rights = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     store.close()
@@ -131,7 +133,7 @@ def test_the_file_stays_within_its_size(path: Path) -> None:
 
 
 def test_expired_rows_are_removed_by_the_next_write(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r_old", b"x", meta={}, ttl=0.01)
     time.sleep(0.03)
     store.put("r_new", b"y", meta={}, ttl=60)
@@ -147,7 +149,7 @@ def test_a_damaged_file_is_replaced_with_a_warning(
     path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.write_bytes(rubbish)
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     with caplog.at_level(logging.WARNING, "shaping.store"):
         store.put("r", b"x", meta={}, ttl=60)
     assert store.get("r") is not None
@@ -157,7 +159,7 @@ def test_a_damaged_file_is_replaced_with_a_warning(
 
 
 def test_damage_that_happens_while_the_store_is_open_is_survived(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", bytes(range(256)) * 200, meta={}, ttl=60)
     store.close()
     path.write_bytes(path.read_bytes()[:100] + b"\xff" * 20_000)
@@ -167,7 +169,7 @@ def test_damage_that_happens_while_the_store_is_open_is_survived(path: Path) -> 
 
 
 def test_a_sound_file_is_never_moved_away(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     replace_damaged(path, sqlite3.DatabaseError("another process saw damage that is mended by now"))
     assert store.get("r") is not None
@@ -176,7 +178,7 @@ def test_a_sound_file_is_never_moved_away(path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    store = SqliteStore(tmp_path / "file" / "store.sqlite")
+    store = SqliteStore(tmp_path / "file" / "store.sqlite", ROOM)
     with pytest.raises(StoreError, match="cannot be used now"):
         store.put("r", b"x", meta={}, ttl=60)
     store.close()
@@ -185,7 +187,7 @@ def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None
 def test_damage_that_cannot_be_moved_away_is_a_store_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"no database" * 100)
     (path.parent / "store.sqlite.lock").mkdir()
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     with pytest.raises(StoreError, match="cannot be replaced"):
         store.get("r")
     store.close()
@@ -193,7 +195,7 @@ def test_damage_that_cannot_be_moved_away_is_a_store_error(path: Path, monkeypat
 
 def test_a_locked_file_is_a_store_error_and_not_a_crash(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.sqlite._WAIT", 0.05)
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -207,7 +209,7 @@ def test_a_locked_file_is_a_store_error_and_not_a_crash(path: Path, monkeypatch:
 
 
 def test_a_write_that_fails_half_way_leaves_nothing(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     with pytest.raises(StoreError):
         store.put("r", b"y", meta={}, ttl=float("nan"))  # fails inside, after the old row went
@@ -217,7 +219,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_child_uses_a_connection_of_its_own(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r", b"x", meta={}, ttl=60)
     child = os.fork()
     if not child:
@@ -233,7 +235,7 @@ def test_a_forked_child_uses_a_connection_of_its_own(path: Path) -> None:
 
 
 def test_threads_share_the_store(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     threads = [
         threading.Thread(target=store.put, args=(f"r_{n}", b"x"), kwargs={"meta": {}, "ttl": 60}) for n in range(8)
     ]
@@ -246,7 +248,7 @@ def test_threads_share_the_store(path: Path) -> None:
 
 
 def test_a_store_that_nobody_closes_closes_its_file_when_it_is_let_go(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteStore(path, ROOM)
     store.put("r1", b"payload", meta={}, ttl=60)
     connection = store._writer.connection()
     del store
@@ -256,7 +258,7 @@ def test_a_store_that_nobody_closes_closes_its_file_when_it_is_let_go(path: Path
 
 def test_a_first_reader_and_a_first_writer_do_not_get_in_each_others_way(tmp_path: Path) -> None:
     for number in range(40):
-        store, start = SqliteStore(tmp_path / f"{number}.db"), threading.Barrier(2)
+        store, start = SqliteStore(tmp_path / f"{number}.db", ROOM), threading.Barrier(2)
         with ThreadPoolExecutor(2) as pool:
             written = pool.submit(_after, start, partial(store.put, "r", b"x", meta={}, ttl=60))
             read = pool.submit(_after, start, partial(store.get, "r"))

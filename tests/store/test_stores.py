@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping.settings import StoreConfig
 from shaping.store import Stored, StoreError, open_store
 from shaping.store.memory import MemoryStore
 from shaping.store.packing import pack, unpack
@@ -14,14 +15,16 @@ from shaping.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from shaping.settings.model import StoreKind
+
 BIG = b'{"k": "a value that repeats"}' * 1000
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     makers: dict[str, Any] = {
-        "memory": MemoryStore,
-        "sqlite": lambda: SqliteStore(tmp_path / "deep" / "er" / "store.sqlite"),
+        "memory": lambda: MemoryStore(10**6),
+        "sqlite": lambda: SqliteStore(tmp_path / "deep" / "er" / "store.sqlite", 10**6),
         "redis": lambda: RedisStore(request.getfixturevalue("redis_url")),
     }
     made = makers[request.param]()
@@ -119,21 +122,19 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
         RedisStore("redis://localhost")
 
 
-class Asked:
-    def __init__(self, kind: str | None = None, path: str | None = None, url: str | None = None) -> None:
-        self.kind, self.path, self.url, self.max_bytes = kind, path, url, None
+def asked(kind: StoreKind, **more: Any) -> StoreConfig:
+    return StoreConfig(kind=kind, max_bytes=10**6, ttl_seconds=60, **more)
 
 
 def test_a_config_gets_the_store_it_asks_for(tmp_path: Path, down_url: str) -> None:
-    assert isinstance(open_store(Asked()), MemoryStore)
-    assert isinstance(open_store(Asked("memory")), MemoryStore)
-    assert isinstance(open_store(Asked("sqlite", path=str(tmp_path / "s"))), SqliteStore)
-    assert isinstance(open_store(Asked("redis", url=down_url)), RedisStore)
-    assert isinstance(open_store(Asked("redis")), RedisStore)
+    assert isinstance(open_store(asked("memory")), MemoryStore)
+    assert isinstance(open_store(asked("sqlite", path=str(tmp_path / "s"))), SqliteStore)
+    assert isinstance(open_store(asked("redis", url=down_url)), RedisStore)
+    assert isinstance(open_store(asked("redis")), RedisStore)
 
 
 def test_commands_share_one_file_in_the_cache_folder(tmp_path: Path) -> None:
-    store = open_store(Asked("sqlite"), environ={"XDG_CACHE_HOME": str(tmp_path)})
+    store = open_store(asked("sqlite"), environ={"XDG_CACHE_HOME": str(tmp_path)})
     store.put("r", b"x", meta={}, ttl=60)
     store.close()
     assert (tmp_path / "shaping" / "store.sqlite").exists()

@@ -12,8 +12,6 @@ from shaping.errors import ToolError
 from shaping.keeping import payload
 from shaping.redaction import redact_text
 from shaping.store import StoreError, make_ref
-from shaping.store.keeper import TTL
-from shaping.store.memory import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +43,9 @@ class Shelf:
     def __init__(self, shaper: Shaper) -> None:
         settings = shaper.generation.store_for("command")
         self.store: Store = shaper.keeper("command").store
-        self.ttl = settings.ttl_seconds or TTL
+        self.ttl = settings.ttl_seconds
         # Both outputs of one command must find room.
-        self.limit = (settings.max_bytes or MAX_BYTES) // 2
+        self.limit = settings.max_bytes // 2
 
     def writer(self, redact: Redact) -> PartWriter:
         """Give a place for the parts of one output."""
