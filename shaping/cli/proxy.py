@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -14,9 +15,11 @@ import typer
 from shaping.cli.address import listening_at
 from shaping.cli.answer import config_fault
 from shaping.cli.output import Stopped, stopped
+from shaping.cli.serving import run, settle
 
 if TYPE_CHECKING:
     from shaping.surfaces.backend import Backend
+    from shaping.surfaces.head_start import HeadStart
     from shaping.surfaces.proxy import Proxy
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
@@ -65,12 +68,25 @@ def proxy(
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
     need_extra()
-    backends = backends_of(command or [], url, transport, header or [], servers, oauth=oauth)
-    allow_time(backends, start_timeout)
-    built = _proxy(backends, config, profile, expand=expand)
-    if http is None and sse is None:
-        _run(built, built.serve_pipes)
-        return
+    piped = http is None and sse is None
+    asked = partial(backends_of, command or [], url, transport, header or [], servers, oauth=oauth)
+
+    def build(early: HeadStart) -> tuple[Proxy, Any]:
+        backends = asked(early=early)
+        allow_time(backends, start_timeout)
+        built = _proxy(backends, config, profile, expand=expand)
+        settle()
+        if piped:
+            return built, built.serve_pipes
+        return built, _over_http(built, http, sse, allow_host, allow_origin)
+
+    # Over HTTP each client has a server of its own, which is started when it comes.
+    run(build, command if piped and url is None and servers is None else None)
+
+
+def _over_http(
+    built: Proxy, http: str | None, sse: str | None, allow_host: list[str] | None, allow_origin: list[str] | None
+) -> Any:
     host, port = listening_at(http or sse or "")
     options: dict[str, Any] = {
         "transport": "http" if http is not None else "sse",
@@ -83,7 +99,7 @@ def proxy(
         "uvicorn_config": {"timeout_graceful_shutdown": 0, "access_log": False, "log_level": "warning"},
     }
     typer.echo(f"serving http://{host}:{port}/{'mcp' if http is not None else 'sse'}", err=True)
-    _run(built, lambda: built.run_http_async(show_banner=False, **options))
+    return partial(built.run_http_async, show_banner=False, **options)
 
 
 def register(app: typer.Typer) -> None:
@@ -93,10 +109,8 @@ def register(app: typer.Typer) -> None:
 
 def need_extra() -> None:
     """End with an instruction where the packages for MCP are not installed."""
-    try:
-        import fastmcp  # noqa: F401, PLC0415 (an extra)
-    except ImportError:
-        raise stopped('MCP needs an extra: pip install "shaping[mcp]"', code="DEPENDENCY_UNAVAILABLE") from None
+    if find_spec("fastmcp") is None:
+        raise stopped('MCP needs an extra: pip install "shaping[mcp]"', code="DEPENDENCY_UNAVAILABLE")
 
 
 def backends_of(
@@ -107,6 +121,7 @@ def backends_of(
     servers: Path | None,
     *,
     oauth: bool = False,
+    early: HeadStart | None = None,
 ) -> list[Backend]:
     """Return the servers that a command line names, or end with what is wrong with it."""
     from shaping.surfaces.configured import (  # noqa: PLC0415 (an extra)
@@ -134,7 +149,7 @@ def backends_of(
         raise stopped(f"cannot read {servers}: {problem.strerror}") from None
     except (ServersError, JsoncError, UnicodeDecodeError) as problem:
         raise stopped(f"{servers or '--url'}: {problem}") from None
-    return [command_backend(command)]
+    return [command_backend(command, early=early)]
 
 
 def allow_time(backends: list[Backend], seconds: float | None) -> None:
@@ -178,47 +193,7 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
         raise Stopped(config_fault(problem), 1) from None
     if profile is not None and profile not in shaper.generation.profiles:
         raise stopped(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}")
-    return Proxy(backends, [ShapingMiddleware(shaper=shaper, expand=expand)])
-
-
-def _run(built: Proxy, serve: Any) -> None:
-    import gc  # noqa: PLC0415 (only here)
-
-    import anyio  # noqa: PLC0415 (an extra)
-
-    # What is imported by now stays for good, and a call makes no cycles worth a look every few hundred objects.
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-    # What is kept for later is written on another thread, which must not hold up the answer that is going out.
-    sys.setswitchinterval(0.0005)
-    anyio.run(_until_signal, built, serve)
-    # Why was logged when it happened; a client's log of exits should show it too.
-    if built.outage is not None:
-        raise typer.Exit(1)
-
-
-async def _until_signal(built: Proxy, serve: Any) -> None:
-    import anyio  # noqa: PLC0415 (an extra)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_on_signal, built)
-        await serve()
-        tasks.cancel_scope.cancel()
-
-
-async def _end_on_signal(built: Proxy) -> None:
-    import anyio  # noqa: PLC0415 (an extra)
-
-    with anyio.open_signal_receiver(*_endings()) as signals:
-        async for number in signals:
-            await built.end()
-            # The thread that reads our input cannot be interrupted; everything that has to end has ended.
-            os._exit(128 + number)
-
-
-def _endings() -> list[signal.Signals]:
-    """List the signals to end on; a hang-up only where nobody asked to survive it, as nohup does."""
-    endings = [signal.SIGTERM, signal.SIGINT]
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        endings.append(signal.SIGHUP)
-    return endings
+    shaping = ShapingMiddleware(shaper=shaper, expand=expand)
+    # Its client has not said a word yet, and its server may take a while to start.
+    shaping.adapter.warm_up()
+    return Proxy(backends, [shaping])

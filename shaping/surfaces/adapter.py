@@ -11,9 +11,9 @@ from shaping.surfaces.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, adv
 from shaping.surfaces.channels import decide
 from shaping.surfaces.errors import coded
 from shaping.surfaces.meta import marked
+from shaping.surfaces.rehearsal import warm_up
 from shaping.surfaces.result import Call, shape_call, text_of
 from shaping.surfaces.sessions import Session, Sessions
-from shaping.tokens import warm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,10 +52,14 @@ class Adapter:
 
     def session(self, sdk_session: Any) -> Session:
         """Return the session of a request; with the first one a server has begun to serve."""
+        self.warm_up()
+        return self.sessions.of(sdk_session, self.shaper.generation)
+
+    def warm_up(self) -> None:
+        """Load in the background what the first answer will need, once."""
         if not self._warmed:
             self._warmed = True
-            warm(self.shaper.generation.config.tokenizer)
-        return self.sessions.of(sdk_session, self.shaper.generation)
+            warm_up(self.shaper.generation.config.tokenizer)
 
     def show(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Show a client its tools; one that it has been shown before is shown the same again."""

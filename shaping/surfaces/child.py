@@ -19,6 +19,7 @@ from mcp.shared.message import SessionMessage
 from pydantic_core import from_json
 
 from shaping.errors import scrub
+from shaping.surfaces.head_start import opened
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp import ClientSession
     from typing_extensions import Unpack
+
+    from shaping.surfaces.head_start import HeadStart
 
 # Closing its input asks a server to leave; the whole way to its death must stay under two seconds.
 _LEAVE_SECONDS = 0.7
@@ -52,12 +55,14 @@ class Child(ClientTransport):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         log: TextIO | None = None,
+        early: HeadStart | None = None,
     ) -> None:
         self.command = list(command)
         self.name = name
         self.env = dict(env or {})
         self.cwd = cwd
         self.log = log
+        self.early = early
         self.alive = False
         self.problem: OSError | None = None
         self.exit_code: int | None = None
@@ -98,8 +103,8 @@ class Child(ClientTransport):
                 tasks.cancel_scope.cancel()
 
     async def _opened(self) -> Process:
-        environment = {**os.environ, **self.env}
-        return await anyio.open_process(self.command, env=environment, cwd=self.cwd, start_new_session=True)
+        begun = self.early.take() if self.early is not None else None
+        return begun or await opened(self.command, env=self.env, cwd=self.cwd)
 
     async def _start(self) -> Process:
         # Given up in the middle, asyncio would kill the process alone and leave what it has started meanwhile.
@@ -174,19 +179,24 @@ class Child(ClientTransport):
 
     async def _stop(self, process: Process) -> None:
         self.alive = False
-        with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await cast("ByteSendStream", process.stdin).aclose()
-        for sign, patience in ((signal.SIGTERM, _LEAVE_SECONDS), (signal.SIGKILL, _TERMINATE_SECONDS)):
-            if await _ended(process, patience):
-                break
-            _signal_tree(process, sign)
-        await _ended(process, _TERMINATE_SECONDS)
+        await stop(process)
         if self.exit_code is None:
             self.exit_code = process.returncode
-        # Descendants that outlive their parent would hold our pipes, and so us, open.
-        _signal_tree(process, signal.SIGKILL)
-        with anyio.move_on_after(_TERMINATE_SECONDS):
-            await process.aclose()
+
+
+async def stop(process: Process) -> None:
+    """Ask a process to leave, and make it leave, with all that it started."""
+    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await cast("ByteSendStream", process.stdin).aclose()
+    for sign, patience in ((signal.SIGTERM, _LEAVE_SECONDS), (signal.SIGKILL, _TERMINATE_SECONDS)):
+        if await _ended(process, patience):
+            break
+        _signal_tree(process, sign)
+    await _ended(process, _TERMINATE_SECONDS)
+    # Descendants that outlive their parent would hold our pipes, and so us, open.
+    _signal_tree(process, signal.SIGKILL)
+    with anyio.move_on_after(_TERMINATE_SECONDS):
+        await process.aclose()
 
 
 def _message(line: bytes) -> mcp_types.JSONRPCMessage:

@@ -224,7 +224,7 @@ def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch)
 def test_a_signal_is_answered_by_ending_what_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
     import anyio
 
-    from shaping.cli import proxy as module
+    from shaping.cli import serving
     from shaping.surfaces.configured import command_backend
     from shaping.surfaces.proxy import Proxy
 
@@ -243,5 +243,5 @@ def test_a_signal_is_answered_by_ending_what_was_started(monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "_exit", leave)
     built = Proxy([command_backend(TINY)])
     with pytest.raises(BaseExceptionGroup):
-        anyio.run(module._until_signal, built, serve)
+        anyio.run(serving._served, lambda _: (built, serve), None)
     assert ended == [143]

@@ -104,6 +104,30 @@ def test_a_server_that_cannot_start_is_told_by_every_channel_there_is(family: Fa
     assert (process.returncode, stderr) == (1, f"shaping: {said}. {hint}\n")
 
 
+@pytest.mark.parametrize("how", [None, signal.SIGTERM])
+def test_a_server_starts_before_its_client_says_a_word_and_ends_with_a_proxy_that_never_heard_one(
+    family: Family, how: signal.Signals | None
+) -> None:
+    command = [*SHAPING, "--", *OBEDIENT]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=family.environment)
+    until(family.is_complete)
+    if how is not None:
+        process.send_signal(how)
+    process.communicate(timeout=120)
+    until(family.is_gone)
+    assert process.returncode == (0 if how is None else 128 + how)
+
+
+def test_a_config_with_problems_leaves_no_server_behind(family: Family, tmp_path: Path) -> None:
+    config = tmp_path / "bad.json"
+    config.write_text('{"globl": {}}')
+    process = started(family, "--config", str(config), "--", *STUBBORN)
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, "globl" in stderr) == (1, True)
+    until(family.is_gone)
+
+
 def test_a_server_that_takes_too_long_is_given_up_after_the_time_that_was_given(family: Family) -> None:
     process = started(family, "--start-timeout", "1", "--", *HANGING)
     message = answer(process)["error"]["message"]
