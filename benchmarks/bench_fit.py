@@ -13,9 +13,8 @@ from typing import Any
 
 import orjson
 
-from shaping.fit import Budget, Fitted
+from shaping.fit import Budget, Fitted, fit_value
 from shaping.paths import select
-from shaping.stages.fit import fit_value
 from shaping.store import make_ref
 from shaping.store.expand import Expanded, Kept, expand
 from shaping.tokens import counter
@@ -39,7 +38,7 @@ def budgets(count: int) -> int:
     for number in range(count):
         value, budget = grown(dice, 4), dice.randint(64, 5000)
         recording = Recording()
-        fitted = fit_value(value, Budget(budget), render, recording)
+        fitted = fit_value(value, Budget(budget), render, recording.exact)
         text = render(fitted)
         over += COUNTER.exact(text) > budget
         unparseable += orjson.loads(text)["data"] != fitted.value
@@ -110,8 +109,8 @@ def fifty_megabytes() -> int:
     body = "Some text of an issue that goes on for a while. " * 8
     value = [{"id": n, "title": f"Issue {n}", "body": body, "labels": [{"name": "bug"}]} for n in range(110_000)]
     plain = min(timed(lambda: orjson.dumps(value)) for _ in range(3))
-    fit_value(value[:50], Budget(2000), render, COUNTER)
-    fitted = min(timed(lambda: fit_value(value, Budget(2000), render, COUNTER)) for _ in range(3))
+    fit_value(value[:50], Budget(2000), render, COUNTER.exact)
+    fitted = min(timed(lambda: fit_value(value, Budget(2000), render, COUNTER.exact)) for _ in range(3))
     print(f"{len(orjson.dumps(value)) / 1e6:.0f} MB to 2,000 tokens: {fitted / plain:.2f} times orjson.dumps (bar 5)")
     return int(fitted / plain > 5)
 

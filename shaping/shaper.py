@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from shaping import context
 from shaping.choosing import choose_plan
@@ -17,9 +17,9 @@ from shaping.errors import scrub
 from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep, original_path
 from shaping.settings.reload import LiveConfig, shared
-from shaping.stages.budget import fit
 from shaping.stages.encode import encode
 from shaping.stages.fields import fields
+from shaping.stages.fit import fit
 from shaping.stages.intake import intake
 from shaping.stages.measure import measure
 from shaping.stages.prune import prune
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
-    from shaping.settings import Generation, Overrides, Plan
+    from shaping.settings import Generation, Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.settings.problems import ConfigError
     from shaping.store.keeper import Keeper
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 STAGES: tuple[Stage, ...] = (intake, fields, prune, redact, fit, wrap, encode, measure)
 
 logger = logging.getLogger("shaping")
-
-Surface = Literal["python", "mcp", "command"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from shaping.fit.model import Listed
 from shaping.fit.strings import gone
 from shaping.paths import join
-from shaping.types import Omission, Reason
+from shaping.types import Listed, Omission, Reason
 
 _MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
 

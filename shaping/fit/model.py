@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shaping.types import Listed
-
 if TYPE_CHECKING:
-    from shaping.types import Json, Omission
-
-__all__ = ["Budget", "Fitted", "Listed"]
+    from shaping.types import Json, Listed, Omission
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ Opener: TypeAlias = Callable[[Any], Any]
 
 # The exact types that have no inside. Subclasses are left out on purpose: an opener decides about those.
 SCALARS = frozenset((str, int, float, bool, type(None)))
+PLAIN = SCALARS | {dict, list}
 
 
 def open_plainly(value: Any) -> Any:

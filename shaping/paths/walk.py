@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.paths.grammar import Deep, Each, Name, Path
-from shaping.paths.opening import SCALARS, opened
+from shaping.paths.opening import PLAIN, SCALARS, opened
 from shaping.paths.rules import settle
 from shaping.types import Omission
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # What stands for a value that is not there: a scalar where only members were wanted.
 GONE: Final = object()
-
-PLAIN = SCALARS | {dict, list}
 
 # Places nested deeper are named together, by `**`: a path of ten thousand names helps nobody.
 NAMED_DEPTH = 64

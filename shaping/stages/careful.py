@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shaping.paths.grammar import join
+from shaping.paths.opening import PLAIN
 from shaping.stages.intake import DEEPEST, INT_MAX, INT_MIN
-from shaping.stages.opening import OneShotError, UnknownTypeError, declared_fields, key_text, open_known
+from shaping.stages.opening import OneShotError, UnknownTypeError, declared_fields, key_text, number_name, open_known
 from shaping.types import Omission, Warned
-from shaping.wording import counted
+from shaping.wording import counted, free_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _NOTHING: Any = object()
 _INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"
-_PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
 
 # An object that makes a new object at every look has no end; this many pieces of text are enough to see it.
 _LONGEST = 2_000_000
@@ -128,11 +128,9 @@ class _Walk:
         return out
 
     def second_name(self, name: str, out: dict[str, Any], path: str) -> str:
-        number = 2
-        while f"{name} ({number})" in out:
-            number += 1
-        self.warn("KEY_COLLISION", f"two keys are both written {name!r}; the later one is {name} ({number})", path)
-        return f"{name} ({number})"
+        second = free_name(name, out)
+        self.warn("KEY_COLLISION", f"two keys are both written {name!r}; the later one is {second}", path)
+        return second
 
     def without_defaults(self, value: Any, path: str) -> dict[str, Any] | None:
         if isinstance(value, BaseModel):
@@ -164,7 +162,7 @@ class _Walk:
     def number(self, value: float, path: str) -> float | str:
         if math.isfinite(value):
             return value
-        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        name = number_name(value)
         self.warn("NOT_A_NUMBER", f"JSON has no {name}; it is written as a string", path)
         return name
 
@@ -211,10 +209,10 @@ def write_deep(value: Any, walk: _Walk) -> str:
 def _opened_through(value: Any, walk: _Walk) -> Any:
     """Open until something plain comes out; what opens into ever more of itself is told by its kind."""
     for _ in range(8):
-        if type(value) in _PLAIN:
+        if type(value) in PLAIN:
             return value
         value = walk.opened(value, "")
-    return value if type(value) in _PLAIN else f"<{type(value).__qualname__}>"
+    return value if type(value) in PLAIN else f"<{type(value).__qualname__}>"
 
 
 def _next_member(open_containers: list[tuple[Iterator[Any], str, int]], out: list[str], inside: set[int]) -> Any:

@@ -1,87 +1,65 @@
-"""The response is cut to its budget: in the tree, so that it stays parseable and valid, never in the text."""
+"""The fit step: the response is cut to its budgets where it is over them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any
 
-from shaping.fit.compare import lacks
-from shaping.fit.cut import Cut
-from shaping.fit.model import Budget, Fitted
-from shaping.fit.search import Search
-from shaping.fit.sizes import Sizes
-from shaping.fit.trim import Trim
+import orjson
+
+from shaping.omissions import notice
+from shaping.stages.encode import text_of
+from shaping.stages.wrap import wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from shaping.fit import Fitted
+    from shaping.types import Draft, Omission
 
-_GUESS: Final = 4  # bytes a token, for the first try
-_LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
-
-
-class Counter(Protocol):
-    """What decides: the exact tokenizer."""
-
-    def exact(self, text: str) -> int:
-        """Count the tokens of a text."""
+# What an envelope may add to its data, in bytes, before it is looked at closely.
+_ENVELOPE = 256
 
 
-def fit_value(value: Any, budget: Budget, render: Callable[[Fitted], str], counter: Counter) -> Fitted:
-    """Cut a value so that the whole text of it, as `render` writes it with its marks, is within the budget.
-
-    A budget too small for anything gives the minimal form: an empty object, list or string of the value's own type.
-    """
-    trim = Trim(budget)
-    limited = budget.max_items is not None or budget.max_string is not None
-    trimmed = trim.value(value) if limited else value
-    if budget.max_tokens is None:
-        return _fitted(value, trimmed)
-    fitting = _Fitting(value, trimmed, Cut(Sizes(), trim.whole), render, counter, budget.max_tokens)
-    found = Search(budget.max_tokens, fitting.attempt).run(budget.max_tokens * _GUESS)
-    return found or fitting.minimal()
+def fit(value: Any, draft: Draft) -> Any:
+    """Cut the tree to the plan's budgets; an answer that is small by its bytes alone is never counted."""
+    plan = draft.plan
+    unlimited = plan.max_items is None and plan.max_string is None
+    # No text has more tokens than bytes.
+    if unlimited and (plan.max_tokens is None or len(orjson.dumps(value)) + _ENVELOPE <= plan.max_tokens):
+        return value
+    return _cut(value, draft)
 
 
-@dataclass(frozen=True)
-class _Fitting:
-    """One value on its way into one budget."""
+def _cut(value: Any, draft: Draft) -> Any:
+    from shaping.fit import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
+    from shaping.tokens import counter  # noqa: PLC0415 (the same)
 
-    value: Any
-    trimmed: Any
-    cut: Cut
-    render: Callable[[Fitted], str]
-    counter: Counter
-    limit: int
-    seen: list[tuple[Any, float]] = field(default_factory=list)
+    plan, already = draft.plan, tuple(draft.omissions)
 
-    def attempt(self, room: int) -> tuple[Fitted, float, bool]:
-        """Cut to a room in bytes; tell the tokens, and whether nothing was cut."""
-        kept = self.cut.to(self.trimmed, room)
-        fitted = _fitted(self.value, kept)
-        # Elements are large and rooms close together: many rooms hold the same, and it is written and counted once.
-        cost = next((cost for other, cost in self.seen if other == kept), None)
-        if cost is None:
-            cost = self._tokens(self.render(fitted))
-            self.seen.append((kept, cost))
-        return fitted, cost, kept is self.trimmed
+    def render(fitted: Fitted) -> str:
+        _note(fitted, already, draft)
+        wire = wrap(fitted.value, draft)
+        if not draft.call.as_json:
+            return text_of(wire, draft)
+        # Bare data has its notice below it in the text, which is never longer than the JSON otherwise.
+        return orjson.dumps(wire).decode() + (notice(draft) if plan.dialect == "none" else "")
 
-    def minimal(self) -> Fitted:
-        """Give the least there is: what the room of nothing leaves, or the empty value of its type."""
-        least = _fitted(self.value, self.cut.to(self.trimmed, 0))
-        if self._tokens(self.render(least)) <= self.limit:
-            return least
-        empty = _fitted(self.value, type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value)
-        return replace(empty, fits=self._tokens(self.render(empty)) <= self.limit)
-
-    def _tokens(self, text: str) -> float:
-        # No text has more tokens than bytes, and one whose beginning is over need not be counted to its end.
-        if len(text) <= self.limit and len(text.encode()) <= self.limit:
-            return len(text)
-        look = self.limit * _LOOK
-        if len(text) > look and (seen := self.counter.exact(text[:look])) > self.limit + 1:
-            return seen * len(text) / look
-        return self.counter.exact(text)
+    exact = counter(plan.tokenizer).exact
+    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
+    fitted = fit_value(value, budget, render, exact)
+    if not fitted.fits or _is_mute(fitted, value):
+        # What is said about the cut would take all of the budget: then it is only said that there was one.
+        draft.terse = True
+        fitted = fit_value(value, budget, render, exact)
+    _note(fitted, already, draft)
+    return fitted.value
 
 
-def _fitted(value: Any, kept: Any) -> Fitted:
-    lack = lacks(value, kept)
-    return Fitted(kept, lack.omissions(), lack.listed(), lack.first)
+def _is_mute(fitted: Fitted, value: Any) -> bool:
+    return isinstance(value, (str, list, dict)) and bool(value) and not fitted.value
+
+
+def _note(fitted: Fitted, already: tuple[Omission, ...], draft: Draft) -> None:
+    """Write down what a cut leaves out, so that the envelope and its price tell of it."""
+    draft.omissions = [*already, *fitted.omissions]
+    draft.truncated = fitted.truncated
+    draft.shown = fitted.lists
+    draft.cursor = draft.shaper.cursor(draft, fitted.position) if fitted.truncated else None

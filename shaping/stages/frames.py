@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from shaping.wording import free_name
+
 
 def open_table(value: Any) -> Any:
     """Open a frame as its rows, a series as its values, an array as its lists; labels that say something stay."""
@@ -29,7 +31,7 @@ def _rows(frame: Any) -> list[dict[str, Any]]:
         return rows
     names: list[Any] = []
     for column in frame.columns:
-        names.append(_free(column, names))
+        names.append(free_name(column, names))
     return [dict(zip(names, row, strict=True)) for row in frame.itertuples(index=False, name=None)]
 
 
@@ -50,10 +52,3 @@ def _array(value: Any) -> Any:
         return [dict(zip(value.dtype.names, row, strict=True)) for row in value.tolist()]
     # numpy gives times finer than Python's as bare integers.
     return (value.astype(f"{value.dtype.kind}8[us]") if value.dtype.kind in "mM" else value).tolist()
-
-
-def _free(name: Any, taken: list[Any]) -> Any:
-    free, number = name, 2
-    while free in taken:
-        free, number = f"{name} ({number})", number + 1
-    return free

@@ -5,23 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from shaping.stages.opening import OneShotError, UnknownTypeError, key_text, open_known, open_value
+from shaping.stages.opening import OneShotError, UnknownTypeError, key_text, open_known
 
 if TYPE_CHECKING:
     from shaping.types import Draft
-
-__all__ = [
-    "DEEPEST",
-    "INT_MAX",
-    "INT_MIN",
-    "OddError",
-    "intake",
-    "open_value",
-    "plain",
-    "plain_or_careful",
-    "shallow",
-    "take_in",
-]
 
 # orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
 DEEPEST = 150

@@ -20,7 +20,9 @@ import orjson
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from shaping.paths.opening import PLAIN
 from shaping.stages.frames import is_table, open_table
+from shaping.wording import free_name
 
 # A list of (name, value, has a declared default, that default) for every class with declared fields.
 Fields: TypeAlias = list[tuple[str, Any, bool, Any]]
@@ -114,17 +116,22 @@ def key_text(key: Any) -> str:
     """Write a key that is not a string as JSON would write the value; a tuple as a JSON array."""
     opened = key
     for _ in range(8):  # an enum of an enum is as deep as keys get; what is still not plain is said in its own words
-        if type(opened) in _PLAIN:
+        if type(opened) in PLAIN:
             break
         opened = open_value(opened)
     if type(opened) is str:
         return opened
     if type(opened) is float and not math.isfinite(opened):
-        return "NaN" if math.isnan(opened) else "Infinity" if opened > 0 else "-Infinity"
+        return number_name(opened)
     try:
         return orjson.dumps(opened, default=open_value).decode()
     except (TypeError, ValueError):
         return str(key)
+
+
+def number_name(value: float) -> str:
+    """Name a number that JSON has no number for."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def in_order(values: AbstractSet[Any]) -> list[Any]:
@@ -138,33 +145,18 @@ def in_order(values: AbstractSet[Any]) -> list[Any]:
 _ORDERED = (frozenset({str}), frozenset({int, float, bool}))
 
 
-_PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
-
-
 def _binary(value: bytes | bytearray | memoryview) -> dict[str, str]:
     return {"$base64": base64.b64encode(bytes(value)).decode()}
 
 
-def _decimal(value: Decimal) -> str:
-    return str(value)
-
-
-def _path(value: PurePath) -> str:
-    return str(value)
-
-
-def _to_list(value: Any) -> list[Any]:
-    return list(value)
-
-
 _EXACT: dict[type, Any] = {
-    tuple: _to_list,
+    tuple: list,
     set: in_order,
     frozenset: in_order,
     bytes: _binary,
     bytearray: _binary,
     memoryview: _binary,
-    Decimal: _decimal,
+    Decimal: str,
     uuid.UUID: str,
     dt.datetime: to_jsonable_python,
     dt.date: to_jsonable_python,
@@ -186,15 +178,8 @@ def _with_text_keys(value: Mapping[Any, Any]) -> Any:
         return dict(value)
     out: dict[str, Any] = {}
     for key, item in value.items():
-        out[_free_name(key_text(key), out)] = item
+        out[free_name(key_text(key), out)] = item
     return out
-
-
-def _free_name(text: str, taken: Mapping[str, Any]) -> str:
-    name, number = text, 2
-    while name in taken:
-        name, number = f"{text} ({number})", number + 1
-    return name
 
 
 def _open_tuple(value: tuple[Any, ...]) -> Any:
@@ -250,7 +235,7 @@ def _msgspec_default(default: Any) -> tuple[bool, Any]:
 
 def _open_other(value: Any) -> Any:
     if isinstance(value, PurePath):
-        return _path(value)
+        return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _binary(value)
     if isinstance(value, (dt.date, dt.time, dt.timedelta)):

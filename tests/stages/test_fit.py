@@ -9,12 +9,11 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.fit import Budget, Fitted, Listed
+from shaping.fit import Budget, Fitted, fit_value
 from shaping.paths import parse, select
 from shaping.paths.grammar import Each, Glob, Index, Name, Slice
-from shaping.stages.fit import fit_value
 from shaping.tokens import counter
-from shaping.types import Omission
+from shaping.types import Listed, Omission
 
 COUNTER = counter("o200k_base")
 
@@ -36,7 +35,7 @@ def render(fitted: Fitted) -> str:
 
 
 def fit(value: Any, max_tokens: int | None = None, **limits: int) -> Fitted:
-    return fit_value(value, Budget(max_tokens, **limits), render, COUNTER)
+    return fit_value(value, Budget(max_tokens, **limits), render, COUNTER.exact)
 
 
 def issues(count: int) -> list[Any]:
@@ -240,7 +239,7 @@ def test_the_tokenizer_is_asked_a_logarithmic_number_of_times_and_never_about_ev
     for size in (500, 5000, 50_000):
         recording = Recording()
         value = {"items": issues(size)}
-        fitted = fit_value(value, Budget(2000), render, recording)
+        fitted = fit_value(value, Budget(2000), render, recording.exact)
         assert len(recording.asked) <= 12
         assert max(recording.asked) <= 2000 * 8
         assert COUNTER.exact(render(fitted)) <= 2000
@@ -295,5 +294,5 @@ def test_a_value_deeper_than_json_writers_go_is_cut_too() -> None:
     deep: Any = "leaf"
     for _ in range(300):
         deep = [deep]
-    fitted = fit_value([deep, deep], Budget(60), lambda fitted: "x " * len(str(fitted.value)), COUNTER)
+    fitted = fit_value([deep, deep], Budget(60), lambda fitted: "x " * len(str(fitted.value)), COUNTER.exact)
     assert unexplained([deep, deep], fitted.value, fitted.omissions) == []

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from shaping import Shaper
-from shaping.fit import Budget
+from shaping.fit import Budget, fit_value
 from shaping.fit.strings import gone, shorten
-from shaping.stages.fit import fit_value
 from shaping.tokens import counter
 
 COUNTER = counter("o200k_base")
@@ -76,7 +75,7 @@ class Recording:
 @pytest.mark.parametrize("size", [10, 100, 1000])
 def test_the_tokenizer_is_asked_a_logarithmic_number_of_times_about_a_text_too(size: int) -> None:
     recording = Recording()
-    fitted = fit_value(CSV * size, Budget(500), lambda fitted: str(fitted.value), recording)
+    fitted = fit_value(CSV * size, Budget(500), lambda fitted: str(fitted.value), recording.exact)
     assert 450 < COUNTER.exact(str(fitted.value)) <= 500
     assert recording.asked <= 12
 
