@@ -12,6 +12,7 @@
 #include "rules_pattern.h"
 #include "rules_quiet.h"
 #include "rules_rebuild.h"
+#include "rules_single.h"
 #include "rules_sort.h"
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))rules_##name, METH_FASTCALL, NULL}
@@ -19,6 +20,7 @@
 static PyMethodDef rules_methods[] = {
     FAST(quiet),
     FAST(noisy),
+    FAST(members_inside),
     FAST(sort),
     FAST(column),
     FAST(present),

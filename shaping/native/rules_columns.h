@@ -65,6 +65,33 @@ begins_with_tag(PyObject *text)
     return at < size && letter(text, at) == '<';
 }
 
+/* Whether what boilerplate._TRACKER begins with stands at a place of a string. */
+static int
+is_tracker(PyObject *text, Py_ssize_t at)
+{
+    static const char *const trackers[] = {"utm_",    "gclid=", "fbclid=", "dclid=", "msclkid=", "mc_cid=",  "mc_eid=",
+                                           "igshid=", "yclid=", "_hsenc=", "_hsmi=", "vero_id=", "ref_src=", "spm=", "oly_"};
+    for (size_t which = 0; which < sizeof(trackers) / sizeof(trackers[0]); which++) {
+        if (stands_at(text, at, trackers[which], (Py_ssize_t)strlen(trackers[which]))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether a tracker may follow on a letter somewhere in a string. */
+static int
+has_tracker_after(PyObject *text, char mark)
+{
+    Py_ssize_t at = -1, size = PyUnicode_GET_LENGTH(text);
+    while ((at = PyUnicode_FindChar(text, (Py_UCS4)(unsigned char)mark, at + 1, size, 1)) >= 0) {
+        if (is_tracker(text, at + 1) || (stands_at(text, at + 1, "amp;", 4) && is_tracker(text, at + 5))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Whether boilerplate._needed may find a step for a string. */
 static int
 may_need_steps(PyObject *text)
@@ -75,23 +102,31 @@ may_need_steps(PyObject *text)
     if (begins_with_tag(text)) {
         return 1;
     }
-    return has_letter(text, '=') && (has_letter(text, '?') || has_letter(text, '&')) && HOLDS(text, "://");
+    return has_letter(text, '=') && (has_tracker_after(text, '?') || has_tracker_after(text, '&')) && HOLDS(text, "://");
 }
 
-/* may_be_wrapped(column): False where boilerplate.may_be_wrapped surely is of its strings; True says nothing. */
+/* may_be_wrapped(column): of each value whether boilerplate.unwrap may change it, or None where it changes none. */
 static PyObject *
 rules_may_be_wrapped(PyObject *Py_UNUSED(module), PyObject *column)
 {
     if (!PyList_CheckExact(column)) {
-        Py_RETURN_TRUE;
+        PyErr_SetString(PyExc_TypeError, "may_be_wrapped takes a list");
+        return NULL;
     }
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(column); at++) {
+    int any = 0;
+    Py_ssize_t size = PyList_GET_SIZE(column);
+    PyObject *flags = PyList_New(size);
+    for (Py_ssize_t at = 0; flags != NULL && at < size; at++) {
         PyObject *value = PyList_GET_ITEM(column, at);
-        if (PyUnicode_CheckExact(value) && (!is_text(value) || may_need_steps(value))) {
-            Py_RETURN_TRUE;
-        }
+        int may = PyUnicode_CheckExact(value) && (!is_text(value) || may_need_steps(value));
+        any |= may;
+        PyList_SET_ITEM(flags, at, PyBool_FromLong(may));
     }
-    Py_RETURN_FALSE;
+    if (flags != NULL && !any) {
+        Py_DECREF(flags);
+        Py_RETURN_NONE;
+    }
+    return flags;
 }
 
 /* How many records have a member, or -1 with an exception. */

@@ -2,9 +2,10 @@
 #ifndef SHAPING_RULES_QUIET_H
 #define SHAPING_RULES_QUIET_H
 
+#include "rules_columns.h"
 #include "rules_names.h"
 
-enum { QUIET_DEEP = 150, QUIET_LONG = 320, QUIET_PASSED = 9 };
+enum { QUIET_DEEP = 150, QUIET_LONG = 320, QUIET_PASSED = 9, QUIET_FEW = 240 };
 
 typedef struct {
     Names names;
@@ -12,7 +13,14 @@ typedef struct {
     int nests;
 } Screen;
 
-static int screen_value(Screen *screen, PyObject *value, int depth);
+/* What is known of one record while its members are screened. */
+typedef struct {
+    int lone; /* it stands alone at its place, and in no list */
+    int fine; /* a member says that it passed */
+    Py_ssize_t links; /* how many letters its links have */
+} Record;
+
+static int screen_value(Screen *screen, PyObject *value, int depth, int lone);
 
 /* Batch._kind_of gives `plain`, and no value of its column can be `long`. */
 static int
@@ -34,14 +42,15 @@ is_plain_member(PyObject *text, int said)
     return size < 64 || !is_alnum(text);
 }
 
-/* Not boilerplate._needed of a string in a list. */
+/* Whether a link is one of so few letters in a lone record that links._are_few spares them. */
 static int
-is_plain_element(PyObject *text)
+is_spared_link(PyObject *text, Record *about)
 {
-    if (has_letter(text, '<') || (has_letter(text, ';') && HOLDS(text, ";base64,"))) {
+    if (!about->lone || has_letter(text, ' ') || has_letter(text, '\n') || may_need_steps(text)) {
         return 0;
     }
-    return !has_letter(text, '=') || !HOLDS(text, "://");
+    about->links += PyUnicode_GET_LENGTH(text);
+    return about->links < QUIET_FEW;
 }
 
 /* A value of passing._FINE. */
@@ -61,9 +70,9 @@ is_fine(PyObject *value)
     return 0;
 }
 
-/* One member: 1 quiet, 0 not, -1 an exception. `fine` tells of the record it is in. */
+/* One member: 1 quiet, 0 not, -1 an exception. */
 static int
-screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, int *fine)
+screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, Record *about)
 {
     if (!is_text(key) || !is_known(value)) {
         return 0;
@@ -73,44 +82,45 @@ screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, int *fi
         return said < 0 ? -1 : 0;
     }
     if (PyUnicode_CheckExact(value)) {
-        *fine |= said & NAMES_VERDICT && is_fine(value);
-        return is_plain_member(value, said);
+        about->fine |= said & NAMES_VERDICT && is_fine(value);
+        return is_plain_member(value, said) || (starts_as_link(value) && is_spared_link(value, about));
     }
     if (PyDict_CheckExact(value) || PyList_CheckExact(value)) {
         screen->nests = 1;
         /* A list among strings counts by its length, and so makes them long. */
         Py_ssize_t size = PyDict_CheckExact(value) ? PyDict_GET_SIZE(value) : PyList_GET_SIZE(value);
-        return size <= QUIET_LONG && !(said & NAMES_LINKS) ? screen_value(screen, value, depth + 1) : 0;
+        return size <= QUIET_LONG && !(said & NAMES_LINKS) ? screen_value(screen, value, depth + 1, about->lone) : 0;
     }
-    *fine |= said & NAMES_VERDICT && value == Py_True;
+    about->fine |= said & NAMES_VERDICT && value == Py_True;
     return 1;
 }
 
 static int
-screen_record(Screen *screen, PyObject *record, int depth)
+screen_record(Screen *screen, PyObject *record, int depth, int lone)
 {
-    int fine = 0, quiet = 1;
+    Record about = {.lone = lone, .fine = 0, .links = 0};
+    int quiet = 1;
     Py_ssize_t at = 0;
     PyObject *key, *value;
     while (quiet == 1 && PyDict_Next(record, &at, &key, &value)) {
         Py_INCREF(key);
         Py_INCREF(value);
-        quiet = screen_member(screen, key, value, depth, &fine);
+        quiet = screen_member(screen, key, value, depth, &about);
         Py_DECREF(value);
         Py_DECREF(key);
     }
-    screen->passed += fine;
+    screen->passed += about.fine;
     return quiet;
 }
 
 static int
-screen_list(Screen *screen, PyObject *list, int depth)
+screen_list(Screen *screen, PyObject *list, int depth, int lone)
 {
     int quiet = 1;
     for (Py_ssize_t at = 0; quiet == 1 && at < PyList_GET_SIZE(list); at++) {
         PyObject *value = PyList_GET_ITEM(list, at);
         Py_INCREF(value);
-        quiet = screen_value(screen, value, depth + 1);
+        quiet = screen_value(screen, value, depth + 1, lone);
         Py_DECREF(value);
     }
     return quiet;
@@ -118,18 +128,18 @@ screen_list(Screen *screen, PyObject *list, int depth)
 
 /* An element of a list, or what a member holds if it holds more than one value. The caller owns it. */
 static int
-screen_value(Screen *screen, PyObject *value, int depth)
+screen_value(Screen *screen, PyObject *value, int depth, int lone)
 {
     if (depth > QUIET_DEEP || !is_known(value)) {
         return 0;
     }
     if (PyDict_CheckExact(value)) {
-        return screen_record(screen, value, depth);
+        return screen_record(screen, value, depth, lone);
     }
     if (PyList_CheckExact(value)) {
-        return screen_list(screen, value, depth);
+        return screen_list(screen, value, depth, 0);
     }
-    return PyUnicode_CheckExact(value) ? is_plain_element(value) : 1;
+    return !PyUnicode_CheckExact(value) || !may_need_steps(value);
 }
 
 /* Whether the screen met rows of which `passing` may empty some. */
@@ -139,7 +149,7 @@ met_passing(const Screen *screen)
     return screen->nests && screen->passed >= QUIET_PASSED;
 }
 
-/* quiet(values, hints): True where the walk surely gives back the same values; False says nothing. */
+/* quiet([value], hints): True where the walk surely gives back the same payload; False says nothing. */
 static PyObject *
 rules_quiet(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
@@ -149,33 +159,33 @@ rules_quiet(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t 
     }
     Screen screen = {.passed = 0, .nests = 0};
     names_begin(&screen.names, arguments[1]);
-    int quiet = screen_list(&screen, arguments[0], 0);
+    int quiet = screen_list(&screen, arguments[0], 0, PyList_GET_SIZE(arguments[0]) == 1);
     names_end(&screen.names);
     return quiet < 0 ? NULL : PyBool_FromLong(quiet && !met_passing(&screen));
 }
 
 /* What one member of all records holds below it. */
 static int
-screen_column(Screen *screen, PyObject *rows, PyObject *key)
+screen_column(Screen *screen, PyObject *rows, PyObject *key, int lone)
 {
     int quiet = 1;
     screen->passed = screen->nests = 0;
     for (Py_ssize_t at = 0; quiet == 1 && at < PyList_GET_SIZE(rows); at++) {
         PyObject *value = cell(PyList_GET_ITEM(rows, at), key);
         if (value != NULL && (PyDict_CheckExact(value) || PyList_CheckExact(value))) {
-            quiet = screen_value(screen, value, 0);
+            quiet = screen_value(screen, value, 0, lone);
         }
         Py_XDECREF(value);
     }
     return quiet < 0 || PyErr_Occurred() ? -1 : quiet && !met_passing(screen);
 }
 
-/* noisy(rows, keys, hints): the members below which the walk may find something, all records taken together. */
+/* noisy(rows, keys, hints, lone): the members below which the walk may find something, all records taken together. */
 static PyObject *
 rules_noisy(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 3 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1])) {
-        PyErr_SetString(PyExc_TypeError, "noisy takes a list of records, a list of names and a function");
+    if (count != 4 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1])) {
+        PyErr_SetString(PyExc_TypeError, "noisy takes a list of records, a list of names, a function and a bool");
         return NULL;
     }
     PyObject *rows = arguments[0], *keys = arguments[1], *found = PyList_New(0);
@@ -184,7 +194,7 @@ rules_noisy(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t 
     for (Py_ssize_t at = 0; found != NULL && at < PyList_GET_SIZE(keys); at++) {
         PyObject *key = PyList_GET_ITEM(keys, at);
         Py_INCREF(key);
-        int quiet = is_text(key) ? screen_column(&screen, rows, key) : 0;
+        int quiet = is_text(key) ? screen_column(&screen, rows, key, arguments[3] == Py_True) : 0;
         if (quiet < 0 || (quiet == 0 && PyList_Append(found, key) < 0)) {
             Py_CLEAR(found);
         }

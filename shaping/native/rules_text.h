@@ -30,12 +30,7 @@ has_letter(PyObject *text, char wanted)
     if (PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND) {
         return memchr(PyUnicode_1BYTE_DATA(text), wanted, (size_t)size) != NULL;
     }
-    for (Py_ssize_t at = 0; at < size; at++) {
-        if (letter(text, at) == (Py_UCS4)(unsigned char)wanted) {
-            return 1;
-        }
-    }
-    return 0;
+    return PyUnicode_FindChar(text, (Py_UCS4)(unsigned char)wanted, 0, size, 1) >= 0;
 }
 
 /* Whether a part, which is ASCII, stands at a place of a string. */
@@ -77,7 +72,8 @@ place_of(PyObject *text, const char *part, Py_ssize_t length)
         }
         return -1;
     }
-    for (Py_ssize_t at = 0; at <= last; at++) {
+    Py_ssize_t at = -1;
+    while ((at = PyUnicode_FindChar(text, (Py_UCS4)(unsigned char)part[0], at + 1, last + 1, 1)) >= 0) {
         if (stands_at(text, at, part, length)) {
             return at;
         }

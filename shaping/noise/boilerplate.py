@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shaping.native import rules as native
 from shaping.noise.names import meaning
@@ -57,12 +57,10 @@ def boilerplate(batch: Batch) -> None:
         if key in batch.drop:
             continue
         column = batch.column(key)
-        if native is not None and not native.may_be_wrapped(column):
-            continue
-        if not may_be_wrapped([value for value in column if type(value) is str]):
+        if (wrapped := may_be_wrapped(column)) is None:
             continue
         step = unwrap_code if _is_markup(key, batch) else unwrap
-        out = [step(value) if type(value) is str else value for value in column]
+        out = [step(value) if may else value for value, may in zip(column, wrapped, strict=True)]
         count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
         if count:
             batch.replace[key] = out
@@ -95,7 +93,15 @@ def _unwrapped(text: str, steps: list[Callable[[str], str]]) -> str:
     return text if unwrapped == text else unwrapped
 
 
-def may_be_wrapped(texts: Sequence[str]) -> bool:
+def may_be_wrapped(values: Sequence[Any]) -> list[bool] | None:
+    """Tell of each value whether it is a string that could have wrapping, or None where none is."""
+    if native is not None and type(values) is list:
+        return native.may_be_wrapped(values)  # type: ignore[no-any-return]
+    texts = [value for value in values if type(value) is str]
+    return [type(value) is str for value in values] if _any_wrapped(texts) else None
+
+
+def _any_wrapped(texts: list[str]) -> bool:
     """Tell whether any of these strings could have wrapping, by a few searches of all at once."""
     joined = "\0".join(texts)
     if _has_images(joined) or _has_tracking(joined):

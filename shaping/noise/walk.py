@@ -84,7 +84,7 @@ class _Walk:
         if batch.inside or not batch.is_quiet():
             for rule in self.rules:
                 rule(batch)
-        for key in _noisy(rows, batch.inside, depth) if depth < _DEEP else ():
+        for key in _noisy(rows, batch.inside, depth, place) if depth < _DEEP else ():
             if key not in batch.drop:
                 self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
@@ -113,7 +113,7 @@ class _Walk:
             return row
         out = row
         inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: [row])
-        for key in _noisy([row], inside, depth):
+        for key in _noisy([row], inside, depth, place):
             old: Any = row[key]
             if type(old) is list:
                 (new,) = self._lists([old], (trail, key), depth + 1, inner)
@@ -144,9 +144,9 @@ class _Walk:
         return out
 
     def _strings(self, values: Sequence[Any], trail: Trail, _depth: int, _place: Place) -> Sequence[Any]:
-        if not self.strings or (native is not None and not native.may_be_wrapped(values)) or not may_be_wrapped(values):
+        if not self.strings or (wrapped := may_be_wrapped(values)) is None:
             return values
-        out = list(map(unwrap, values))
+        out = [unwrap(value) if may else value for value, may in zip(values, wrapped, strict=True)]
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
         if not count:
             return values
@@ -223,10 +223,11 @@ def _counts(rows: Sequence[Any], keys: Collection[str]) -> tuple[int, ...]:
     return tuple([sum([key in row for row in rows]) for key in keys])
 
 
-def _noisy(rows: Sequence[Any], keys: list[str], depth: int) -> list[str]:
+def _noisy(rows: Sequence[Any], keys: list[str], depth: int, place: Place) -> list[str]:
     """Return those members that hold something a rule might look at, as far as that is known."""
-    known = native is not None and keys and depth < _SCREENED and type(rows) is list
-    return native.noisy(rows, keys, hints) if known else keys  # type: ignore[union-attr]
+    if native is None or not keys or depth >= _SCREENED or type(rows) is not list:
+        return keys
+    return native.noisy(rows, keys, hints, len(rows) == 1 and not place.listed)  # type: ignore[no-any-return]
 
 
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
