@@ -15,9 +15,13 @@ import orjson
 
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
+from shaping.errors.scrub import scrub
 from shaping.settings import Overrides
+from shaping.stages.intake import plain_or_careful
+from shaping.surfaces.apps.apart import answer
 from shaping.surfaces.command.clean import clean
 from shaping.surfaces.command.recognise import recognise
+from shaping.types import Warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,13 +47,14 @@ class Answering:
                     value = _settled(run())
             else:
                 value = _settled(run())
-        except Exception as problem:
-            if _is_usage(problem):
+        except (Exception, SystemExit, KeyboardInterrupt) as problem:
+            passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._wish.as_json
+            if passes or _is_usage(problem):
                 raise
             code = _exit_code(problem)
             if code == 0:
                 return self._answer(_said(printed))
-            return exit_for(problem, self._tool, self._wish)
+            return exit_for(problem, self._tool, self._wish, printed.getvalue())
         if value is None and self._wish.as_json:
             return self._answer(_said(printed))
         # What it printed besides its data is talk.
@@ -80,17 +85,31 @@ class Answering:
         return None if asked is None else tuple(path.strip() for path in asked.split(","))
 
     def _answer(self, value: Any) -> int:
+        value, missed = self._looked_for(value)
         shaped = self._shaper.shape(
             value,
             tool=self._tool,
             surface="command",
             profile=self._wish.profile,
             request=Overrides(fields=self._fields, max_items=self._wish.limit, dialect="invariant"),
+            warnings=missed,
             **self._about(),
         )
+        if not self._wish.as_json and not self._wish.quiet:
+            sys.stderr.write("".join(f"{warned.message}\n" for warned in missed))
         envelope = shaped.envelope
         self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
         return 0
+
+    def _looked_for(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
+        """Give the value, with a warning of each field that was asked for and is not there."""
+        if self._fields is None:
+            return value, ()
+        from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (few calls ask for fields)
+
+        data = plain_or_careful(list(value) if inspect.isgenerator(value) else value)
+        private = self._shaper.plan(self._tool, surface="command").private
+        return data, tuple(Warned("NO_SUCH_FIELD", said) for said in unmatched(data, self._fields, private))
 
     def _about(self) -> dict[str, Any]:
         duration = (perf_counter() - self._began) * 1000
@@ -111,9 +130,11 @@ class Answering:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
 
-def exit_for(problem: Exception, tool: str, wish: Wish) -> int:
-    """Tell of a failure and give the number that the registry has for it."""
+def exit_for(problem: BaseException, tool: str, wish: Wish, printed: str = "") -> int:
+    """Tell of a failure and give the number that the registry has for it; who only exits has printed the reason."""
     detail = _detail(problem, tool, debug=wish.debug)
+    if printed and detail.details is None:
+        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean(printed)))}})
     code = _exit_code(problem) or exit_code_for(detail)
     if wish.as_json:
         _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=wish.debug)
@@ -124,24 +145,30 @@ def exit_for(problem: Exception, tool: str, wish: Wish) -> int:
     return code
 
 
-def _detail(problem: Exception, tool: str, *, debug: bool) -> ErrorDetail:
+def _detail(problem: BaseException, tool: str, *, debug: bool) -> ErrorDetail:
     if isinstance(problem, ToolError):
         return problem.detail
+    if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
+        return make_error("INTERNAL_ERROR", str(problem.code))
     if _is_usage(problem):
         hint = f"See {tool} --help."
         return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
-    if type(problem).__name__ == "Abort":
+    if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
         return make_error("ABORTED", f"{tool} was stopped")
     code = _exit_code(problem)
     return from_exception(problem, debug=debug) if code is None else from_exit_code(code)
 
 
-def _is_usage(problem: Exception) -> bool:
+def _is_usage(problem: BaseException) -> bool:
     # Typer has a Click of its own inside: both are known by what they can do.
     return hasattr(problem, "format_message") and hasattr(problem, "exit_code")
 
 
-def _exit_code(problem: Exception) -> int | None:
+def _exit_code(problem: BaseException) -> int | None:
+    if isinstance(problem, KeyboardInterrupt):
+        return 130
+    if isinstance(problem, SystemExit):
+        return problem.code if isinstance(problem.code, int) else int(problem.code is not None)
     code = getattr(problem, "exit_code", None)
     return code if isinstance(code, int) else None
 
@@ -171,5 +198,4 @@ def _text(data: Any) -> str:
 
 def _write(envelope: Envelope[Any], *, debug: bool) -> None:
     wire = envelope.render("invariant", include=("etag",), debug=debug)
-    sys.stdout.write(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())
-    sys.stdout.flush()
+    answer(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from shaping.errors import Redirect, ToolError, make_error
 from shaping.shaper import Shaper
 from shaping.surfaces.apps.added import Wish, click_options, typer_options, wants_json, wish_of
 from shaping.surfaces.apps.answer import Answering, exit_for
+from shaping.surfaces.apps.apart import apart
 from shaping.surfaces.apps.manifest import leaves, manifest_of
 
 if TYPE_CHECKING:
@@ -111,13 +113,15 @@ def _main(main: Callable[..., Any], app: App, args: Sequence[str] | None = None,
     words = list(sys.argv[1:] if args is None else args)
     if not extra.pop("standalone_mode", True):
         return main(words, *more, standalone_mode=False, **extra)
-    try:
-        _refuse_renamed(app, words)
-        done = main(words, *more, standalone_mode=False, **extra)
-    except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
-        wish = wish_of({"output": "json" if wants_json(words) else "text", "debug": "--debug" in words}, ())
-        sys.exit(exit_for(problem, app.name, wish))
-    sys.exit(done if isinstance(done, int) else 0)
+    as_json = wants_json(words)
+    with apart() if as_json else nullcontext():
+        try:
+            _refuse_renamed(app, words)
+            done = main(words, *more, standalone_mode=False, **extra)
+        except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
+            wish = wish_of({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
+            sys.exit(exit_for(problem, app.name, wish))
+        sys.exit(done if isinstance(done, int) else 0)
 
 
 def _refuse_renamed(app: App, words: Sequence[str]) -> None:

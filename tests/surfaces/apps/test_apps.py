@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,12 +11,14 @@ import typer
 
 from shaping import Shaper, ToolError
 from shaping.surfaces.apps import shape_click, shape_typer
+from shaping.surfaces.apps.apart import apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 RENAMED = {"user create": "users add"}
+TOKEN = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture
@@ -36,6 +39,18 @@ def added(name: str) -> dict[str, str]:
         raise ValueError("no such letters")
     print("adding", name)  # noqa: T201 (the command under test talks)
     return {"name": name}
+
+
+def left(how: str) -> None:
+    if how == "words":
+        sys.exit(f"no way: {TOKEN}")
+    if how == "printed":
+        print("cannot reach", TOKEN)  # noqa: T201 (the command under test talks)
+        sys.exit(4)
+    if how == "done":
+        print("all done")  # noqa: T201 (the same)
+        sys.exit()
+    raise KeyboardInterrupt
 
 
 def typer_app() -> typer.Typer:
@@ -60,6 +75,14 @@ def typer_app() -> typer.Typer:
     @app.command()
     def stop() -> None:
         raise typer.Abort
+
+    @app.command()
+    def leave(how: str) -> None:
+        left(how)
+
+    @app.command()
+    def ask(name: Annotated[str, typer.Option(prompt=True)]) -> str:
+        return name
 
     @app.command()
     async def later() -> str:
@@ -98,6 +121,16 @@ def click_app() -> click.Group:
     @app.command()
     def stop() -> None:
         raise click.Abort
+
+    @app.command()
+    @click.argument("how")
+    def leave(how: str) -> None:
+        left(how)
+
+    @app.command()
+    @click.option("--name", prompt=True)
+    def ask(name: str) -> str:
+        return name
 
     @app.command()
     async def later() -> str:
@@ -165,6 +198,67 @@ def test_failures_have_the_codes_of_the_registry(call: Any) -> None:
     assert call("hello", "--code", "5")[0] == 5
     code, told = wire(call, "stop")
     assert (code, told["error"]["code"]) == (1, "ABORTED")
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "error"),
+    [
+        ("words", 1, ("GENERAL_ERROR", "no way: [redacted:github-token]", None)),
+        (
+            "printed",
+            4,
+            ("PRECONDITION", "The command exited with 4", {"stdout": "cannot reach [redacted:github-token]\n"}),
+        ),
+        ("interrupt", 130, ("ABORTED", "app leave was stopped", None)),
+    ],
+)
+def test_a_command_that_leaves_its_own_way_is_answered_all_the_same(
+    call: Any, how: str, code: int, error: tuple[str, str, Any]
+) -> None:
+    exited, told = wire(call, "leave", how)
+    said = told["error"]
+    assert (exited, (said["code"], said["message"], said.get("details"))) == (code, error)
+
+
+def test_a_command_that_leaves_without_fault_has_said_its_answer(call: Any) -> None:
+    code, told = wire(call, "leave", "done")
+    assert (code, told["ok"], told["data"]) == (0, True, {"text": "all done\n"})
+
+
+@pytest.mark.parametrize("how", ["words", "interrupt"])
+def test_for_people_a_command_leaves_as_ever(shaper: Shaper, how: str) -> None:
+    with pytest.raises((SystemExit, KeyboardInterrupt)) as stopped:
+        _typer(shaper)(["leave", how])
+    assert getattr(stopped.value, "code", 130) in {f"no way: {TOKEN}", 130}
+
+
+def test_a_prompt_stands_beside_the_answer_that_a_program_reads(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("ada\n"))
+    code, out, err = call("ask", "--output", "json")
+    assert (code, json.loads(out)["data"], err.startswith("Name: ")) == (0, {"value": "ada"}, True)
+
+
+def test_a_person_at_a_terminal_sees_the_prompt_at_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdin = io.StringIO()
+    monkeypatch.setattr(stdin, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", stdin)
+    with apart():
+        print("Name: ", end="")  # noqa: T201 (this is the prompt)
+        assert capsys.readouterr() == ("", "Name: ")
+
+
+def test_help_is_the_output_even_where_json_was_asked_for(call: Any) -> None:
+    code, out, err = call("users", "list", "--output", "json", "--help")
+    assert (code, "--count" in out, err) == (0, True, "")
+
+
+def test_a_field_that_names_nothing_is_told(call: Any) -> None:
+    code, told = wire(call, "users", "list", "--count", "1", "--fields", "id,nmae")
+    assert (code, told["data"], told["warnings"]) == (0, [{"id": 0}], ["nothing at nmae; did you mean name?"])
+    assert call("users", "list", "--fields", "nmae")[2] == "nothing at nmae; did you mean name?\n"
+    assert call("users", "list", "--fields", "nmae", "--quiet")[2] == ""
 
 
 def test_a_wrong_call_is_an_argument_error_before_anything_is_done(call: Any) -> None:
@@ -236,8 +330,8 @@ def test_verbose_and_debug_choose_profiles(call: Any) -> None:
 def test_the_manifest_lists_commands_flags_exit_codes_and_schemas(call: Any) -> None:
     manifest = wire(call, "manifest", "--verbose")[1]["data"]
     commands = {command["name"]: command for command in manifest["commands"]}
-    assert list(commands) == ["users list", "users add", "hello", "stop", "later", "manifest"] or set(commands) == {
-        "users list", "users add", "hello", "stop", "later", "manifest",
+    assert set(commands) == {
+        "users list", "users add", "hello", "stop", "leave", "ask", "later", "manifest",
     }  # fmt: skip
     flags = {flag["name"]: flag for flag in commands["users list"]["flags"]}
     assert {"--count", "--output", "--fields", "--limit", "--cursor", "--etag", "--quiet"} <= flags.keys()
