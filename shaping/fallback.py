@@ -12,7 +12,7 @@ from shaping.envelope import local_envelope
 from shaping.stages.intake import OddError, plain, plain_or_careful
 from shaping.stages.measure import tokens_of
 from shaping.stages.opening import OneShotError
-from shaping.stages.redact import without_secrets
+from shaping.stages.redact import without_held, without_secrets
 from shaping.types import Draft, Shaped, Warned
 
 if TYPE_CHECKING:
@@ -79,14 +79,8 @@ def unshaped(failed: Draft, fault: Exception) -> Shaped:
 
 def _safe(value: Any, plan: Plan) -> Any:
     """Take out what must never leave: private paths and secrets; if that fails too, everything."""
-    from shaping.redaction import redact  # noqa: PLC0415 (patterns compile at the first response)
-
     try:
-        data = plain_or_careful(value, closed=plan.closed)
-        if plan.private is not None:
-            data = plan.private.apply(data)
-        rules = plan.redact
-        return data if rules.off else redact(data, values=rules.values, names=rules.names, paths=rules.paths)[0]
+        return without_held(plain_or_careful(value, closed=plan.closed), plan)
     except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be cleaned must not leave)
         _log("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
         return _MASKED

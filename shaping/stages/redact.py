@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.types import Warned
 
 if TYPE_CHECKING:
+    from shaping.settings import Plan
     from shaping.types import Draft
 
 
@@ -23,6 +24,15 @@ def redact(value: Any, draft: Draft) -> Any:
         # Paths are made of keys, and a tool's own warnings of anything.
         draft.warnings = [without_secrets(warned) for warned in draft.warnings]
     return clean
+
+
+def without_held(data: Any, plan: Plan) -> Any:
+    """Take out of plain data what must never leave, private paths and secrets, where the stages cannot."""
+    from shaping.redaction import redact as replace_secrets  # noqa: PLC0415 (few answers come this way)
+
+    rules = plan.redact
+    kept = data if plan.private is None else plan.private.apply(data)
+    return kept if rules.off else replace_secrets(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
 
 
 def without_secrets(warned: Warned) -> Warned:

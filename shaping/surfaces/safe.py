@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from shaping.stages.redact import without_held
 from shaping.surfaces.meta import MARK
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _redacted(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     if "content" in out:
         out["content"] = [_block(block, plan) for block in out["content"]]
     if out.get("structuredContent") is not None:
-        out["structuredContent"] = _data(out["structuredContent"], plan)
+        out["structuredContent"] = without_held(out["structuredContent"], plan)
     return out
 
 
@@ -52,7 +53,7 @@ def _block(block: Any, plan: Plan) -> Any:
     if isinstance(data, dict | list):
         import orjson  # noqa: PLC0415 (only results with private paths are written anew)
 
-        return {**block, "text": orjson.dumps(_data(data, plan)).decode()}
+        return {**block, "text": orjson.dumps(without_held(data, plan)).decode()}
     return {**block, "text": redacted_text(block["text"], plan)}
 
 
@@ -61,11 +62,3 @@ def redacted_text(text: str, plan: Plan) -> str:
     from shaping.redaction import redact_text  # noqa: PLC0415 (patterns compile at the first response)
 
     return text if plan.redact.off else redact_text(text)[0]
-
-
-def _data(value: Any, plan: Plan) -> Any:
-    from shaping.redaction import redact  # noqa: PLC0415 (the same)
-
-    rules = plan.redact
-    kept = value if plan.private is None else plan.private.apply(value)
-    return kept if rules.off else redact(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
