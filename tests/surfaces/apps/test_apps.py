@@ -351,6 +351,13 @@ def test_help_exits_0(call: Any) -> None:
     assert "--output" in out
 
 
+def test_a_caller_that_goes_on_afterwards_finds_the_answer_printed(
+    shaper: Shaper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _typer(shaper)(["later", "--output", "json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["data"] == {"value": "done"}
+
+
 def test_a_caller_that_handles_errors_itself_gets_them(shaper: Shaper) -> None:
     main = _click(shaper)
     with pytest.raises(click.UsageError):
