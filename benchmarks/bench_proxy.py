@@ -3,8 +3,9 @@
     python benchmarks/bench_proxy.py [--calls 200] [--json] [--write]
 
 All three are measured in one run, in turns, so that the load of the machine falls on each alike; what counts are the
-ratios of the medians. The second part makes 200 calls at once over HTTP and looks at every answer. `--write` puts the
-figures into RESULTS.md.
+ratios of the medians. The second part makes 200 calls at once over HTTP and looks at every answer. The third starts
+each way anew and takes the time until its tools are listed and its first call is answered. `--write` puts the figures
+into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ OURS = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy
 CONCURRENT = 200
 BAR = 1.15
 BATCH = 10
+STARTS = 5
 
 
 def serve() -> None:
@@ -64,12 +66,34 @@ def client(command: list[str]) -> Client[Any]:
     return Client(transport)
 
 
+def ways() -> dict[str, list[str]]:
+    """Name the commands that are compared."""
+    return {"direct": SERVER, "pass-through": PASS_THROUGH, "shaping": [*OURS, "--", *SERVER]}
+
+
+async def starts() -> dict[str, tuple[float, float]]:
+    """Start each way several times, in turns; give the median seconds to its tools and to its first answer."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways()}
+    for _ in range(STARTS):
+        for name, command in ways().items():
+            began = time.perf_counter()
+            async with client(command) as one:
+                await one.list_tools()
+                listed = time.perf_counter()
+                await one.call_tool_mcp("list_issues", {"n": 0})
+                times[name].append((listed - began, time.perf_counter() - began))
+    return {name: (statistics.median(a), statistics.median(b)) for name, (a, b) in _columns(times).items()}
+
+
+def _columns(times: dict[str, list[tuple[float, float]]]) -> dict[str, tuple[list[float], list[float]]]:
+    return {name: ([first for first, _ in rows], [last for _, last in rows]) for name, rows in times.items()}
+
+
 async def latencies(calls: int) -> dict[str, list[float]]:
     """Call each way in turn and collect the seconds of each call."""
-    ways = {"direct": SERVER, "pass-through": PASS_THROUGH, "shaping": [*OURS, "--", *SERVER]}
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    times: dict[str, list[float]] = {name: [] for name in ways()}
     async with AsyncExitStack() as stack:
-        clients = {name: await stack.enter_async_context(client(command)) for name, command in ways.items()}
+        clients = {name: await stack.enter_async_context(client(command)) for name, command in ways().items()}
         for name, one in clients.items():
             for n in range(5):
                 await one.call_tool_mcp("list_issues", {"n": n})
@@ -141,6 +165,7 @@ def main() -> int:
         "shaping_to_pass_through": round(ratio, 3),
         "shaping_to_direct": round(medians["shaping"] / medians["direct"], 3),
         "concurrent": {"calls": CONCURRENT, "right": right},
+        "start_ms": {name: [round(one * 1000) for one in both] for name, both in asyncio.run(starts()).items()},
     }
     print(json.dumps(report, indent=2) if asked.json else _told(report))
     if asked.write:
@@ -156,6 +181,8 @@ def _told(report: dict[str, Any]) -> str:
     lines.append(f"shaping / direct:       {report['shaping_to_direct']:.3f}")
     calls = report["concurrent"]
     lines.append(f"{calls['calls']} calls at once over HTTP: {calls['right']} right answers")
+    lines.append("from the start, until tools are listed and until the first call is answered:")
+    lines += [f"  {name:<14}{listed:>8,} ms{called:>8,} ms" for name, (listed, called) in report["start_ms"].items()]
     return "\n".join(lines)
 
 
@@ -167,7 +194,9 @@ def _write(report: dict[str, Any]) -> None:
     ]
     calls = report["concurrent"]
     body = markdown_table(("way", "median of a call", "to pass-through"), rows)
-    body += f"\n\n{calls['calls']} calls at once over HTTP: {calls['right']} right answers."
+    body += f"\n\n{calls['calls']} calls at once over HTTP: {calls['right']} right answers.\n\n"
+    begun = [(name, *(f"{one:,} ms" for one in both)) for name, both in report["start_ms"].items()]
+    body += markdown_table(("way", "start to list of tools", "start to first answer"), begun)
     payload = f"a result of {report['payload_bytes']:,} bytes in both channels, over stdio"
     write_section("Proxy", body, recipe={"bar": f"shaping at most {BAR} of pass-through", "payload": payload})
 
