@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from shaping.paths.grammar import join
 from shaping.paths.opening import PLAIN
+from shaping.stages.declared import declared_fields
 from shaping.stages.intake import DEEPEST, INT_MAX, INT_MIN
-from shaping.stages.opening import OneShotError, UnknownTypeError, declared_fields, key_text, number_name, open_known
+from shaping.stages.opening import OneShotError, UnknownTypeError, key_text, number_name, open_known
 from shaping.types import Omission, Warned
 from shaping.wording import counted, free_name
 
