@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,14 +56,17 @@ def _place(url: Any) -> str:
 
 
 def _upstream(response: Any) -> str | None:
-    """Find the sentence that a JSON error body holds, where the body has been read."""
     try:
-        body = json.loads(response.content)
+        return said_in(json.loads(response.content))
     except Exception:  # noqa: BLE001  any client library may be behind this, and its answer may be unread or not JSON
         return None
+
+
+def said_in(body: Any) -> str | None:
+    """Find the sentence that the JSON body of an error holds."""
     for name in ("message", "error", "detail", "title", "error_description"):
-        found = body.get(name) if isinstance(body, dict) else None
-        found = found.get("message") if isinstance(found, dict) else found
+        found = body.get(name) if isinstance(body, Mapping) else None
+        found = found.get("message") if isinstance(found, Mapping) else found
         if isinstance(found, str) and found:
             return found
     return None

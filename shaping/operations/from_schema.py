@@ -17,6 +17,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 
 from shaping.operations.validator import Draft, Validator
+from shaping.paths.schema_refs import pointed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,16 +203,7 @@ class _Builder:
         return self._models[ref]
 
     def _look_up(self, ref: str) -> Any:
-        found: Any = self._root
-        if not ref.startswith("#") or (len(ref) > 1 and ref[1] != "/"):
-            return None
-        for step in ref[2:].split("/") if len(ref) > 1 else ():
-            key = step.replace("~1", "/").replace("~0", "~").replace("%25", "%").replace("%22", '"')
-            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                found = found.get(key) if isinstance(found, dict) else None
-        return found
+        return pointed(self._root, ref[1:]) if ref == "#" or ref.startswith("#/") else None
 
 
 def _is_model(schema: dict[str, Any]) -> bool:

@@ -74,14 +74,9 @@ def admit(tool: Manifest, payload: Any, *, allow_eval: bool = False) -> None:
         _check_code(code, tool.language, digest)
 
 
-def payload_hash(payload: Any) -> str:
-    """Give the sha256 under which the log and a refusal name a payload."""
-    return hashlib.sha256(_check_shape(payload)).hexdigest()
-
-
 def _check_shape(payload: Any) -> bytes:
     """Refuse what is not JSON, nested too deeply, or too large; give the bytes that are hashed."""
-    if _deeper_than(payload, MAX_DEPTH):
+    if _is_too_deep(payload):
         raise ToolError("BAD_ARGUMENT", f"the payload is nested more than {MAX_DEPTH} levels deep", phase="validation")
     try:
         encoded = orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)
@@ -92,10 +87,10 @@ def _check_shape(payload: Any) -> bytes:
     return encoded
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
+def _is_too_deep(value: Any) -> bool:
     """Walk level by level and each container once, so that neither depth nor a cycle can exhaust the machine."""
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(MAX_DEPTH + 1):
         level = list({id(child): child for node in level for child in _children(node) if _children(child)}.values())
         if not level:
             return False

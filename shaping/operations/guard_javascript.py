@@ -13,53 +13,20 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NAMES = frozenset(
-    {
-        "eval",
-        "Function",
-        "require",
-        "importScripts",
-        "Deno",
-        "Bun",
-        "Reflect",
-        "execScript",
-        "WebAssembly",
-        "Worker",
-        "SharedWorker",
-        "atob",
-        "unescape",
-    }
+    {"eval", "Function", "require", "importScripts", "Deno", "Bun", "Reflect", "execScript", "WebAssembly", "Worker"}
+    | {"SharedWorker", "atob", "unescape"}
 )
 GLOBALS = frozenset({"globalThis", "window", "global"})
 WINDOWS = GLOBALS | {"self", "top", "parent", "frames", "defaultView", "contentWindow"}
 # What a snippet may ask of `process`; everything else there ends it, changes it, or loads native code.
 PROCESS_FACTS = frozenset(
-    {
-        "platform",
-        "version",
-        "versions",
-        "arch",
-        "uptime",
-        "memoryUsage",
-        "cpuUsage",
-        "pid",
-        "title",
-        "hrtime",
-        "release",
-        "type",
-    }
+    {"platform", "version", "versions", "arch", "uptime", "memoryUsage", "cpuUsage", "pid", "title", "hrtime"}
+    | {"release", "type"}
 )
 PROPERTIES = frozenset(
     {"constructor", "__proto__", "eval", "Function", "require", "mainModule", "binding", "_linkedBinding", "dlopen"}
-    | {
-        "_load",
-        "getBuiltinModule",
-        "child_process",
-        "execSync",
-        "execFile",
-        "execFileSync",
-        "spawnSync",
-        "importScripts",
-    }
+    | {"_load", "getBuiltinModule", "child_process", "execSync", "execFile", "execFileSync", "spawnSync"}
+    | {"importScripts"}
     | {"callee", "caller", "fromCharCode", "fromCodePoint", "__defineGetter__", "__defineSetter__", "__lookupGetter__"}
     | {"__lookupSetter__", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "prepareStackTrace"}
 )

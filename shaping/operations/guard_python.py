@@ -35,26 +35,9 @@ CARRIED = frozenset(
 GIVEN = frozenset({"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "shutil"})
 ATTRIBUTES = frozenset(
     {"get_type_hints", "ForwardRef", "unsafe_load", "ctypeslib", "load_library", "runstring"}
-    | {
-        "popen",
-        "fork",
-        "forkpty",
-        "killpg",
-        "putenv",
-        "startfile",
-        "check_output",
-        "check_call",
-        "Popen",
-        "posix_spawn",
-    }
-    | {
-        "create_subprocess_exec",
-        "create_subprocess_shell",
-        "import_module",
-        "load_module",
-        "exec_module",
-        "LoadLibrary",
-    }
+    | {"popen", "fork", "forkpty", "killpg", "putenv", "startfile", "check_output", "check_call", "Popen"}
+    | {"posix_spawn", "create_subprocess_exec", "create_subprocess_shell", "import_module", "load_module"}
+    | {"exec_module", "LoadLibrary"}
     | {"CDLL", "dlopen", "rmtree", "unlink", "rmdir", "write_text", "write_bytes", "read_pickle", "to_pickle"}
     | {"attrgetter", "methodcaller", "eval", "exec", "format_map", "mro", "make_dataclass"}
     # What looks members up by text, and what configures code by name.

@@ -25,7 +25,6 @@ class Prepared:
     call: Handler
     takes_context: bool
     is_async: bool
-    is_generator: bool
 
     async def run(self, value: Any, context: Context) -> Any:
         """Await the handler; one that is not async runs in a thread, so that it blocks nobody else."""
@@ -50,9 +49,7 @@ def prepare(handler: Handler) -> Prepared:
         return handler
     plain = handler.func if isinstance(handler, partial) else handler
     inner = plain if inspect.isroutine(plain) else type(plain).__call__
-    return Prepared(
-        handler, _takes_context(handler), inspect.iscoroutinefunction(inner), inspect.isasyncgenfunction(inner)
-    )
+    return Prepared(handler, _takes_context(handler), inspect.iscoroutinefunction(inner))
 
 
 def _takes_context(handler: Handler) -> bool:

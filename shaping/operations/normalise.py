@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from shaping.paths.schema_refs import pointed
+
 Accepts: TypeAlias = Callable[[Any], bool]
 MAX_DEPTH = 100
 TRUTH = {"true": True, "false": False}
@@ -55,15 +57,7 @@ class _Normaliser:
         return self._rules(choices[0], depth + 1) if alone else []
 
     def _target(self, ref: Any) -> Any:
-        if not isinstance(ref, str) or not ref.startswith("#"):
-            return None
-        found: Any = self._root
-        for step in ref[1:].split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, Mapping) or name not in found:
-                return None
-            found = found[name]
-        return found
+        return pointed(self._root, ref[1:]) if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")) else None
 
     def _object(self, rules: list[Mapping[str, Any]], value: dict[str, Any], depth: int) -> dict[str, Any]:
         known = {name: member for rule in rules for name, member in (rule.get("properties") or {}).items()}

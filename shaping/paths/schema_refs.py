@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -24,23 +25,24 @@ class Document:
     root: dict[str, Any]
 
     def pointer(self, ref: Any) -> str:
-        """Give the part of a reference after `#`, or refuse one that leaves the document."""
+        """Give the part of a reference after `#` as it is read, or refuse one that leaves the document."""
+        return unquote(self._fragment(ref))
+
+    def _fragment(self, ref: Any) -> str:
         home = str(self.root.get("$id", "")).rstrip("#")
         if not isinstance(ref, str) or not (ref.startswith("#") or (home and ref.startswith(home))):
             raise Unprojectable(f"the reference {ref!r} leads out of the schema")
-        return unquote(ref.removeprefix(home).removeprefix("#"))
+        return ref.removeprefix(home).removeprefix("#")
 
     def target(self, ref: Any) -> Any:
         """Find the subschema a reference leads to."""
-        pointer = self.pointer(ref)
-        if pointer and not pointer.startswith("/"):
-            return self._anchor(pointer)
-        here: Any = self.root
-        for part in pointer.split("/")[1:]:
-            here = _step(here, part.replace("~1", "/").replace("~0", "~"))
-            if here is None:
-                raise Unprojectable(f"the reference {ref!r} leads nowhere")
-        return here
+        fragment = self._fragment(ref)
+        if fragment and not fragment.startswith("/"):
+            return self._anchor(unquote(fragment))
+        found = pointed(self.root, fragment)
+        if found is None:
+            raise Unprojectable(f"the reference {ref!r} leads nowhere")
+        return found
 
     def _anchor(self, name: str) -> Any:
         todo: list[Any] = [self.root]
@@ -68,9 +70,15 @@ class Document:
         )
 
 
-def _step(here: Any, part: str) -> Any:
-    if isinstance(here, dict):
-        return here.get(part)
-    if isinstance(here, list) and part.isdecimal() and int(part) < len(here):
-        return here[int(part)]
-    return None
+def pointed(root: Any, fragment: str) -> Any:
+    """Follow a JSON pointer as a reference writes it behind its `#`; None where it leads nowhere."""
+    here = root
+    for step in fragment.split("/")[1:]:
+        part = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(here, Mapping):
+            here = here.get(part)
+        elif isinstance(here, list) and part.isdecimal() and int(part) < len(here):
+            here = here[int(part)]
+        else:
+            return None
+    return here

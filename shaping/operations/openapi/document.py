@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import urljoin
 
 import orjson
+
+from shaping.paths.schema_refs import pointed
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -43,18 +45,8 @@ class Document:
 
     def look_up(self, ref: str) -> Any:
         """Give what a pointer into this document points at; other documents are not fetched."""
-        if not ref.startswith("#"):
-            return {}
-        found: Any = self.content
-        for step in ref[1:].split("/")[1:]:
-            key = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
-            elif isinstance(found, Mapping):
-                found = found.get(key, {})
-            else:
-                return {}
-        return found
+        found = pointed(self.content, ref[1:]) if ref == "#" or ref.startswith("#/") else None
+        return {} if found is None else found
 
     @property
     def base_url(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +10,19 @@ import orjson
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import from_status, make_error
+from shaping.errors.refusals import said_in
 from shaping.operations.openapi.bodies import encode_body
 from shaping.operations.openapi.styles import in_header, in_path, in_query
 from shaping.reading import read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import httpx
 
     from shaping.operations.context import Context
     from shaping.operations.openapi.client import Client
     from shaping.operations.openapi.inputs import Inputs, Parameter
-
-MESSAGES = ("message", "error", "detail", "title", "error_description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ def read_response(response: httpx.Response, method: str = "GET") -> Envelope[Any
         "content_type": kind,
     }
     if response.status_code >= 400:
-        message = _sentence(response.status_code, data)
+        said = said_in(data)
+        message = None if said is None else f"HTTP {response.status_code}: {said[:300]}"
         changing = method not in {"GET", "HEAD", "OPTIONS", "QUERY"}
         error = from_status(response.status_code, message, headers=response.headers, state_changing=changing)
         return http_envelope(data, error=error, **about)
@@ -134,13 +135,3 @@ def _as_text(body: bytes) -> Any:
         return read_json(text)
     except ValueError:
         return text
-
-
-def _sentence(status: int, data: Any) -> str | None:
-    """Give what the server says went wrong."""
-    for name in MESSAGES if isinstance(data, Mapping) else ():
-        said = data.get(name)
-        said = said.get("message") if isinstance(said, Mapping) else said
-        if isinstance(said, str) and said:
-            return f"HTTP {status}: {said[:300]}"
-    return None

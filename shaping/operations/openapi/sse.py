@@ -46,14 +46,9 @@ class Lines:
         text = self._rest + (chunk.removeprefix("\ufeff") if self._first else chunk)
         self._first = self._first and not chunk
         # A CR at the end may be the first half of a CRLF.
-        held = text.endswith("\r")
-        lines = (
-            text.replace("\r\n", "\n").replace("\r", "\n")
-            if not held
-            else text[:-1].replace("\r\n", "\n").replace("\r", "\n")
-        )
-        *whole, rest = lines.split("\n")
-        self._rest = rest + ("\r" if held else "")
+        held = "\r" if text.endswith("\r") else ""
+        *whole, rest = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._rest = rest + held
         if len(self._rest) > MAX_EVENT:
             raise ToolError("TOO_LARGE", f"a line of the stream has more than {MAX_EVENT} characters")
         return whole

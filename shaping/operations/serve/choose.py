@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A model carries the list through the whole session; beyond this it is larger than most answers it will ever get.
 MAX_TOKENS = 25_000
 LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,11 @@ def tool_name(spec: Spec) -> str:
     return f"{name[:31]}__{name[-31:]}"
 
 
-def brief(spec: Spec, longest: int = 300) -> str:
+def brief(spec: Spec) -> str:
     """Give the first paragraphs of a description, as far as they fit, and the codes that a call can fail with."""
-    text = spec.description
-    if len(text) > longest:
-        text = text[:longest].rsplit("\n\n" if "\n\n" in text[:longest] else " ", 1)[0].rstrip() + " …"
+    text, start = spec.description, spec.description[:LONGEST_DESCRIPTION]
+    if start != text:
+        text = start.rsplit("\n\n" if "\n\n" in start else " ", 1)[0].rstrip() + " …"
     return describe(text, spec.codes)
 
 
