@@ -10,6 +10,7 @@
 #include "rules_hypermedia.h"
 #include "rules_passing.h"
 #include "rules_pattern.h"
+#include "rules_places.h"
 #include "rules_quiet.h"
 #include "rules_rebuild.h"
 #include "rules_single.h"
@@ -26,6 +27,8 @@ static PyMethodDef rules_methods[] = {
     FAST(present),
     FAST(counts),
     FAST(refilled),
+    FAST(owners),
+    FAST(spread),
     FAST(judge),
     FAST(only_links),
     FAST(pattern),

@@ -146,37 +146,66 @@ judge_link(const Judging *judging, PyObject *key, PyObject *link)
     return STARTS(link, "http") ? PySet_Add(judging->usual, key) : 0;
 }
 
+/* Whether bool() of a value is false; -1 where code of the caller may answer. */
+static int
+is_nothing(PyObject *value)
+{
+    if (is_text(value)) {
+        return PyUnicode_GET_LENGTH(value) == 0;
+    }
+    return is_known(value) ? !PyObject_IsTrue(value) : -1;
+}
+
+/* The first value in the sampled records that is something, as links._firsts finds it: 1 and a new reference, 0 not
+   known, -1 an exception. */
+static int
+first_of(PyObject *sample, PyObject *key, PyObject **first)
+{
+    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(sample); at++) {
+        PyObject *value = cell(PyTuple_GET_ITEM(sample, at), key);
+        int nothing = value != NULL ? is_nothing(value) : PyErr_Occurred() ? -2 : 1;
+        if (nothing == 0) {
+            *first = value;
+            return 1;
+        }
+        Py_XDECREF(value);
+        if (nothing < 0) {
+            return nothing == -2 ? -1 : 0;
+        }
+    }
+    return 0;
+}
+
 /* Judge all members: 1 done, 0 not known, -1 an exception. */
 static int
-judge_links(const Judging *judging, PyObject *head, PyObject *keys)
+judge_links(const Judging *judging, PyObject *sample, PyObject *keys)
 {
     for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(keys); at++) {
-        PyObject *key = PyTuple_GET_ITEM(keys, at), *link = cell(head, key);
-        if (link == NULL) {
-            return PyErr_Occurred() ? -1 : 0;
+        PyObject *key = PyTuple_GET_ITEM(keys, at), *first = NULL;
+        int known = first_of(sample, key, &first), failed = 0;
+        if (known > 0 && is_text(first)) {
+            known = PyUnicode_IS_ASCII(first); /* the patterns say more of letters than ASCII has */
+            failed = known ? judge_link(judging, key, first) : 0;
         }
-        /* Where the first record has none, another one tells; the patterns say more of letters than ASCII has. */
-        int known = is_text(link) && PyUnicode_IS_ASCII(link) && PyUnicode_GET_LENGTH(link) > 0;
-        int failed = known ? judge_link(judging, key, link) : 0;
-        Py_DECREF(link);
-        if (failed < 0 || !known) {
-            return failed < 0 ? -1 : 0;
+        Py_XDECREF(first);
+        if (known <= 0 || failed < 0) {
+            return failed < 0 ? -1 : known;
         }
     }
     return 1;
 }
 
-/* judge(head, named, company): the sets of plumbing, of links to an API beside it, and of links that begin with http;
+/* judge(sample, named, company): the sets of plumbing, of links to an API beside it, and of links that begin with http;
    None where not known. */
 static PyObject *
 rules_judge(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *named = count == 3 ? arguments[1] : Py_None;
     if (!PyTuple_Check(named) || PyTuple_GET_SIZE(named) != 4 || !PyTuple_CheckExact(PyTuple_GET_ITEM(named, 0))) {
-        PyErr_SetString(PyExc_TypeError, "judge takes a record, links by what they are called, and a bool");
+        PyErr_SetString(PyExc_TypeError, "judge takes records, links by what they are called, and a bool");
         return NULL;
     }
-    if (!PyDict_CheckExact(arguments[0])) {
+    if (!PyTuple_CheckExact(arguments[0])) {
         Py_RETURN_NONE;
     }
     Judging judging = {

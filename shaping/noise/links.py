@@ -119,7 +119,7 @@ def _rank(key: str) -> int:
 
 def _judged(named: _Named, batch: Batch, company: int) -> tuple[set[str], set[str]]:
     """Return the links that only a program would follow, and those that begin with `http`."""
-    judged = None if native is None else native.judge(batch.sample[0], named, company > 1)
+    judged = None if native is None else native.judge(batch.sample, named, company > 1)
     noise, apis, http = judged or _plumbing(named, _firsts(named.found, batch), company)
     noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
     return noise, http

@@ -231,4 +231,6 @@ def _noisy(rows: Sequence[Any], keys: list[str], depth: int, place: Place) -> li
 
 
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
+    if native is not None and key not in batch.replace and type(batch.rows) is list:
+        return native.owners(batch.rows, key)  # type: ignore[no-any-return]
     return [row for row, value in zip(batch.rows, batch.column(key), strict=True) if type(value) in _NESTS]

@@ -84,10 +84,11 @@ def names_of(rows: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-@given(st.dictionaries(names, urls.filter(bool), min_size=1), st.booleans())
+@given(st.dictionaries(names, urls | st.sampled_from((None, 0, 1, [], ["a"], {})), min_size=1), st.booleans())
 def test_the_same_links_are_plumbing(assert_same: Asking, head: dict[str, Any], company: bool) -> None:
-    batch = Batch([head], listed=True, nested=False, arguments=frozenset())
-    batch.sample, batch.links = [head], [*head, "more"]
+    more = dict.fromkeys(head, "https://x.dev/api/1")
+    batch = Batch([head, more], listed=True, nested=False, arguments=frozenset())
+    batch.sample, batch.links = (head, {}, more), [*head, "more"]
     assert_same(links._judged, links._named(tuple(head)), batch, 2 if company else 1)
 
 
