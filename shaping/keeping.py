@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from shaping.types import Draft, Shaped
 
 
+NOT_KEPT = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
+
+
 def keep(draft: Draft, keeper: Keeper, ttl: float) -> str | None:
     """Keep the raw value of a response and give its ref; None, with a warning, where the store cannot take it."""
     from shaping.store.refs import make_ref  # noqa: PLC0415 (most responses keep nothing)
@@ -37,9 +40,8 @@ def keep(draft: Draft, keeper: Keeper, ttl: float) -> str | None:
         make = partial(payload, content, draft.plan)  # and not the draft, which holds the whole answer
         if keeper.keep(ref, make, meta=meta, ttl=ttl, size=len(content)):
             return ref
-    warned = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
-    if warned not in draft.warnings:  # each try at a budget comes by here
-        draft.warnings.append(warned)
+    if NOT_KEPT not in draft.warnings:  # each try at a budget comes by here
+        draft.warnings.append(NOT_KEPT)
     return None
 
 

@@ -18,12 +18,16 @@ def redact(value: Any, draft: Draft) -> Any:
     if rules.off:
         return value
     clean, hits = _rules()(value, values=rules.values, names=rules.names, paths=rules.paths)
-    for hit in hits:
-        draft.warnings.append(Warned("REDACTED", f"a value matched the rule {hit.rule} and was replaced", hit.path))
+    draft.warnings += [replaced(hit.rule, hit.path) for hit in hits]
     if draft.warnings:
         # Paths are made of keys, and a tool's own warnings of anything.
         draft.warnings = [without_secrets(warned) for warned in draft.warnings]
     return clean
+
+
+def replaced(rule: str, path: str) -> Warned:
+    """Warn that a mark stands where a value stood."""
+    return Warned("REDACTED", f"a value matched the rule {rule} and was replaced", path)
 
 
 def without_held(data: Any, plan: Plan) -> Any:

@@ -75,7 +75,7 @@ def expand(
     counter: TokenCounter,
 ) -> Expanded:
     """Give the exact values under a path, a page at a time; `render` writes what the model reads of a page."""
-    chosen, start = (path or "", Position()) if cursor is None else _resume(secret, ref, cursor)
+    chosen, start = (path or "", Position()) if cursor is None else resume(secret, ref, cursor)
     whole = kept.value if private is None else private.apply(kept.value)
     value, where = _chosen(whole, chosen)
     beside = whose(whole, chosen) if where == chosen else None
@@ -107,7 +107,8 @@ def cursor_at(secret: bytes, ref: str, path: str, position: Position) -> str:
     return make_cursor(secret, ref, f"{position}/{path}")
 
 
-def _resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
+def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
+    """Read from a cursor which path chooses and where in that to go on."""
     try:
         offset, trail, path = read_cursor(secret, ref, str(cursor)).split("/", 2)
     except CursorError as problem:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.stages.redact import replaced
 from shaping.surfaces.meta import MARK, warning
-from shaping.types import Warned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
+    from shaping.types import Warned
 
 _BARE = frozenset({"type", "text"})
 _BINARY = frozenset({"data", "blob"})  # base64, in which a rule can only hit by chance and so break it
@@ -99,6 +100,5 @@ def _members(
     clean, found = redact(looked, values=rules.values, names=rules.names and names)
     if not found:
         return value
-    told = "a value matched the rule {} and was replaced"
-    hits.extend(Warned("REDACTED", told.format(hit.rule), f"{place}.{hit.path}") for hit in found)
+    hits.extend(replaced(hit.rule, f"{place}.{hit.path}") for hit in found)
     return {**clean, **{key: value[key] for key in skipped if key in value}}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shaping.settings.model import Channels as Setting
     from shaping.surfaces.clients import Reads
-
-Setting: TypeAlias = Literal["auto", "both", "text", "structured"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.surfaces.beside import cleaned, noted
-from shaping.surfaces.channels import Channels, Setting, decide
+from shaping.surfaces.channels import Channels, decide
 from shaping.surfaces.clients import reads
 from shaping.surfaces.errors import error_result
 from shaping.surfaces.meta import MARK, is_passed_on, marked
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from shaping.settings import Overrides, Plan
+    from shaping.settings.model import Channels as Setting
     from shaping.shaper import Shaper
     from shaping.surfaces.clients import Reads
     from shaping.types import Shaped

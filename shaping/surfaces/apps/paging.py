@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from orjson import dumps
 
-from shaping.store.expand import cursor_at
+from shaping.store.expand import cursor_at, resume
 from shaping.store.pages import Position
-from shaping.store.refs import read_cursor
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -28,16 +27,11 @@ def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> Next:
     """Expand one page, and of a list no more than the limit; a wrong ref or cursor raises what it is."""
     shaped = shaper.expand(ref, cursor=cursor, surface="command", written=lambda page: dumps(page.value).decode())
     secret, value, after = shaper.keeper("command").secret or b"", shaped.data, shaped.cursor
-    path, start = _read(secret, ref, cursor)
+    path, start = resume(secret, ref, cursor)
     plain = isinstance(value, list) and (
-        after is None or _read(secret, ref, after) == (path, Position(start.trail, start.offset + len(value)))
+        after is None or resume(secret, ref, after) == (path, Position(start.trail, start.offset + len(value)))
     )
     if plain and limit is not None and len(value) > limit:
         going_on = Position(start.trail, start.offset + limit)
         return Next(value[:limit], path, cursor_at(secret, ref, path, going_on))
     return Next(value, path, after)
-
-
-def _read(secret: bytes, ref: str, cursor: str) -> tuple[str, Position]:
-    offset, trail, path = read_cursor(secret, ref, cursor).split("/", 2)
-    return path, Position.read(f"{offset}/{trail}")

@@ -69,7 +69,7 @@ class _Answer(Making):
         return self._of_data(self._found) if self._error is None else self._of_failed_data(self._found, self._error)
 
     def ended(self, data: Any) -> Envelope[Any]:
-        meta = {"ref": self._kept.text_ref()} if self._ran.stdout.capture.size else {}
+        meta = {"ref": self._kept.text_ref} if self._ran.stdout.capture.size else {}
         if self._error is not None:
             return self._failed(self._error, data, self._stderr(2).text, meta, [])
         return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
@@ -101,7 +101,7 @@ class _Answer(Making):
 
     def _cut(self, cuts: Cuts, *, terse: bool = False, warnings: Sequence[Warned] = ()) -> Envelope[Any]:
         exact = self._out.exact and self._err.exact and cuts.whole
-        return self._told(cuts, None if exact else self._kept.text_ref(), terse=terse, warnings=warnings)
+        return self._told(cuts, None if exact else self._kept.text_ref, terse=terse, warnings=warnings)
 
     def _told(self, cuts: Cuts, ref: str | None, *, terse: bool, warnings: Sequence[Warned] = ()) -> Envelope[Any]:
         """Put text into an envelope: as data, or into the error where there is one."""

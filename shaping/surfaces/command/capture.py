@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
 EDGE: Final = 256 * 1024  # bytes of either end that are held where there is more
 
 
-class Spill(Protocol):
-    """Where the bytes go that memory has no room for."""
-
-    def write(self, chunk: bytes) -> None:
-        """Take the next bytes."""
-
-
 class Capture:
-    """One output of a program."""
+    """One output of a program; what memory has no room for is spilled."""
 
-    def __init__(self, spill: Spill | None = None, *, whole: int = WHOLE, edge: int = EDGE) -> None:
+    def __init__(self, spill: Callable[[bytes], None] | None = None, *, whole: int = WHOLE, edge: int = EDGE) -> None:
         self._spill, self._most, self._edge = spill, whole, edge
         self._head, self._tail = bytearray(), bytearray()
         self._digest = blake2b(digest_size=16)
@@ -70,7 +66,7 @@ class Capture:
 
     def _pass_on(self, chunk: bytes) -> None:
         if self._spill is not None:
-            self._spill.write(chunk)
+            self._spill(chunk)
         self._tail += chunk
         if len(self._tail) > 4 * self._edge:
             del self._tail[: -self._edge]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from shaping.envelope import command_envelope
 from shaping.settings import Overrides
-from shaping.settings.layers import Stanza
 from shaping.settings.presets import presets_for
 from shaping.shaper import Shaper
 from shaping.surfaces.command.answer import answer
@@ -101,7 +100,7 @@ def run_command(shaper: Shaper, plan: Plan, asked: Asked, *, stop: threading.Eve
 def output(shaper: Shaper, plan: Plan) -> Output:
     """Make a place for one output; where paths are private, nothing is stored before they are taken out."""
     writer = None if plan.private is not None else Shelf(shaper).writer(plan.redact)
-    return Output(Capture(writer), writer)
+    return Output(Capture(None if writer is None else writer.write), writer)
 
 
 def not_run(problem: Exception, asked: Asked) -> Envelope[Any]:
@@ -127,5 +126,7 @@ def _answered(argv: tuple[str, ...], shaper: Shaper | None, said: Said, stop: th
 def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
     """List the names and patterns that a config or a preset has rules for."""
     configured = shaper.generation.config.tool_overrides or {}
-    stanzas = [Stanza("preset", preset, ("tool_overrides",)) for preset in presets_for(tool_name(argv))]
-    return [*configured, *(name for stanza in stanzas for name in stanza.choices)]
+    return [
+        *configured,
+        *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),
+    ]

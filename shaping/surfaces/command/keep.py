@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -60,10 +60,7 @@ class Shelf:
 
     def keep_streams(self, ref: str, streams: dict[str, Stream]) -> None:
         """Say where the exact outputs of an answer lie."""
-        said = {
-            name: {"prefix": one.prefix, "parts": one.parts, "size": one.size, "kept": one.kept}
-            for name, one in streams.items()
-        }
+        said = {name: asdict(one) for name, one in streams.items()}
         self.store.put(f"{ref}.streams", orjson.dumps(said), meta={}, ttl=self.ttl)
 
 

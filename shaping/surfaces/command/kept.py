@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from shaping.keeping import NOT_KEPT
 from shaping.store import StoreError
 from shaping.store.expand import cursor_at
 from shaping.store.pages import Position
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
     from shaping.surfaces.command.ran import Output, Ran
 
-_NOT_KEPT = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
-
 
 class Kept:
     """What of one command's outputs lies in the store."""
@@ -29,18 +28,15 @@ class Kept:
         self._shaper, self._plan, self._ran = shaper, plan, ran
         self.warnings: list[Warned] = []
 
-    def text_ref(self) -> str | None:
-        """Give the ref of the two outputs as text."""
-        return self._text_ref
-
     @cached_property
-    def _text_ref(self) -> str | None:
+    def text_ref(self) -> str | None:
+        """The ref of the two outputs as text."""
         out, err = self._ran.stdout.capture, self._ran.stderr.capture
         value = {name: open_text(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:
             ref = self._shelf.keep(self._ran.tool, out.digest + err.digest, value, self._plan)
         except StoreError:
-            self.warnings.append(_NOT_KEPT)
+            self.warnings.append(NOT_KEPT)
             return None
         self.streams(ref)
         return ref
@@ -55,7 +51,7 @@ class Kept:
         try:
             self._shelf.keep_streams(ref, kept)
         except StoreError:
-            self.warnings.append(_NOT_KEPT)
+            self.warnings.append(NOT_KEPT)
 
     def cursor(self, ref: str | None, shown: str) -> str | None:
         """Write the cursor for where the shown beginning of a text ends."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.context import mode
 from shaping.envelope import command_envelope
 from shaping.redaction import redact_text
+from shaping.stages.redact import replaced
 from shaping.surfaces.command.cut import Cut, Rules, price
 from shaping.surfaces.command.faults import TIMED_OUT, fault_of
 from shaping.surfaces.command.kept import Kept
@@ -100,7 +101,7 @@ class Making:
 
     def _warnings(self) -> list[Warned]:
         told = [
-            Warned("REDACTED", f"a value matched the rule {rule} and was replaced", name)
+            replaced(rule, name)
             for name, one in (("stdout", self._out), ("stderr", self._err))
             for rule in dict.fromkeys(one.redacted)
         ]

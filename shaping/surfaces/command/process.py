@@ -13,7 +13,9 @@ from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
+
+    from shaping.surfaces.command.ran import Asked
 
 _CHUNK: Final = 1 << 16  # what a pipe holds
 _TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
@@ -40,31 +42,7 @@ class Ended:
     duration_ms: float = 0.0
 
 
-class Start(Protocol):
-    """What a program is started with."""
-
-    @property
-    def argv(self) -> Sequence[str]:
-        """The program and its arguments."""
-
-    @property
-    def timeout(self) -> float | None:
-        """The seconds after which its group is ended."""
-
-    @property
-    def cwd(self) -> str | None:
-        """Where it runs."""
-
-    @property
-    def env(self) -> Mapping[str, str] | None:
-        """Its environment; None for ours."""
-
-    @property
-    def stdin(self) -> bytes | None:
-        """What it reads; None for what we would read."""
-
-
-def run(start: Start, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> Ended:
+def run(start: Asked, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> Ended:
     """Run a program to its end; `stop` ends it early."""
     began = monotonic()
     with _signals() as passing:

@@ -3,14 +3,6 @@ from __future__ import annotations
 from shaping.surfaces.command.capture import Capture
 
 
-class Kept:
-    def __init__(self) -> None:
-        self.data = b""
-
-    def write(self, chunk: bytes) -> None:
-        self.data += chunk
-
-
 def test_what_is_small_is_held_whole() -> None:
     capture = Capture()
     for chunk in (b"one\n", b"two\n"):
@@ -19,12 +11,12 @@ def test_what_is_small_is_held_whole() -> None:
 
 
 def test_what_is_large_keeps_both_ends_and_passes_everything_on() -> None:
-    kept = Kept()
-    capture = Capture(kept, whole=1000, edge=50)
+    kept = bytearray()
+    capture = Capture(kept.extend, whole=1000, edge=50)
     data = b"".join(b"line %d\n" % n for n in range(1000))
     for at in range(0, len(data), 77):
         capture.take(data[at : at + 77])
-    assert (capture.whole, capture.size, kept.data) == (False, len(data), data)
+    assert (capture.whole, capture.size, bytes(kept)) == (False, len(data), data)
     text = capture.text()
     assert text.startswith("line 0\nline 1\n")
     assert text.endswith("line 998\nline 999\n")

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,23 +13,15 @@ import pytest
 
 from shaping.surfaces.command.capture import Capture
 from shaping.surfaces.command.process import Ended, run
+from shaping.surfaces.command.ran import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
-@dataclass(frozen=True)
-class Start:
-    argv: tuple[str, ...]
-    timeout: float | None = None
-    cwd: str | None = None
-    env: Mapping[str, str] | None = None
-    stdin: bytes | None = None
+    from collections.abc import Callable
 
 
 def started(*argv: str, stop: threading.Event | None = None, **more: object) -> tuple[Ended, bytes, bytes]:
     stdout, stderr = Capture(), Capture()
-    ended = run(Start(argv, **more), stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
+    ended = run(Asked(argv, **more), stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
     return ended, stdout.held, stderr.held
 
 
@@ -132,7 +123,7 @@ class Heard(Capture):
 
 def test_a_caller_can_stop_it() -> None:
     stop = threading.Event()
-    ended = run(Start(("sh", "-c", "echo ready; exec sleep 600")), Heard(stop.set), Capture(), stop=stop)
+    ended = run(Asked(("sh", "-c", "echo ready; exec sleep 600")), Heard(stop.set), Capture(), stop=stop)
     assert ended.signal == "SIGTERM"
 
 
@@ -152,7 +143,7 @@ def test_signals_are_passed_on_and_our_own_handlers_come_back() -> None:
         "exit(9)"
     )
     heard = Heard(lambda: os.kill(os.getpid(), signal.SIGUSR1))
-    ended = run(Start(python(code)), heard, Capture())
+    ended = run(Asked(python(code)), heard, Capture())
     assert (ended.exit_code, heard.held) == (9, b"ready\nSIGUSR1\n")
     assert signal.getsignal(signal.SIGUSR1) == before
 
@@ -174,7 +165,7 @@ def test_a_sink_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
         def take(self, chunk: bytes) -> None:
             raise RuntimeError("full")
 
-    start = Start(("sh", "-c", f"echo $$ > {note}; echo x; sleep 60"))
+    start = Asked(("sh", "-c", f"echo $$ > {note}; echo x; sleep 60"))
     with pytest.raises(RuntimeError, match="full"):
         run(start, Broken(), Capture())
     assert not _lives(int(note.read_text()))
