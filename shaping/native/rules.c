@@ -13,6 +13,7 @@
 #include "rules_places.h"
 #include "rules_quiet.h"
 #include "rules_rebuild.h"
+#include "rules_renderings.h"
 #include "rules_single.h"
 #include "rules_sort.h"
 
@@ -36,6 +37,7 @@ static PyMethodDef rules_methods[] = {
     FAST(emptied),
     FAST(without),
     FAST(put_back),
+    FAST(says_the_same),
     FAST(cut),
     FAST(spaced),
     {"all_codes", rules_all_codes, METH_O, NULL},

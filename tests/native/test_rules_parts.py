@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping import native
-from shaping.noise import boilerplate, bulk, columns, hypermedia, links, passing, rebuild, walk
+from shaping.noise import boilerplate, bulk, columns, hypermedia, links, passing, rebuild, renderings, walk
 from shaping.noise.batch import MISSING, Batch
 
 Asking: TypeAlias = Callable[..., None]
@@ -86,7 +86,7 @@ def names_of(rows: list[dict[str, Any]]) -> list[str]:
 
 @given(st.dictionaries(names, urls | st.sampled_from((None, 0, 1, [], ["a"], {})), min_size=1), st.booleans())
 def test_the_same_links_are_plumbing(assert_same: Asking, head: dict[str, Any], company: bool) -> None:
-    more = dict.fromkeys(head, "https://x.dev/api/1")
+    more: dict[str, Any] = dict.fromkeys(head, "https://x.dev/api/1")
     batch = Batch([head, more], listed=True, nested=False, arguments=frozenset())
     batch.sample, batch.links = (head, {}, more), [*head, "more"]
     assert_same(links._judged, links._named(tuple(head)), batch, 2 if company else 1)
@@ -155,6 +155,37 @@ def test_the_same_strings_are_unwrapped(assert_same: Asking, values: list[Any]) 
 
     if values:
         assert_same(unwrapped)
+
+
+markup = spelled(
+    *("<p>", "</p>", "<a href='", '<a href = "', "/x/", "x", "y", "'>", '">', "<", ">", "<!--", "-->", "-", " ", "\n"),
+    *(
+        "&amp;",
+        "&lt;",
+        "&",
+        "&copy;",
+        "&#39;",
+        "&nbsp;",
+        "&;",
+        "href=",
+        "'",
+        "é",
+        "字",
+        "_",
+        ".",
+        "x.y",
+        "\xa0",
+        "\x1c",
+    ),
+    most=16,
+)
+
+
+@given(markup, markup, st.integers(0, 40))
+def test_the_same_texts_say_what_their_html_says(assert_same: Asking, html: str, text: str, more: int) -> None:
+    words = "".join(f" w{n}" for n in range(more))
+    assert_same(renderings._says_the_same, html, text)
+    assert_same(renderings._says_the_same, html + words, text + html + words)
 
 
 entries = st.sampled_from(
