@@ -11,6 +11,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnno
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from shaping.surfaces.content import mentions_content
 from shaping.surfaces.frameworks import reader_of_signature
 from shaping.surfaces.schema import wire_schema
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import MappingProxyType
 
-    from shaping.surfaces.decorator import Tool
+    from shaping.surfaces.tool import Tool
 
 
 _SAME: Any = object()
@@ -78,8 +79,12 @@ class Signature(inspect.Signature):
             self._tool.pin()
         declared = self.declared()
         # Of a generator each item is shaped, and frameworks know no type for a row of answers.
-        unsaid = declared is inspect.Signature.empty or self._tool.yields
-        return inspect.Signature.empty if unsaid else annotation_for(self._tool, declared)
+        if declared is inspect.Signature.empty or self._tool.yields:
+            return inspect.Signature.empty
+        if mentions_content(declared):
+            return declared
+        self._tool.advertises |= reader is not None
+        return annotation_for(self._tool, declared)
 
     def declared(self) -> Any:
         """Give the return annotation of the function itself, evaluated where that is possible."""
@@ -99,7 +104,9 @@ def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
     annotations = dict(getattr(function, "__annotations__", {}))
     if "return" in annotations:
         del annotations["return"]
-        returned = {} if tool.yields else {"return": _open_dict(lambda: _schema(tool, made.declared()))}
+        declared = made.declared()
+        shown = declared if mentions_content(declared) else _open_dict(lambda: _schema(tool, made.declared()))
+        returned = {} if tool.yields else {"return": shown}
         wrapper.__annotations__ = {**annotations, **returned}
     return wrapper
 

@@ -70,18 +70,18 @@ class ShapingMiddleware(Middleware):
             return await call_next(context)
         name, given = context.message.name, context.message.arguments or {}
         if name == EXPAND and self.adapter.expandable:
-            return _tool_result(self.adapter.expand(session, given))
+            return tool_result(self.adapter.expand(session, given))
         arguments, wishes = self.adapter.wishes(session, given, _request_meta(context.fastmcp_context))
         message = context.message.model_copy(update={"arguments": arguments})
         try:
             await self._know(session, name, context.fastmcp_context)
             result = await call_next(context.copy(message=message))
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return _tool_result(self._failed(session, name, error))
+            return tool_result(self._failed(session, name, error))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
-        return _tool_result(self.adapter.finish(session, name, wishes, _wire_result(result)))
+        return tool_result(self.adapter.finish(session, name, wishes, wire_result(result)))
 
     async def on_read_resource(
         self,
@@ -180,7 +180,8 @@ def _as_shown(tool: Tool, wire: Mapping[str, Any]) -> Tool:
     return tool.model_copy(update=update)
 
 
-def _wire_result(result: ToolResult) -> dict[str, Any]:
+def wire_result(result: ToolResult) -> dict[str, Any]:
+    """Write a result as it stands on the wire."""
     wire: dict[str, Any] = {
         "content": [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
     }
@@ -193,7 +194,8 @@ def _wire_result(result: ToolResult) -> dict[str, Any]:
     return wire
 
 
-def _tool_result(wire: Mapping[str, Any]) -> ToolResult:
+def tool_result(wire: Mapping[str, Any]) -> ToolResult:
+    """Read a result from its wire form."""
     # Built without a second pass over the data: it has just been made plain.
     return ToolResult.model_construct(
         content=_CONTENT.validate_python(wire["content"]),

@@ -14,7 +14,7 @@ from shaping.types import present
 if TYPE_CHECKING:
     from types import FrameType
 
-    from shaping.surfaces.decorator import Tool
+    from shaping.surfaces.tool import Tool
     from shaping.types import Shaped
 
 _SDK, _FASTMCP = "mcp.server.mcpserver", "fastmcp.tools"
@@ -26,10 +26,10 @@ def hand_over(shaped: Shaped, error: Exception | None, tool: Tool) -> Any:
     """Raise, or return, what the surrounding framework takes for an error; None where the envelope itself will do."""
     if error is not None and _is_protocol_error(error):
         raise error
-    if not _nested(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
-        if _inside_fastmcp():
+    if not nested(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
+        if inside_fastmcp():
             _raise_in_fastmcp(_told(shaped), error)
-        if _inside_sdk(tool) and not tool.yields:
+        if inside_sdk(tool) and not tool.yields:
             return _sdk_result(_told(shaped))
     if shaped.plan.dialect == "none":
         # Bare data has no place for an error: Python's own way to tell of one is left.
@@ -49,7 +49,7 @@ def _coded(shaped: Shaped, error: Exception | None) -> ToolError:
     return error if isinstance(error, ToolError) else ToolError.of(present(shaped.envelope.error))
 
 
-def _nested(frame: FrameType | None) -> bool:
+def nested(frame: FrameType | None) -> bool:
     """Whether another decorated tool is calling this one: then the outer one hands over."""
     calls = 0
     while frame is not None and calls < 2:
@@ -71,7 +71,8 @@ def _is_protocol_error(error: Exception) -> bool:
     return module is not None and isinstance(error, module.MCPError)
 
 
-def _inside_fastmcp() -> bool:
+def inside_fastmcp() -> bool:
+    """Say whether FastMCP is making a call."""
     module = sys.modules.get("fastmcp.server.context")
     return module is not None and module._current_context.get() is not None  # noqa: SLF001 (the public getter raises)
 
@@ -82,7 +83,7 @@ def _raise_in_fastmcp(envelope: Any, error: Exception | None) -> NoReturn:
     raise Told(_text(envelope)) from error
 
 
-def _inside_sdk(tool: Tool) -> bool:
+def inside_sdk(tool: Tool) -> bool:
     """Look for the SDK: on the stack, where it awaits async tools; or by the worker thread, where it runs sync ones."""
     if _SDK not in sys.modules:
         return False
