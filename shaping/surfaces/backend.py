@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -22,10 +21,10 @@ from shaping.surfaces.outage import (
     left_alone,
     only_handshakes,
     reason,
-    told,
     waiting,
 )
 from shaping.surfaces.relay import Relay
+from shaping.surfaces.setbacks import Setbacks
 from shaping.surfaces.start import Start
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
     from shaping.errors import ErrorDetail
 
-logger = logging.getLogger("shaping")
-_LONGEST_WAIT = 30.0
 # A little under the minute for which clients wait, so that they hear the reason and not their own clock.
 START_SECONDS = 55.0
 # Clients without sessions never say goodbye, so only so many are remembered, and none that has long been silent.
@@ -58,7 +55,7 @@ class Backend:
         self.changed: Callable[[], None] = lambda: None
         # How long a request waits for a server that is starting; one that stands alone is worth the whole wait.
         self.patience: float | None = None
-        self.failure: ErrorDetail | None = None
+        self.setbacks = Setbacks()
         self.reached = False
         self.ended = False
         self._transport = transport
@@ -68,9 +65,6 @@ class Backend:
         self._admitted: set[Hashable] = set()
         self._missed: set[Hashable] = set()
         self._modern_only = False
-        self._logged: str | None = None
-        self._failures = 0
-        self._not_before = 0.0
 
     async def client(self) -> Borrowed:
         """Return a client for the request being served: FastMCP's proxy calls this for everything it passes on."""
@@ -88,8 +82,13 @@ class Backend:
         if not await start.wait(self.patience):
             raise StillStartingError(waiting(self.name, start.seconds))
         if start.task.cancelled():
-            raise ServerUnavailableError(left_alone(self.name, self.failure, self.wait()))
+            raise ServerUnavailableError(left_alone(self.name, self.failure, self.setbacks.wait()))
         return start.task.result()
+
+    @property
+    def failure(self) -> ErrorDetail | None:
+        """What keeps the server from being used now."""
+        return self.setbacks.last
 
     @property
     def away(self) -> bool:
@@ -120,33 +119,15 @@ class Backend:
         """Take a lost connection out of use, and describe and log what happened to it."""
         detail = reason(self.name, link.client.transport, error, seconds=self.seconds if link.since is None else None)
         self.bury(link)
-        self._note(detail)
-        wait = round(self.wait(), 1)
+        self.setbacks.note(detail)
+        wait = round(self.setbacks.wait(), 1)
         return detail.model_copy(update={"retry_after": wait}) if wait and detail.retryable else detail
 
-    def log_once(self, line: str) -> None:
-        """Log what keeps the server from being used, unless it is what was logged last."""
-        if self._logged != line:
-            self._logged = line
-            logger.warning("%s", line)
-
-    def _note(self, detail: ErrorDetail) -> None:
-        self.failure = detail
-        self.log_once(told(detail).replace("\n  ", " | ").replace("\n", ". "))
-
     def bury(self, link: Link) -> None:
-        """Take a lost connection out of use; the next call makes a new one, later and later while that fails."""
-        if link.dead:
-            return
-        link.dead = True
-        lived = 0.0 if link.since is None else time.monotonic() - link.since
-        self._failures = 0 if lived > _LONGEST_WAIT else self._failures + 1
-        pause = 0.0 if self._failures <= 1 else min(0.25 * 2**self._failures, _LONGEST_WAIT)
-        self._not_before = time.monotonic() + pause
-
-    def wait(self) -> float:
-        """Say how many seconds to leave the server alone."""
-        return max(0.0, self._not_before - time.monotonic())
+        """Take a lost connection out of use; the next call makes a new one."""
+        if not link.dead:
+            link.dead = True
+            self.setbacks.count(0.0 if link.since is None else time.monotonic() - link.since)
 
     async def close(self) -> None:
         """End every connection, all at once, and those in the making."""
@@ -163,8 +144,8 @@ class Backend:
         return self._adopt(front) if link is None and not front.modern else link
 
     def _begin(self, front: Front, old: Link | None) -> Start:
-        if self.ended or self.wait() > 0:
-            raise ServerUnavailableError(left_alone(self.name, self.failure, self.wait()))
+        if self.ended or self.setbacks.wait() > 0:
+            raise ServerUnavailableError(left_alone(self.name, self.failure, self.setbacks.wait()))
         task = asyncio.get_running_loop().create_task(self._connect(front, old))
         start = self._starts[front.key] = Start(task)
         self._follow(front)
@@ -183,7 +164,8 @@ class Backend:
             self.bury(old)
             await _close(old)
         link = self._links[front.key] = await self._opened(front)
-        self.failure, self._logged, self.reached = None, None, True
+        self.setbacks.over()
+        self.reached = True
         if front.modern and front.key not in self._admitted:
             self._check_generation(front, link)
         await self._drop_idle(front.key)
@@ -195,7 +177,7 @@ class Backend:
         try:
             transport = self._transport()
         except ServerUnavailableError as problem:
-            self._note(problem.detail)
+            self.setbacks.note(problem.detail)
             raise
         link = Link.to(self, transport, Relay(front, self._changed), modern=modern)
         try:

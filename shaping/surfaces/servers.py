@@ -135,11 +135,11 @@ class Servers(Provider):
             if isinstance(problem, ServerUnavailableError):
                 part.backend.miss(of_session(get_context().session))
             if isinstance(problem, StillStartingError):
-                part.backend.log_once(
+                part.backend.setbacks.log_once(
                     f"the server {part.backend.name!r} is slow to start and left out until it answers"
                 )
             elif not isinstance(problem, ServerUnavailableError):
-                part.backend.log_once(f"the server {part.backend.name!r} is left out: {problem}")
+                part.backend.setbacks.log_once(f"the server {part.backend.name!r} is left out: {problem}")
 
     async def _first(self, ask: Callable[[Part], Awaitable[Listed | None]]) -> Listed | None:
         for part in self.parts:
