@@ -98,6 +98,7 @@ def test_where_it_cannot_be_compiled_the_wheel_is_pure_and_says_why(
 
 
 def test_an_interpreter_that_the_core_is_not_written_for_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHAPING_NATIVE", raising=False)
     monkeypatch.setattr(sysconfig, "get_path", lambda _: "/nowhere")
     assert "headers" in str(build.why_not())
     monkeypatch.setattr(sysconfig, "get_config_var", lambda _: 1)
