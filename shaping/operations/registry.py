@@ -41,13 +41,17 @@ class Registry:
         self._shaper = shaper
         self._trust = Trust()
         self._allow_eval = allow_eval
+        self._evaluates = False  # whether an operation was ever registered that evaluates code
         self._debug = debug
 
     @property
     def policy(self) -> Policy:
         """What holds for a call made now."""
         allowed = self._allow_eval
-        return Policy(self.shaper.generation.config.allow_eval if allowed is None else allowed, self._debug)
+        if allowed is None:
+            # A registry that evaluates nothing needs no config to know that it does not.
+            allowed = self._evaluates and self.shaper.generation.config.allow_eval
+        return Policy(allowed, self._debug)
 
     @property
     def shaper(self) -> Shaper:
@@ -75,6 +79,7 @@ class Registry:
                 f"{spec.id!r} is registered already; pass replace=True to put this one in its place"
             )
         self._specs[spec.id] = spec
+        self._evaluates |= spec.operation_type == "eval"
         self._join(spec.id)
 
     def register_handler(self, name: str, handler: Handler, *, replace: bool = False) -> None:
@@ -97,9 +102,7 @@ class Registry:
     def get(self, name: str) -> Spec | None:
         """Give the spec of an operation that may be known to callers."""
         spec = self._specs.get(name)
-        # Only where one evaluates code does the config have to be read for it.
-        known = spec is not None and (visible([spec.manifest]) or self.policy.allow_eval)
-        return spec if known else None
+        return spec if spec is not None and visible([spec.manifest], allow_eval=self.policy.allow_eval) else None
 
     def list(self) -> list[Spec]:
         """List the operations that can be called."""

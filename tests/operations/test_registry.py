@@ -132,6 +132,13 @@ def test_the_config_says_whether_eval_is_allowed_where_the_program_does_not(
     assert (error is None) is bool(listed)
 
 
+def test_a_registry_that_evaluates_nothing_reads_no_config() -> None:
+    registry = Registry()
+    registry.register(spec(), lambda _: 1)
+    assert (registry.policy.allow_eval, registry.get("shop.get") is not None) == (False, True)
+    assert registry._shaper is None
+
+
 class Order(BaseModel):
     number: int
     note: str = ""
