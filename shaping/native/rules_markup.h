@@ -20,11 +20,24 @@ letters_of(Letters *letters, PyObject *text)
     return letters->text == NULL ? -1 : 0;
 }
 
-/* What `\w` of a regular expression matches. */
+/* What `\w` of a regular expression matches; most letters are ASCII, and the tables of all letters are slow. */
 static inline int
 is_word_letter(Py_UCS4 one)
 {
-    return one == '_' || Py_UNICODE_ISALNUM(one);
+    if (one < 128) {
+        return (one >= '0' && one <= '9') || one == '_' || ((one | 32) >= 'a' && (one | 32) <= 'z');
+    }
+    return Py_UNICODE_ISALNUM(one);
+}
+
+/* What str.split splits at. */
+static inline int
+is_blank(Py_UCS4 one)
+{
+    if (one < 128) {
+        return one == ' ' || (one >= 0x09 && one <= 0x0D) || (one >= 0x1C && one <= 0x1F);
+    }
+    return Py_UNICODE_ISSPACE(one);
 }
 
 /* Whether a part, which is ASCII, stands at a place. */
@@ -138,7 +151,7 @@ holds_letters(const Letters *text, const Letters *part)
 static Py_ssize_t
 skip_blanks(const Letters *letters, Py_ssize_t at)
 {
-    while (at < letters->size && Py_UNICODE_ISSPACE(letters->text[at])) {
+    while (at < letters->size && is_blank(letters->text[at])) {
         at++;
     }
     return at;

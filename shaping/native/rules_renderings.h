@@ -6,8 +6,8 @@
 
 enum { SAME_MOST = 100000, SAME_NEARLY = 20, SAME_PROBES = 64 };
 
-/* On which side a token stands, or on which sides the tokens stand in which a word is. */
-enum { SAID = 1, TOLD = 2, SAID_ONLY = 4, TOLD_ONLY = 8 };
+/* On which sides a token stands, or the tokens in which a word is: the HTML's, the text's. */
+enum { SAID = 1, TOLD = 2 };
 
 typedef struct {
     const Py_UCS4 *start; /* borrowed from the letters */
@@ -37,11 +37,11 @@ table_begin(Table *table, size_t pieces)
 static Slot *
 table_find(const Table *table, const Py_UCS4 *start, Py_ssize_t length)
 {
-    size_t hash = 1469598103u;
+    size_t hash = 2166136261u;
     for (Py_ssize_t at = 0; at < length; at++) {
         hash = (hash ^ start[at]) * 16777619u;
-        hash ^= hash >> 15;
     }
+    hash ^= hash >> 15;
     for (size_t probe = 0; probe < SAME_PROBES; probe++) {
         Slot *slot = &table->slots[(hash + probe) & table->mask];
         if (slot->start == NULL || (slot->length == length &&
@@ -65,22 +65,23 @@ table_add(Table *table, const Py_UCS4 *start, Py_ssize_t length, int sides)
     return 1;
 }
 
-typedef int (*Kind)(Py_UCS4);
+/* Pieces of text: those between blanks, or those of letters and digits. */
+enum { TOKENS, WORDS };
 
-static int
-is_no_blank(Py_UCS4 one)
+static inline int
+belongs(Py_UCS4 one, int kind)
 {
-    return !Py_UNICODE_ISSPACE(one);
+    return kind == TOKENS ? !is_blank(one) : is_word_letter(one);
 }
 
-/* Put the runs of letters of a kind into a table, or only count them; -1 where the table gives up. */
-static Py_ssize_t
-add_runs(Table *table, const Py_UCS4 *text, Py_ssize_t size, Kind kind, int sides)
+/* Put the pieces of a text into a table, or only count them; -1 where the table gives up. */
+static inline Py_ssize_t
+add_pieces(Table *table, const Py_UCS4 *text, Py_ssize_t size, int kind, int sides)
 {
     Py_ssize_t count = 0;
     for (Py_ssize_t at = 0; at < size; at++) {
         Py_ssize_t start = at;
-        while (at < size && kind(text[at])) {
+        while (at < size && belongs(text[at], kind)) {
             at++;
         }
         if (at > start && table != NULL && !table_add(table, text + start, at - start, sides)) {
@@ -91,66 +92,93 @@ add_runs(Table *table, const Py_UCS4 *text, Py_ssize_t size, Kind kind, int side
     return count;
 }
 
-/* The words of all tokens, each with the sides its tokens stand on; 0 where the table gives up. */
-static int
-add_words(Table *words, const Table *tokens)
+/* Put the words of tokens into a table, each with the sides its tokens stand on, or only count them; of all tokens, or
+   of those that stand on one side. -1 where the table gives up. */
+static Py_ssize_t
+add_words(Table *words, const Table *tokens, int all)
 {
+    Py_ssize_t count = 0;
     for (size_t at = 0; at <= tokens->mask; at++) {
         const Slot *token = &tokens->slots[at];
-        int sides = token->sides == SAID ? SAID | SAID_ONLY : token->sides == TOLD ? TOLD | TOLD_ONLY : SAID | TOLD;
-        if (token->start != NULL && add_runs(words, token->start, token->length, is_word_letter, sides) < 0) {
-            return 0;
+        if (token->start == NULL || (!all && token->sides == (SAID | TOLD))) {
+            continue;
         }
+        Py_ssize_t added = add_pieces(words, token->start, token->length, WORDS, token->sides);
+        if (added < 0) {
+            return -1;
+        }
+        count += added;
     }
-    return 1;
+    return count;
 }
 
-/* Whether a word of tokens that only the HTML has is new: no token of the text, nor a word of its other tokens. */
+/* A table of such words; -1 with an exception, -2 where it gives up. */
+static int
+table_of_words(Table *words, const Table *tokens, int all)
+{
+    if (table_begin(words, (size_t)add_words(NULL, tokens, all)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return add_words(words, tokens, all) < 0 ? -2 : 0;
+}
+
+/* Whether a word of the tokens on one side is new: it is only in the HTML, and no token of the text. */
 static int
 is_new(const Slot *word, const Table *tokens)
 {
-    if (!(word->sides & SAID_ONLY) || word->sides & TOLD_ONLY) {
+    if (word->sides != SAID) {
         return 0;
     }
     const Slot *token = table_find(tokens, word->start, word->length);
     return token == NULL || !(token->sides & TOLD);
 }
 
-/* Whether no word is new, or nearly none is missing. */
+/* Whether the tokens that only the HTML has hold no new word: 1, 0, -1 an exception, -2 not known. */
 static int
-tells_words(const Table *words, const Table *tokens)
+tells_all(const Table *tokens)
 {
-    Py_ssize_t all = 0, missing = 0, new = 0;
-    for (size_t at = 0; at <= words->mask; at++) {
-        const Slot *word = &words->slots[at];
-        if (word->start != NULL && word->sides & SAID) {
-            all++;
-            missing += !(word->sides & TOLD);
-            new += is_new(word, tokens);
-        }
+    Table words = {.slots = NULL};
+    int told = table_of_words(&words, tokens, 0);
+    for (size_t at = 0; told == 0 && at <= words.mask; at++) {
+        told = words.slots[at].start != NULL && is_new(&words.slots[at], tokens);
     }
-    return new == 0 || missing <= all / SAME_NEARLY;
+    PyMem_Free(words.slots);
+    return told < 0 ? told : !told;
+}
+
+/* Whether nearly all words of the HTML are in the text: 1, 0, -1 an exception, -2 not known. */
+static int
+tells_nearly(const Table *tokens)
+{
+    Table words = {.slots = NULL};
+    Py_ssize_t all = 0, missing = 0;
+    int failed = table_of_words(&words, tokens, 1);
+    for (size_t at = 0; !failed && at <= words.mask; at++) {
+        all += (words.slots[at].sides & SAID) != 0;
+        missing += words.slots[at].sides == SAID;
+    }
+    PyMem_Free(words.slots);
+    return failed ? failed : missing <= all / SAME_NEARLY;
 }
 
 /* Compare what is left of both sides: 1, 0, -1 an exception, -2 not known. */
 static int
 compare_words(const Letters *said, const Letters *told)
 {
-    Table tokens = {.slots = NULL}, words = {.slots = NULL};
-    Py_ssize_t most = add_runs(NULL, said->text, said->size, is_no_blank, 0) +
-                      add_runs(NULL, told->text, told->size, is_no_blank, 0);
-    Py_ssize_t parts = add_runs(NULL, said->text, said->size, is_word_letter, 0) +
-                       add_runs(NULL, told->text, told->size, is_word_letter, 0);
+    Table tokens = {.slots = NULL};
+    Py_ssize_t count = add_pieces(NULL, said->text, said->size, TOKENS, 0) +
+                       add_pieces(NULL, told->text, told->size, TOKENS, 0);
     int same = -2;
-    if (table_begin(&tokens, (size_t)most) < 0 || table_begin(&words, (size_t)parts) < 0) {
+    if (table_begin(&tokens, (size_t)count) < 0) {
         PyErr_NoMemory();
         same = -1;
-    } else if (add_runs(&tokens, said->text, said->size, is_no_blank, SAID) >= 0 &&
-               add_runs(&tokens, told->text, told->size, is_no_blank, TOLD) >= 0 && add_words(&words, &tokens)) {
-        same = tells_words(&words, &tokens);
+    } else if (add_pieces(&tokens, said->text, said->size, TOKENS, SAID) >= 0 &&
+               add_pieces(&tokens, told->text, told->size, TOKENS, TOLD) >= 0) {
+        same = tells_all(&tokens);
+        same = same == 0 ? tells_nearly(&tokens) : same;
     }
     PyMem_Free(tokens.slots);
-    PyMem_Free(words.slots);
     return same;
 }
 
