@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shaping.envelope import Envelope
+    from shaping.errors import ErrorDetail
     from shaping.operations.access import Identified
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
@@ -38,9 +39,11 @@ class OperationTool(Tool):
         """Call the operation."""
         identity = await identified(self._identify)
         envelope = await self._registry.execute(self._operation, arguments, identity, shape=False)
-        if envelope.error is not None:
-            raise ToolError.of(envelope.error)
-        return tool_result(envelope)
+        if envelope.error is None:
+            return tool_result(envelope)
+        if _says_more(envelope.data, envelope.error):
+            return failed_result(envelope.error, envelope.data)
+        raise ToolError.of(envelope.error)
 
 
 def tool_result(envelope: Envelope[Any]) -> ToolResult:
@@ -53,6 +56,19 @@ def tool_result(envelope: Envelope[Any]) -> ToolResult:
         structured_content=data if isinstance(data, dict) else None,
         meta={"warnings": warnings} if warnings else None,
     )
+
+
+def failed_result(error: ErrorDetail, data: Any) -> ToolResult:
+    """Write an error with what came beside it: the body of an HTTP error says which field was wrong."""
+    told = orjson.dumps({"error": error.model_dump(mode="json", exclude_none=True)}).decode()
+    beside = data if isinstance(data, dict) else {"body": data}
+    return ToolResult(content=[TextContent(type="text", text=told)], structured_content=beside, is_error=True)
+
+
+def _says_more(data: Any, error: ErrorDetail) -> bool:
+    """Say whether there is more beside an error than its own words."""
+    values = [*data.values()] if isinstance(data, dict) else data
+    return isinstance(values, list) and any(str(value) not in error.message for value in values)
 
 
 def mcp_server(

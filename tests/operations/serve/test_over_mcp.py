@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
 import pytest
 from fastmcp import Client
 
-from shaping.errors import ToolError
+from shaping.envelope import local_envelope
+from shaping.errors import ToolError, make_error
 from shaping.operations.access import Access, Identity
 from shaping.operations.registry import Registry
 from shaping.operations.serve.over_mcp import mcp_server
@@ -102,6 +104,39 @@ def test_answers_are_shaped_and_errors_are_coded() -> None:
     assert (listed.is_error, text.content[0].text) == (False, "plain words")
     assert (missing.is_error, "NOT_FOUND" in missing.content[0].text) == (True, True)
     assert (wrong.is_error, "BAD_ARGUMENT" in wrong.content[0].text) == (True, True)
+
+
+ISSUE = {"field": "title", "code": "missing"}
+
+
+@pytest.mark.parametrize(
+    ("data", "beside"),
+    [
+        ({"message": "Invalid", "errors": [{**ISSUE, "note": None}]}, {"message": "Invalid", "errors": [ISSUE]}),
+        ([ISSUE], {"body": [ISSUE]}),
+        ({"message": "Invalid"}, None),
+        ("<html>", None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_what_came_beside_an_error_is_told_with_it(data: Any, beside: Any) -> None:
+    made = registry()
+    error = make_error("BAD_ARGUMENT", "HTTP 422: Invalid")
+    answer = local_envelope(data, "shop.refuse", error=error)
+    made.register(make_spec("refuse", namespace="shop", operation_type="query"), lambda _: answer)
+
+    async def main() -> Any:
+        return await asked(mcp_server(made, expand=False), ("shop_refuse", {}))
+
+    [result] = anyio.run(main)
+    told = json.loads(result.content[0].text)
+    assert (result.is_error, result.structured_content, told["error"]) == (
+        True,
+        None,
+        {"code": "BAD_ARGUMENT", "message": "HTTP 422: Invalid"},
+    )
+    assert told.get("data") == beside
 
 
 def test_a_typed_server_advertises_what_it_sends() -> None:
