@@ -12,15 +12,13 @@ from shaping.envelope import local_envelope
 from shaping.stages.intake import OddError, plain, plain_or_careful
 from shaping.stages.measure import tokens_of
 from shaping.stages.opening import OneShotError
-from shaping.stages.redact import without_held, without_secrets
+from shaping.stages.redact import WITHHELD, without_held, without_secrets
 from shaping.types import Draft, Shaped, Warned
 
 if TYPE_CHECKING:
     from shaping.settings import Plan
     from shaping.shaper import Shaper
     from shaping.types import Call
-
-_MASKED = "[withheld: redaction failed]"
 
 observations = logging.getLogger("shaping.observe")
 
@@ -83,7 +81,7 @@ def _safe(value: Any, plan: Plan) -> Any:
         return without_held(plain_or_careful(value, closed=plan.closed), plan)
     except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be cleaned must not leave)
         _log("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
-        return _MASKED
+        return WITHHELD
 
 
 def _log(message: str, tool: str, fault: Exception) -> None:

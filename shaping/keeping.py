@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.settings.plan import Prune
+from shaping.settings.plan import PRUNE_NOTHING
 from shaping.stages.intake import plain_or_careful
 from shaping.types import Warned, present
 
@@ -118,7 +118,7 @@ def _whole(plan: Plan) -> Plan:
         plan,
         fields=None,
         error_fields=None,
-        prune=Prune(nulls=False, empty_arrays=False, empty_objects=False, defaults=False),
+        prune=PRUNE_NOTHING,
         noise=tuple(rule for rule in plan.noise if rule in {"repeats", "constants"}),
         max_tokens=None,
         max_items=None,

@@ -48,6 +48,12 @@ def user_directory(environ: Mapping[str, str]) -> Path:
     return _home(environ) / ".config" / "shaping"
 
 
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """Say where what a user can do without lies."""
+    cache = environ.get("XDG_CACHE_HOME") or environ.get("LOCALAPPDATA")
+    return Path(cache or Path.home() / ".cache", "shaping")
+
+
 def is_file(place: Path) -> bool:
     """Say whether there is a file; a place that may not be looked at holds none."""
     try:

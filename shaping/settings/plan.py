@@ -42,6 +42,14 @@ class Prune:
     defaults: bool
     default_values: tuple[tuple[str, Json], ...] = ()
 
+    @property
+    def anything(self) -> bool:
+        """Whether there is such a value at all."""
+        return self.nulls or self.empty_arrays or self.empty_objects or self.defaults
+
+
+PRUNE_NOTHING = Prune(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Redact:

@@ -27,7 +27,7 @@ _GONE = object()
 def prune(value: Any, draft: Draft) -> Any:
     """Leave out what the plan calls empty, default or noise."""
     plan = draft.plan
-    if plan.prune.nulls or plan.prune.empty_arrays or plan.prune.empty_objects or plan.prune.defaults:
+    if plan.prune.anything:
         draft.before_prune = value
         value = without_empties(value, plan.prune)
     if plan.noise and (size := _size(value)) >= QUIET:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from shaping.types import Draft
 
 
+WITHHELD = "[withheld: redaction failed]"
+
+
 def redact(value: Any, draft: Draft) -> Any:
     """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares."""
     rules = draft.plan.redact

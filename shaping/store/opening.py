@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shaping.settings.find import cache_directory
 from shaping.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -20,15 +20,10 @@ def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ
     if settings.kind == "sqlite":
         from shaping.store.sqlite import SqliteStore  # noqa: PLC0415  most processes have no use for it
 
-        return SqliteStore(settings.path or _default_file(environ), settings.max_bytes)
+        # All of a user's commands share one file.
+        return SqliteStore(settings.path or cache_directory(environ) / "store.sqlite", settings.max_bytes)
     if settings.kind == "redis":
         from shaping.store.redis import RedisStore  # noqa: PLC0415  an extra
 
         return RedisStore(settings.url or "redis://localhost:6379/0")
     return MemoryStore(settings.max_bytes)
-
-
-def _default_file(environ: Mapping[str, str]) -> Path:
-    """Give the file that all of a user's commands share."""
-    cache = environ.get("XDG_CACHE_HOME") or environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
-    return Path(cache) / "shaping" / "store.sqlite"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shaping.paths import open_schema
+from shaping.paths.schema import WRAPPED
 from shaping.settings.patterns import ranked
 from shaping.surfaces.channels import Channels, decide
 from shaping.surfaces.schema import wire_schema
-from shaping.surfaces.source import WRAP_MARK
+from shaping.surfaces.source import is_wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,8 +98,7 @@ def advertised_schema(plan: Plan, declared: Mapping[str, Any]) -> dict[str, Any]
 def _inside_wrapper(declared: Mapping[str, Any]) -> dict[str, Any] | None:
     """Give the schema of the value that a framework wrapped into an object, with the definitions it refers to."""
     properties = declared.get("properties") or {}
-    by_sdk = str(declared.get("title", "")).endswith("Output") and properties.keys() == {"result"}
-    if not (declared.get(WRAP_MARK) is True or by_sdk) or "result" not in properties:
+    if not is_wrapper(declared) or "result" not in properties:
         return None
     definitions = {key: declared[key] for key in ("$defs", "definitions") if key in declared}
     return {**properties["result"], **definitions}
@@ -107,7 +107,7 @@ def _inside_wrapper(declared: Mapping[str, Any]) -> dict[str, Any] | None:
 def _wrapped(schema: dict[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
     inner = dict(schema)
     definitions: dict[str, Any] = {key: inner.pop(key) for key in ("$defs", "definitions") if key in inner}
-    mark: dict[str, Any] = {key: declared[key] for key in (WRAP_MARK, "title") if key in declared}
+    mark: dict[str, Any] = {key: declared[key] for key in (WRAPPED, "title") if key in declared}
     return {"type": "object", "properties": {"result": inner}, **definitions, **mark}
 
 

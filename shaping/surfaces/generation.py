@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -13,21 +12,17 @@ from mcp.shared.message import SessionMessage
 from shaping.surfaces.front import of_envelope
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from shaping.surfaces.front import Front
 
     Check = Callable[[Front], Awaitable[None]]
 
 
-@asynccontextmanager
-async def settle(read: Any, write: Any, check: Check) -> AsyncIterator[Settled]:
-    """Refuse the newer protocol on a pipe until `check` passes it: the first request let in decides for good."""
-    yield Settled(read, write, check)
-
-
 class Settled:
-    """A client's messages less those refused; not a stream of its own, because every stream is a task that waits."""
+    """A client's messages less those of the newer protocol, until `check` passes one and so decides for good."""
+
+    # Not a stream of its own, because every stream is a task that waits.
 
     def __init__(self, read: Any, write: Any, check: Check) -> None:
         self._read, self._write, self._check = read, write, check

@@ -86,7 +86,7 @@ def _claimed() -> tuple[int, int]:
 
 async def listening(end: int) -> Heard:
     """Listen at the reading end of a pipe."""
-    reader = _Reader(_LINE_LIMIT)
+    reader = _Reader()
     protocol = asyncio.StreamReaderProtocol(reader)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(end, "rb", 0))
     return Heard(reader, transport)
@@ -104,8 +104,8 @@ async def speaking(end: int, hang_up: Callable[[], None]) -> Said:
 class _Reader(asyncio.StreamReader):
     """A reader that tells of the end as soon as it comes, whether or not anybody reads."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
+    def __init__(self) -> None:
+        super().__init__(_LINE_LIMIT)
         self.left = anyio.Event()
 
     def feed_eof(self) -> None:

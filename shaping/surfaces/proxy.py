@@ -17,7 +17,7 @@ from fastmcp.server.transforms.visibility import is_enabled
 from mcp.shared.exceptions import MCPError
 
 from shaping.surfaces.front import GREETING, Front, of_session
-from shaping.surfaces.generation import settle
+from shaping.surfaces.generation import Settled
 from shaping.surfaces.outage import ServerUnavailableError, together, told
 from shaping.surfaces.pipes import own_pipes, until_left
 from shaping.surfaces.servers import Servers
@@ -153,8 +153,7 @@ def _settle_generation(proxy: Proxy) -> None:
     serve = server.run
 
     async def run(read: Any, write: Any, *arguments: Any, **options: Any) -> None:
-        async with settle(read, write, proxy.check_generation) as settled:
-            await serve(settled, write, *arguments, **options)
+        await serve(Settled(read, write, proxy.check_generation), write, *arguments, **options)
 
     vars(server)["run"] = run
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.settings.plan import PRUNE_NOTHING
 from shaping.surfaces.beside import cleaned, noted
 from shaping.surfaces.channels import Channels, decide
 from shaping.surfaces.clients import reads
@@ -229,14 +230,11 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], source: Source, call:
     """Send the whole data, less only what must never leave, where the shaped data does not fit the schema."""
     warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is all of it")
     logger.warning("%r: %s", call.tool, warning.message)
-    nothing = replace(
-        call.plan.prune, nulls=False, empty_arrays=False, empty_objects=False, defaults=False, default_values=()
-    )
     plan = replace(
         call.plan,
         fields=call.plan.private,
         error_fields=call.plan.private,
-        prune=nothing,
+        prune=PRUNE_NOTHING,
         noise=(),
         max_tokens=None,
         max_items=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from shaping.stages.redact import without_held
+from shaping.stages.redact import WITHHELD, without_held
 from shaping.surfaces.meta import MARK
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 logger = logging.getLogger("shaping")
-_WITHHELD = "[withheld: redaction failed]"
 
 
 def withheld(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def withheld(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[st
         return {**out, "_meta": {**(out.get("_meta") or {}), MARK: about}}
     except Exception:
         logger.exception("redaction failed; the result is withheld")
-        return {"content": [{"type": "text", "text": _WITHHELD}], "isError": True, "_meta": {MARK: about}}
+        return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {MARK: about}}
 
 
 def _redacted(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:

@@ -18,8 +18,7 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
     """Project a schema as the plan projects data; an empty schema where that cannot be said."""
     try:
         projected = declared if plan.fields is None else plan.fields.schema(declared)
-        prunes = plan.prune.nulls or plan.prune.empty_arrays or plan.prune.empty_objects or plan.prune.defaults
-        return open_schema(projected, prune=bool(prunes or plan.noise), lossy=True)
+        return open_schema(projected, prune=plan.prune.anything or bool(plan.noise), lossy=True)
     except Unprojectable as reason:
         logger.warning("the output schema of %r is not advertised: %s", plan.tool, reason)
         return {}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic_core import from_json
 
+from shaping.paths.schema import WRAPPED
 from shaping.stages.intake import shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-WRAP_MARK = "x-fastmcp-wrap-result"
 _MISSING = object()
 
 
@@ -95,9 +95,12 @@ def _says_wrapped(result: Mapping[str, Any], schema: Mapping[str, Any] | None) -
     meta = (result.get("_meta") or {}).get("fastmcp")
     if isinstance(meta, dict) and meta.get("wrap_result") is True:
         return True
-    if schema is None:
-        return False
-    if schema.get(WRAP_MARK) is True:
+    return schema is not None and is_wrapper(schema)
+
+
+def is_wrapper(schema: Mapping[str, Any]) -> bool:
+    """Say whether a schema is of an object into which a framework put a value that is none."""
+    if schema.get(WRAPPED) is True:
         return True
     # The SDK's own wrapper carries no mark but a title of its own making.
     return str(schema.get("title", "")).endswith("Output") and (schema.get("properties") or {}).keys() == {"result"}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.settings.find import cache_directory
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
     from typing import SupportsFloat
 
 logger = logging.getLogger("shaping")
@@ -19,8 +21,7 @@ logger = logging.getLogger("shaping")
 
 def token_file(url: str, environ: Mapping[str, str] = os.environ) -> Path:
     """Name the file of a server's tokens, in the user's cache directory."""
-    cache = environ.get("XDG_CACHE_HOME") or environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
-    return Path(cache, "shaping", "oauth", f"{hashlib.sha256(url.encode()).hexdigest()[:24]}.json")
+    return cache_directory(environ) / "oauth" / f"{hashlib.sha256(url.encode()).hexdigest()[:24]}.json"
 
 
 class TokenFile:

@@ -146,7 +146,7 @@ def _wrapped(server: dict[str, Any], program: str, options: Sequence[str]) -> di
     start = ["proxy", *options]
     if isinstance(server.get("command"), str):
         arguments = [*start, "--", server["command"], *server.get("args", [])]
-        return _with(server, {"command": program, "args": arguments}, drop=("args",))
+        return _with(server, {"command": program, "args": arguments})
     if not isinstance(server.get("url"), str):
         return "it has neither a command nor a url"
     if server.get("headersHelper"):
@@ -176,13 +176,13 @@ def _may_hold_keys(url: str) -> bool:
     return "?" in url or "@" in url
 
 
-def _with(server: dict[str, Any], new: dict[str, Any], drop: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the entry with its command replaced in place, so that the order of its members stays."""
+def _with(server: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry with its command and arguments replaced in place, so that the order of its members stays."""
     result: dict[str, Any] = {}
     for key, value in server.items():
         if key == "command":
             result |= new
-        elif key not in drop:
+        elif key != "args":
             result[key] = value
     return result
 
@@ -205,7 +205,7 @@ def _unwrapped(server: dict[str, Any]) -> dict[str, Any] | str:
     arguments = _proxy_arguments(server) or []
     if "--" in arguments:
         command, *rest = arguments[arguments.index("--") + 1 :]
-        return _with(server, {"command": command} | ({"args": rest} if rest else {}), drop=("args",))
+        return _with(server, {"command": command} | ({"args": rest} if rest else {}))
     if "--url" in arguments:
         return _unwrapped_remote(server, arguments)
     return "it starts a proxy for several servers, which no single entry can replace"

@@ -10,7 +10,7 @@ from mcp.shared._context_streams import create_context_streams
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from shaping.surfaces.generation import settle
+from shaping.surfaces.generation import Settled
 
 if TYPE_CHECKING:
     from shaping.surfaces.front import Front
@@ -37,7 +37,7 @@ async def heard(check: Any, *said: SessionMessage) -> tuple[list[Any], list[Any]
     async with inner:
         for item in said:
             await inner.send(item)
-    async with write, outer, settle(read, write, check) as settled, settled:
+    async with write, outer, Settled(read, write, check) as settled:
         items = [item async for item in settled]
         return items, [outer.receive_nowait().message.id for _ in range(outer.statistics().current_buffer_used)]
 
@@ -56,7 +56,7 @@ async def test_a_message_keeps_the_context_that_it_was_sent_in() -> None:
     told.set("then")
     await inner.send(NEWS)
     told.set("now")
-    async with settle(read, inner, admit) as settled, inner, settled:
+    async with Settled(read, inner, admit) as settled, inner:
         assert await settled.receive() == NEWS
         assert settled.last_context is not None
         assert settled.last_context[told] == "then"
