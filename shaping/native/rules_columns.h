@@ -69,8 +69,9 @@ begins_with_tag(PyObject *text)
 static int
 is_tracker(PyObject *text, Py_ssize_t at)
 {
-    static const char *const trackers[] = {"utm_",    "gclid=", "fbclid=", "dclid=", "msclkid=", "mc_cid=",  "mc_eid=",
-                                           "igshid=", "yclid=", "_hsenc=", "_hsmi=", "vero_id=", "ref_src=", "spm=", "oly_"};
+    static const char *const trackers[] = {"utm_",    "gclid=",  "fbclid=", "dclid=",  "msclkid=",
+                                           "mc_cid=", "mc_eid=", "igshid=", "yclid=",  "_hsenc=",
+                                           "_hsmi=",  "vero_id=", "ref_src=", "spm=",  "oly_"};
     for (size_t which = 0; which < sizeof(trackers) / sizeof(trackers[0]); which++) {
         if (stands_at(text, at, trackers[which], (Py_ssize_t)strlen(trackers[which]))) {
             return 1;
@@ -102,7 +103,8 @@ may_need_steps(PyObject *text)
     if (begins_with_tag(text)) {
         return 1;
     }
-    return has_letter(text, '=') && (has_tracker_after(text, '?') || has_tracker_after(text, '&')) && HOLDS(text, "://");
+    int tracked = has_letter(text, '=') && (has_tracker_after(text, '?') || has_tracker_after(text, '&'));
+    return tracked && HOLDS(text, "://");
 }
 
 /* may_be_wrapped(column): of each value whether boilerplate.unwrap may change it, or None where it changes none. */

@@ -18,7 +18,7 @@ is_word(Py_UCS1 one)
     return is_digit(one) || one == '_' || ((one | 32) >= 'a' && (one | 32) <= 'z');
 }
 
-/* How long a word in small letters is at a place of ASCII, whatever the case there, or 0 where it does not stand there. */
+/* How long a word in small letters is that stands at a place of ASCII in any case, or 0 where it does not. */
 static Py_ssize_t
 word_at(const Py_UCS1 *at, const Py_UCS1 *end, const char *word)
 {

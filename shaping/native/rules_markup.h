@@ -86,7 +86,7 @@ tag_end(const Letters *letters, Py_ssize_t at)
     return -1;
 }
 
-/* renderings._TAG.sub(" ", …) in place. */
+/* renderings._TAG.sub(" ", ...) in place. */
 static void
 take_tags(Letters *letters)
 {
@@ -140,8 +140,9 @@ read_entities(Letters *letters)
 static int
 holds_letters(const Letters *text, const Letters *part)
 {
+    size_t bytes = (size_t)part->size * sizeof(Py_UCS4);
     for (Py_ssize_t at = 0; at + part->size <= text->size; at++) {
-        if (part->size == 0 || (text->text[at] == *part->text && memcmp(text->text + at, part->text, (size_t)part->size * sizeof(Py_UCS4)) == 0)) {
+        if (part->size == 0 || (text->text[at] == *part->text && memcmp(text->text + at, part->text, bytes) == 0)) {
             return 1;
         }
     }

@@ -36,7 +36,7 @@ is_plain_member(PyObject *text, int said)
     if (size > QUIET_LONG || said & NAMES_OPAQUE) {
         return 0;
     }
-    if (size >= 20 && (has_letter(text, '\n') || (has_letter(text, '/') && (HOLDS(text, "</") || HOLDS(text, "://"))))) {
+    if (size >= 20 && may_hold_markup(text)) {
         return 0;
     }
     return size < 64 || !is_alnum(text);

@@ -131,7 +131,8 @@ rules_put_back(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize
     }
     PyObject *came = arguments[0], *rows = arguments[1], *key = arguments[2], *missing = arguments[4];
     for (Py_ssize_t at = 0; at < PyList_GET_SIZE(arguments[3]); at++) {
-        if (at >= PyList_GET_SIZE(rows) || at >= PyList_GET_SIZE(came) || !PyDict_CheckExact(PyList_GET_ITEM(rows, at))) {
+        int there = at < PyList_GET_SIZE(rows) && at < PyList_GET_SIZE(came);
+        if (!there || !PyDict_CheckExact(PyList_GET_ITEM(rows, at))) {
             PyErr_SetString(PyExc_ValueError, "a column is as long as the records it is of");
             return NULL;
         }

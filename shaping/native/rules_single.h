@@ -11,7 +11,8 @@ static int
 is_plain_single(Names *names, PyObject *key, PyObject *text)
 {
     Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    if ((has_letter(text, '/') && (HOLDS(text, "//") || HOLDS(text, "</"))) || (has_letter(text, '@') && HOLDS(text, "git@"))) {
+    int marked = has_letter(text, '/') && (HOLDS(text, "//") || HOLDS(text, "</"));
+    if (marked || (has_letter(text, '@') && HOLDS(text, "git@"))) {
         return 0;
     }
     if (size < SINGLE_SHORT) {

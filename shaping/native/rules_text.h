@@ -148,6 +148,13 @@ starts_as_link(PyObject *text)
     }
 }
 
+/* Whether a string that is no link has what Batch._kind_of takes for wrapping, if it is long enough. */
+static int
+may_hold_markup(PyObject *text)
+{
+    return has_letter(text, '\n') || (has_letter(text, '/') && (HOLDS(text, "</") || HOLDS(text, "://")));
+}
+
 /* Whether a value is one that JSON has and no code of the caller stands behind; records and lists are. */
 static int
 is_known(PyObject *value)
