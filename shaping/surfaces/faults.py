@@ -11,7 +11,9 @@ from shaping.envelope.dialects.faults import only_for_this_call
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.accounts import words
 from shaping.errors.issues import summary
+from shaping.errors.scrub import scrub, scrub_value
 from shaping.surfaces.phrases import code_of, own_words, wait_of
+from shaping.types import present
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,6 +29,12 @@ _PYDANTIC = re.compile(r"^(?P<path>[\w.\[\]-]+)\n {2}(?P<message>.+?)(?: \[type=
 _ZOD = re.compile(r"(?P<message>.+?) at (?P<path>[\w.\[\]-]+)")
 # Claude Code cuts an error's text at about 11,000 characters; what says most stands at its two ends.
 _LONGEST = 8000
+# What is read of an error, and what stands around one in an envelope; all else are a server's own words.
+_READ = frozenset(
+    {"code", "error_code", "message", "error", "hint", "suggestion", "retryable", "http", "retry_after", "phase"}
+    | {"next_actions", "similar", "similar_refs", "details", "error_details", "redirect", "docs_url"}
+)
+_AROUND = frozenset({"error", "ok", "meta", "_meta", "warnings", "jsonrpc", "id"})
 _SHOWN = ("code", "message", "hint", "retry_after", "next_actions", "similar", "details", "redirect")
 
 
@@ -96,12 +104,37 @@ def _coded(text: str) -> ErrorDetail | None:
         wire = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+    told = _told(wire)
+    if not isinstance(told.get("code", told.get("error_code")), str):
+        return None
     from shaping.reader.seen import read_error  # noqa: PLC0415 (only errors that are JSON need it)
 
-    told = wire.get("error", wire)
-    carries_code = isinstance(told, dict) and isinstance(told.get("code", told.get("error_code")), str)
-    found = read_error(told) if carries_code else None
-    return found if found is None or found.message else found.model_copy(update={"message": text})
+    clean = scrub_value(wire)
+    told = _told(clean)
+    found = present(read_error(told))
+    more = _more({} if told is clean else clean, told)
+    return found.model_copy(
+        update={
+            "message": found.message or scrub(text),
+            "details": {**(found.details or {}), **more} if more else found.details,
+        }
+    )
+
+
+def _told(wire: dict[str, Any]) -> dict[str, Any]:
+    inner = wire.get("error")
+    return inner if isinstance(inner, dict) else wire
+
+
+def _more(around: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a server says of an error in members of its own, which have no other place than the details."""
+    own = {key: value for key, value in told.items() if key not in _READ}
+    if "message" in told and "error" in told:
+        own["error"] = told["error"]
+    if not isinstance(told.get("details", {}), dict):
+        own["details"] = told["details"]
+    beside = {key: value for key, value in around.items() if key not in _AROUND}
+    return {key: value for key, value in {**beside, **own}.items() if value not in (None, "", [], {})}
 
 
 def _issues(text: str) -> list[dict[str, str]]:

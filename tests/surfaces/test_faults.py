@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -176,3 +177,49 @@ def test_what_a_model_reads_of_an_error_is_less_than_what_a_program_gets() -> No
     assert said(error, hint=False) == members
     assert said(error) == members | {"hint": error.hint}
     assert whole(error) == members | {"hint": error.hint, "retryable": True, "http": 429}
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize(
+    ("wire", "told"),
+    [
+        (
+            {"code": "X", "message": "m", "errors": [{"field": "a"}], "none": None, "detail": "why"},
+            {"code": "X", "message": "m", "details": {"errors": [{"field": "a"}], "detail": "why"}},
+        ),
+        (
+            {
+                "error": {"code": "X", "message": "m", "details": {"a": 1}, "limit": 3},
+                "docs": "d",
+                "ok": False,
+                "meta": {},
+            },
+            {"code": "X", "message": "m", "details": {"a": 1, "docs": "d", "limit": 3}},
+        ),
+        (
+            {"error": "Bad Request", "code": "X", "message": "m", "details": ["a", "b"]},
+            {"code": "X", "message": "m", "details": {"error": "Bad Request", "details": ["a", "b"]}},
+        ),
+        ({"error": {"error_code": "not_found", "error": "m"}}, {"code": "NOT_FOUND", "message": "m"}),
+        (
+            {"error": {"code": "X", "message": f"with {TOKEN}", "details": {"k": TOKEN}}, "trace": TOKEN},
+            {
+                "code": "X",
+                "message": "with [redacted:github-token]",
+                "details": {"k": "[redacted:github-token]", "trace": "[redacted:github-token]"},
+            },
+        ),
+        (
+            {"code": "X", "k": TOKEN},
+            {
+                "code": "X",
+                "message": '{"code": "X", "k": "[redacted:github-token]"}',
+                "details": {"k": "[redacted:github-token]"},
+            },
+        ),
+    ],
+)
+def test_an_error_that_is_coded_already_keeps_all_it_says_but_secrets(wire: Any, told: Any) -> None:
+    assert said(of_text(json.dumps(wire), "tool"), hint=False) == told
