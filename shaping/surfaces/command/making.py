@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 
+def _clean(contract: dict[str, Any]) -> dict[str, Any]:
+    """Take the secrets out of what a program says of itself; its data goes the way of all data."""
+    from shaping.errors.scrub import scrub_value  # noqa: PLC0415 (few programs speak the contract)
+
+    return {name: said if name == "data" else scrub_value(said) for name, said in contract.items()}
+
+
 class Making:
     """One command that has ended, ready to be answered for."""
 
@@ -38,7 +45,7 @@ class Making:
         self._counter = counter(plan.tokenizer)
         self._err = read(ran.stderr.capture, plan, self._rules)
         found = self._recognised()
-        self._contract = found.value if found and speaks_contract(found.value) else None
+        self._contract = _clean(found.value) if found and speaks_contract(found.value) else None
         self._found = Found(self._contract["data"], "json") if self._contract else found
         self._out = read(ran.stdout.capture, plan, self._rules) if found is None else Read([])
         self._error = fault_of(ran.ended, plan, ran.tool, self._err.lines, self._contract)

@@ -377,6 +377,14 @@ def test_a_program_that_speaks_the_contract_fails_with_its_own_error_and_nothing
     assert wire == said | {"meta": {"duration_ms": 1, "exit_code": 5}}
 
 
+def test_a_program_that_speaks_the_contract_tells_no_secret(shaper: Shaper, replay: Any) -> None:
+    token = "ghp_" + "a1B2" * 9
+    error = {"code": "NOT_FOUND", "message": f"no {token}", "suggestion": token, "details": {"k": token}}
+    said = {"ok": False, "data": {"k": token}, "error": error, "warnings": [f"old {token}"], "meta": {}}
+    wire = json.dumps(replay(shaper, ["users"], json.dumps(said), "", 5).render("invariant", debug=True))
+    assert (token in wire, wire.count("[redacted:github-token]")) == (False, 5)
+
+
 def test_what_is_private_is_not_offered_for_a_field_that_is_not_there(make_shaper: Any, replay: Any) -> None:
     shaper = make_shaper({"tool_overrides": {"*": {"private": ["users"]}}})
     envelope = replay(shaper, ["x"], '{"id": 1, "users": {"ada": 1}}', "", 0, fields=["users.zz", "usres"])
