@@ -142,14 +142,6 @@ def test_closing_the_pipe_ends_the_proxy_and_its_child() -> None:
     assert "a log line on the wrong stream" in stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_proxy_and_its_child(number: signal.Signals) -> None:
-    client = Pipes("--no-expand", "--", *TINY, "--stubborn")
-    pid = client.call("pid")["pid"]
-    client.process.send_signal(number)
-    assert (client.end()[0], is_alive(pid)) == (128 + number, False)
-
-
 Served = Callable[..., AbstractContextManager[int]]
 
 

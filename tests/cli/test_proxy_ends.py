@@ -137,8 +137,13 @@ def test_a_server_that_takes_too_long_is_given_up_after_the_time_that_was_given(
     assert process.returncode == 1
 
 
-@pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("server", [STUBBORN, HANGING], ids=["stubborn", "hanging"])
+@pytest.mark.parametrize(
+    ("server", "how"),
+    [
+        *((STUBBORN, how) for how in (None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)),
+        *((HANGING, how) for how in (None, signal.SIGTERM)),
+    ],
+)
 def test_nothing_is_left_when_the_proxy_is_ended(family: Family, server: list[str], how: signal.Signals | None) -> None:
     process = started(family, "--", *server)
     until(family.is_complete)

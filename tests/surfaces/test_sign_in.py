@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def guarded(free_port: Callable[[], int], until_it_listens: Callable[..., None]) -> Iterator[str]:
     port = free_port()
     script = str(Path(__file__).with_name("guarded_server.py"))

@@ -109,7 +109,7 @@ print(json.dumps([status, told["data"]["stdout"][:3], usage.ru_maxrss]))
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="this system does not tell how much memory a process held")
 def test_output_without_end_is_held_in_bounded_memory(tmp_path: Path) -> None:
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    command = [sys.executable, "-c", MEASURE, SHAPING, "run", "--", "sh", "-c", "yes | head -c 300M"]
+    command = [sys.executable, "-c", MEASURE, SHAPING, "run", "--", "sh", "-c", "yes | head -c 200M"]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path, check=True)
     status, beginning, kilobytes = json.loads(done.stdout)
     assert (status, beginning) == (0, "y (")
