@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -8,8 +9,16 @@ import pytest
 from shaping.surfaces.child import Child
 from shaping.surfaces.head_start import HeadStart
 
+if TYPE_CHECKING:
+    from anyio.abc import Process
+
 pytestmark = pytest.mark.anyio
 WAITING = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+
+
+async def gone(process: Process) -> None:
+    while process.returncode is None:  # noqa: ASYNC110 - wait() also waits for the pipes, which are closed here
+        await anyio.sleep(0.01)
 
 
 async def test_a_process_that_was_begun_is_handed_over_once() -> None:
@@ -33,7 +42,7 @@ async def test_a_process_that_nobody_took_is_ended() -> None:
     assert process is not None
     with anyio.fail_after(60):
         await early.stop()
-    assert process.returncode is not None
+        await gone(process)
     assert early.take() is None
 
 
@@ -55,4 +64,4 @@ async def test_a_child_is_the_process_that_was_begun_and_after_it_a_new_one() ->
     with anyio.fail_after(60):
         for process in (first, second):
             await child._stop(process)
-    assert None not in (first.returncode, second.returncode)
+            await gone(process)
