@@ -23,7 +23,7 @@ from shaping.stages.fit import fit
 from shaping.stages.intake import intake
 from shaping.stages.measure import measure
 from shaping.stages.prune import prune
-from shaping.stages.redact import redact
+from shaping.stages.redact import cleaned, redact
 from shaping.stages.wrap import wrap
 from shaping.types import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
 
@@ -256,7 +256,7 @@ def _draft(plan: Plan, value: Any, about: dict[str, Any], shaper: Shaper) -> Dra
     if isinstance(value, Envelope):
         # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
         value, about = value.data, {"error": value.error, "source": value, **about}
-    call = Call(plan.tool, **about)
+    call = cleaned(Call(plan.tool, **about), plan)
     draft = Draft(plan, call, value, shaper, list(call.warnings))
     if call.written is not None:
         draft.plain = value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from shaping.errors.catalogue import registry
 from shaping.errors.detail import ErrorDetail, Phase, Redirect
-from shaping.errors.scrub import scrub, scrub_value
+from shaping.errors.scrub import scrub, scrub_error, scrub_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -84,7 +84,8 @@ class ToolError(Exception):
 
     @classmethod
     def of(cls, detail: ErrorDetail) -> Self:
-        """Raise an error that is already described."""
+        """Raise an error that is already described; its secrets go here, because others may have described it."""
+        detail = scrub_error(detail)
         error = cls.__new__(cls, detail.message)
         error.args = (detail.message,)
         error.detail = detail

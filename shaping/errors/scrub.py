@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+
+if TYPE_CHECKING:
+    from shaping.errors.detail import ErrorDetail
+
+_SAID = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar")
 
 
 def scrub(text: str) -> str:
@@ -19,6 +24,21 @@ def scrub_value(value: Any) -> Any:
     from shaping.redaction import redact  # noqa: PLC0415  nothing needs the rules until something has gone wrong
 
     return redact(_plain(value))[0]
+
+
+def scrub_error(error: ErrorDetail) -> ErrorDetail:
+    """Give an error without secrets, whoever described it; itself where it has none."""
+    from shaping.redaction.hide import suspect  # noqa: PLC0415  nothing needs the rules until something has gone wrong
+
+    said = {name: getattr(error, name) for name in _SAID}
+    command = error.redirect.command if error.redirect is not None else None
+    if not suspect([said, command]):
+        return error
+    clean = scrub_value(said)
+    clean |= {name: tuple(clean[name]) for name in ("next_actions", "similar")}
+    if error.redirect is not None:
+        clean["redirect"] = error.redirect.model_copy(update={"command": scrub(error.redirect.command)})
+    return error.model_copy(update=clean)
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from shaping.types import Warned
 
 if TYPE_CHECKING:
     from shaping.settings import Plan
-    from shaping.types import Draft
+    from shaping.types import Call, Draft
 
 
 WITHHELD = "[withheld: redaction failed]"
@@ -47,6 +48,21 @@ def without_secrets(warned: Warned) -> Warned:
     from shaping.errors import scrub  # noqa: PLC0415 (few answers are warned about)
 
     return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
+
+
+def cleaned(call: Call, plan: Plan) -> Call:
+    """Take the secrets out of what others said of a call: who described its error may not have looked for any."""
+    error, source = call.error, call.source
+    if plan.redact.off or (error is None and (source is None or not source.warnings)):
+        return call
+    from shaping.errors.scrub import scrub_error  # noqa: PLC0415 (few answers are errors)
+
+    if source is not None:
+        said: dict[str, Any] = {"warnings": tuple(without_secrets(warned) for warned in source.warnings)}
+        if source.error is not None:
+            said["error"] = scrub_error(source.error)
+        source = source.model_copy(update=said)
+    return replace(call, error=None if error is None else scrub_error(error), source=source)
 
 
 @cache

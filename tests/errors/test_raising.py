@@ -136,3 +136,13 @@ def test_a_described_error_is_raised_as_it_is() -> None:
 def test_a_tool_error_survives_pickling() -> None:
     error = pickle.loads(pickle.dumps(ToolError("NOT_FOUND", "gone", hint="Look.")))  # noqa: S301  our own bytes
     assert error.detail == make_error("NOT_FOUND", "gone", hint="Look.")
+
+
+def test_an_error_that_others_described_is_raised_without_its_secrets() -> None:
+    described = ErrorDetail(code="CONFLICT", message=f"m {TOKEN}", details={"k": TOKEN}, similar=(TOKEN, "b"))
+    error = ToolError.of(described)
+    clean = "[redacted:github-token]"
+    assert (str(error), error.detail) == (
+        f"CONFLICT: m {clean}",
+        ErrorDetail(code="CONFLICT", message=f"m {clean}", details={"k": clean}, similar=(clean, "b")),
+    )
