@@ -22,3 +22,4 @@ def _load(name: str) -> Any:
 
 table: ModuleType | None = _load("table")
 rules: ModuleType | None = _load("rules")
+density: ModuleType | None = _load("density")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shaping.native import density as native
+
 # Tokens of o200k per byte of each class: lower case, upper case, digit, space, punctuation, and the first byte of a
 # character of two, three and four bytes. Fitted by `benchmarks/bench_counting.py --fit` on half of its kinds of text.
 _WEIGHTS = (0.234, 0.352, 0.741, 0.169, 0.593, 0.44, 0.518, 1.669)
@@ -40,11 +42,18 @@ def weigh(text: str) -> float:
 def cheap(text: str | bytes) -> int:
     """Guess a text's tokens: good enough to choose between two writings of the same data, and for nothing else."""
     seen = _some_of(text)
-    classes = byte_classes(seen)
-    alone = sum(weight * classes.count(index) for index, weight in enumerate(_ALONE))
-    together = sum(weight * classes.count(bytes((index, index))) for index, weight in enumerate(_TOGETHER))
-    guess = (alone + together) * len(text) / (len(seen) or 1)
+    data = seen.encode("utf-8", "surrogatepass") if isinstance(seen, str) else seen
+    counts: tuple[int, ...] = counted(data) if native is None else native.counted(data, _CLASSES)
+    weights = (*_ALONE, 0.0, *_TOGETHER)
+    guess = sum(weight * count for weight, count in zip(weights, counts, strict=True)) * len(text) / (len(seen) or 1)
     return max(round(guess), bool(text))
+
+
+def counted(data: bytes) -> tuple[int, ...]:
+    """Count the bytes of each class, then the pairs of neighbours of those classes for which it matters."""
+    classes = data.translate(_CLASSES)
+    pairs = [classes.count(bytes((index, index))) for index in range(len(_TOGETHER))]
+    return (*map(classes.count, range(_CONTINUES + 1)), *pairs)
 
 
 def upper_bound(text: str | bytes) -> int:

@@ -10,14 +10,14 @@ import pytest
 
 from shaping import native
 
-CODE = "from shaping import Shaper, native; print(native.table, native.rules, Shaper({}).shape({'a': 1}).value)"
+CODE = "from shaping import Shaper, native; print(native.table, native.rules, native.density, Shaper({}).shape({'a': 1}).value)"
 
 
 @pytest.mark.parametrize("word", ["off", "0"])
 def test_a_user_can_switch_the_core_off(word: str) -> None:
     environ = dict(os.environ, SHAPING_NATIVE=word)
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=environ)
-    assert done.stdout == "None None {'data': {'a': 1}}\n"
+    assert done.stdout == "None None None {'data': {'a': 1}}\n"
 
 
 def test_a_damaged_module_is_as_good_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
