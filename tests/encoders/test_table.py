@@ -313,3 +313,25 @@ def test_lists_written_as_maps_keep_their_order_behind_a_gap_too() -> None:
     text = encode(value)
     assert ",,,,,," not in text
     assert decode(text) == value
+
+
+def test_a_header_without_names_does_not_look_like_a_row() -> None:
+    rows: Any = [{"elements": [{"km": n * row, "to": f"city {n}"} for n in range(9)]} for row in range(3)]
+    lines = encode(rows, repeats=False).splitlines()
+    assert lines[:4] == ["[3]:", "(no columns)", " elements[]:", " km,to"]
+    assert lines.count("-") == 3
+    assert decode("\n".join(lines)) == rows
+
+
+def test_a_member_that_only_later_records_have_stands_where_they_have_it() -> None:
+    rows: Any = [
+        {"id": 1, "street": "a", "city": "x"},
+        {"id": 2, "street": "b", "zip": "1010", "city": "y", "note": "n"},
+    ]
+    assert encode(rows).splitlines()[1] == "id,street,zip,city,note"
+
+
+def test_a_member_of_half_of_the_rows_keeps_its_place() -> None:
+    wide: Any = [{f"c{n}": n * row for n in range(9) if n != 1 or row % 2} | {"last": row} for row in range(1, 10)]
+    odd: Any = {"c0": 1, "last": 9}
+    assert encode([*wide, odd]).splitlines()[1].startswith("c0,c1,c2,")

@@ -28,15 +28,31 @@ def columns(rows: Sequence[dict[str, Json]]) -> dict[str, list[Any]]:
     return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows)}
 
 
-def _keys(rows: Sequence[dict[str, Json]]) -> dict[str, Json]:
-    """Return all members' names in the order they come."""
-    count = len(set().union(*rows))
-    keys: dict[str, Json] = {}
+def _keys(rows: Sequence[dict[str, Json]]) -> list[str]:
+    """Return all members' names in the order they come, a later one where its record has it between others."""
+    missing = set().union(*rows)
+    keys: list[str] = []
     # The first few records mostly have them all.
-    following = iter(rows)
-    while len(keys) < count:
-        keys |= next(following)
+    for row in rows:
+        if missing and not missing.isdisjoint(row):
+            missing.difference_update(row)
+            keys = _with_new(keys, row)
     return keys
+
+
+def _with_new(keys: list[str], row: dict[str, Json]) -> list[str]:
+    """Return names with those that only this record has."""
+    known = set(keys)
+    behind: dict[str | None, list[str]] = {}
+    last: str | None = None
+    new: list[str] = []
+    for key in row:
+        if key not in known:
+            new.append(key)
+            continue
+        behind[last] = new
+        last, new = key, []
+    return [*behind.get(None, ()), *(name for key in keys for name in (key, *behind.get(key, ()))), *new]
 
 
 def are_maps(rows: Sequence[dict[str, Json]]) -> bool:

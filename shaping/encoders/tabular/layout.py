@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Steps: TypeAlias = "tuple[str, ...]"
 Under: TypeAlias = "list[tuple[Steps, Node, Layout | None]]"
 
-EMPTY = "-"  # a row, or a header, without any cell; as a value it is always quoted
+EMPTY = "-"  # a row without any cell; as a value it is always quoted
+NO_COLUMNS = "(no columns)"  # a header without any name, which must not look like a row
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.tabular.cells import KEY, MISSING, read_cell
+from shaping.encoders.tabular.layout import NO_COLUMNS
 from shaping.encoders.tabular.names import Pair, Path, Step, TableError, read_cells, read_members, read_path
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def read_schema(rest: str, lines: Lines, indent: int) -> Schema:
         schema.key = str(key)
     if rest.startswith(", all with ", at):
         _, schema.constants, schema.same = read_members(rest[at + 11 : -1])
-    if (header := lines.take(indent)) != "-":
+    if (header := lines.take(indent)) != NO_COLUMNS:
         schema.columns, _, _ = read_members(header)
     while (line := lines.peek()) is not None and line.startswith(" " * (indent + 1)):
         _inside(schema, lines, indent + 1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _GAP = 5  # empty cells side by side that a reader still counts right
 _EMPTIES = "," * (_GAP + 1)  # a row may begin with them
 _GAP_IN_BYTES = b"\0" * (_GAP + 1)
-_MOSTLY = 0.75  # of the rows that must have a member for its column to keep its place
+_MOSTLY = 0.5  # of the rows that must have a member for its column to keep its place
 
 
 def has_gaps(columns: Sequence[list[str]], rows: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from shaping.encoders.tabular.cells import line
-from shaping.encoders.tabular.layout import EMPTY
+from shaping.encoders.tabular.layout import NO_COLUMNS
 from shaping.encoders.tabular.nodes import Given, Items, Lookup, Text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def schema(label: str, layout: Layout, indent: int) -> list[str]:
     """Return the lines above the rows: label, what is the same in all rows, columns, tables inside."""
     pad = " " * indent
     fixed = f", all with {','.join(layout.fixed)}" if layout.fixed else ""
-    lines = [f"{pad}{label}{fixed}:", f"{pad}{','.join(layout.header) or EMPTY}"]
+    lines = [f"{pad}{label}{fixed}:", f"{pad}{','.join(layout.header) or NO_COLUMNS}"]
     for steps, node, inner in layout.under:
         path = ".".join(steps)
         if type(node) is Items and inner:

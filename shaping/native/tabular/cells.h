@@ -110,7 +110,11 @@ static void float_cells(Work *work, PyObject **column, Py_ssize_t count, Str *ce
             }
         }
     }
-    const char *at = dumped(work, work->floats).at + 1;
+    Str all = dumped(work, work->floats);
+    if (PyList_Append(work->kept, work->dumped) < 0) {
+        give_up(work);
+    }
+    const char *at = all.at + 1;
     if (PyList_SetSlice(work->floats, 0, PyList_GET_SIZE(work->floats), NULL) < 0) {
         give_up(work);
     }

@@ -13,10 +13,13 @@ typedef struct {
 typedef struct {
     PyObject *key;
     PyObject **values; /* NULL where a record has no such member; no values at all where the column is not asked for */
+    Py_ssize_t next;   /* the column behind this one, or -1 */
 } Column;
 
 typedef struct {
-    LIST_OF(Column) list;
+    LIST_OF(Column) list; /* in the order they were found */
+    Py_ssize_t first;     /* where they begin in the order they are written, or -1 */
+    Py_ssize_t last;
     int32_t *slots; /* places in the list by hash, made when the first record has its members in another order */
     size_t mask;
 } Columns;
@@ -76,7 +79,7 @@ static Py_ssize_t add_key(Work *work, Columns *columns, PyObject *key, PyObject 
     if (index >= INT32_MAX / 8) {
         give_up(work);
     }
-    ADD(work, &columns->list, ((Column){key, values}));
+    ADD(work, &columns->list, ((Column){key, values, -1}));
     if (columns->slots && (size_t)columns->list.count * 2 > columns->mask) {
         index_keys(work, columns);
     } else if (columns->slots) {
@@ -94,27 +97,63 @@ static Py_ssize_t known_key(Work *work, Columns *columns, PyObject *key) {
     return find_key(columns, key);
 }
 
-/* Return each member's values, members in the order they come. */
+/* Put a column behind another, or first. */
+static void link_after(Columns *columns, Py_ssize_t before, Py_ssize_t index) {
+    Py_ssize_t *from = before < 0 ? &columns->first : &columns->list.at[before].next;
+    columns->list.at[index].next = *from;
+    *from = index;
+    columns->last = before == columns->last ? index : columns->last;
+}
+
+/* Put the columns that were found from one on behind another, but those that are told apart from the others. */
+static void link_new(Columns *columns, Py_ssize_t from, Py_ssize_t before, bool told_apart) {
+    for (Py_ssize_t index = from; index < columns->list.count; index++) {
+        if (columns->list.at[index].values || !told_apart) {
+            link_after(columns, before, index);
+            before = index;
+        }
+    }
+}
+
+static void add_new(Work *work, Columns *columns, PyObject *key, Py_ssize_t rows, const Choice *choice) {
+    bool chosen = is_chosen(choice, checked_key(work, key));
+    add_key(work, columns, key, chosen ? TAKE_EMPTY(work, rows, PyObject *) : NULL);
+}
+
+/* Find the columns of one record, a new one where its record has it between others, or last (_with_new). */
+static void read_row(Work *work, Columns *columns, Rows rows, Py_ssize_t row, const Choice *choice) {
+    bool told_apart = choice && choice->only && choice->count;
+    PyObject *key, *value;
+    Py_ssize_t at = 0, before = -1, known = columns->list.count, from = known;
+    while (PyDict_Next(rows.at[row], &at, &key, &value)) {
+        /* Most records have the members of the one before, in its order. */
+        Py_ssize_t index = before < 0 ? columns->first : columns->list.at[before].next;
+        if (index < 0 || columns->list.at[index].key != key) {
+            index = known ? known_key(work, columns, key) : -1;
+        }
+        if (index < 0) {
+            index = columns->list.count;
+            add_new(work, columns, key, rows.count, choice);
+        }
+        Column *column = &columns->list.at[index];
+        if (column->values) {
+            column->values[row] = value;
+        }
+        if (index < known && (column->values || !told_apart)) {
+            link_new(columns, from, before, told_apart);
+            from = columns->list.count;
+            before = index;
+        }
+    }
+    link_new(columns, from, columns->last, told_apart);
+}
+
+/* Return each member's values. */
 static Columns columns_of(Work *work, Rows rows, const Choice *choice) {
-    Columns columns = {0};
+    Columns columns = {.first = -1, .last = -1};
     for (Py_ssize_t row = 0; row < rows.count; row++) {
-        PyObject *key, *value;
-        Py_ssize_t at = 0, next = 0;
-        bool first = columns.list.count == 0;
-        while (rows.at[row] && PyDict_Next(rows.at[row], &at, &key, &value)) {
-            /* Most records have the members of the one before, in its order. */
-            if (first || next >= columns.list.count || columns.list.at[next].key != key) {
-                next = first ? -1 : known_key(work, &columns, key);
-                if (next < 0) {
-                    bool chosen = is_chosen(choice, checked_key(work, key));
-                    PyObject **values = chosen ? TAKE_EMPTY(work, rows.count, PyObject *) : NULL;
-                    next = add_key(work, &columns, key, values);
-                }
-            }
-            if (columns.list.at[next].values) {
-                columns.list.at[next].values[row] = value;
-            }
-            next++;
+        if (rows.at[row]) {
+            read_row(work, &columns, rows, row, choice);
         }
     }
     return columns;

@@ -56,7 +56,7 @@ static void add_members(Work *work, Rows rows, const Finder *finder, Spot spot, 
         rows = filled;
     }
     Columns columns = columns_of(work, rows, choice);
-    for (Py_ssize_t i = 0; i < columns.list.count; i++) {
+    for (Py_ssize_t i = columns.first; i >= 0; i = columns.list.at[i].next) {
         Column *column = &columns.list.at[i];
         if (column->values) {
             Spot here = {name_of(work, column->key), prefix, spot.depth + 1};

@@ -138,7 +138,7 @@ static void split(Work *work, const Nodes *nodes, Py_ssize_t count, Nodes *often
             continue;
         }
         Py_ssize_t filled = filled_in(node, count);
-        if ((double)filled < 0.75 * (double)count) {
+        if (2 * filled < count) {
             insert_seldom(work, seldom, (Seldom){filled, node});
         } else {
             ADD(work, often, node);

@@ -20,6 +20,7 @@ typedef struct {
     jmp_buf out; /* where to go with what only Python can write */
     Block *block;
     PyObject *kept;   /* objects whose bytes are used until the end */
+    PyObject *dumped; /* bytes that are being copied */
     PyObject *floats; /* what is to be written in one go; made beforehand, because making a list may run a finalizer */
     PyObject *dumps;  /* orjson's: of floats, which every version writes in its own way */
     bool repeats, constants, near;
@@ -82,6 +83,7 @@ static void free_all(Work *work) {
     }
     Py_CLEAR(work->kept);
     Py_CLEAR(work->floats);
+    Py_CLEAR(work->dumped);
 }
 
 /* A list that grows: `at` holds `count` of the type it is declared with. */

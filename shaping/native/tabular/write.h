@@ -100,7 +100,7 @@ static void put_schema(Buffer *out, Layout *layout, int indent) {
     begin(out, indent);
     put_joined(out, &layout->header);
     if (layout->header.count == 0) {
-        put_char(out, '-');
+        put(out, STR("(no columns)"));
     }
     for (Py_ssize_t i = 0; i < layout->under.count; i++) {
         Under *one = &layout->under.at[i];
