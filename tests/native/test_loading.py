@@ -10,7 +10,10 @@ import pytest
 
 from shaping import native
 
-CODE = "from shaping import Shaper, native; print(native.table, native.rules, native.density, Shaper({}).shape({'a': 1}).value)"
+CODE = """
+from shaping import Shaper, native
+print(native.table, native.rules, native.density, Shaper({}).shape({'a': 1}).value)
+"""
 
 
 @pytest.mark.parametrize("word", ["off", "0"])
