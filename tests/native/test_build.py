@@ -76,7 +76,7 @@ def test_a_wheel_with_the_core_is_for_this_python_and_platform_only(wheel: Path)
 def test_an_installed_wheel_has_the_core_in_use(wheel: Path, tmp_path: Path) -> None:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path)]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
-    code = "from shaping import native; [print(one.__file__) for one in (native.table, native.rules, native.density) if one]"
+    code = "from shaping import native as n; [print(one.__file__) for one in (n.table, n.rules, n.density) if one]"
     done = subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
         capture_output=True, text=True, check=True, cwd=tmp_path,
