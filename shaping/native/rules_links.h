@@ -114,6 +114,26 @@ is_api(PyObject *link)
     return is_api_host(start, end) || has_api_path(start, end);
 }
 
+/* links._TEMPLATE.search in ASCII: `{`, or a word between percent signs where a part of a path or a parameter begins. */
+static int
+is_template(PyObject *link)
+{
+    const Py_UCS1 *start = PyUnicode_1BYTE_DATA(link), *end = start + PyUnicode_GET_LENGTH(link), *at = start;
+    if (has_letter(link, '{')) {
+        return 1;
+    }
+    while (at < end && (at = memchr(at, '%', (size_t)(end - at))) != NULL) {
+        const Py_UCS1 *word = ++at;
+        while (at < end && ((*at >= 'a' && *at <= 'z') || *at == '_')) {
+            at++;
+        }
+        if (at < end && *at == '%' && at - word >= 3 && word - start >= 2 && (word[-2] == '/' || word[-2] == '=')) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The sets of a links._Named and what is found by them; all borrowed. */
 typedef struct {
     PyObject *pictures, *itself, *hypermedia;
@@ -125,7 +145,7 @@ typedef struct {
 static int
 judge_plumbing(const Judging *judging, PyObject *key, PyObject *link)
 {
-    int found = has_letter(link, '{') ? 1 : PySet_Contains(judging->pictures, key);
+    int found = is_template(link) ? 1 : PySet_Contains(judging->pictures, key);
     if (found == 0 && judging->company) {
         found = PySet_Contains(judging->itself, key);
     }

@@ -143,6 +143,10 @@ class Batch:
         """Tell whether a member is called HTML, which may say what another one says."""
         return "html" in " ".join(self.kinds).lower()
 
+    def is_alone(self) -> bool:
+        """Tell a single record, which may be the only element of a list, from what is in one."""
+        return len(self.rows) == 1 and not (self.listed and self.around)
+
     def column(self, key: str) -> list[Any]:
         """Return a member's value in every record, or MISSING."""
         if (changed := self.replace.get(key)) is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.native import rules as native
 from shaping.noise.batch import MISSING
-from shaping.noise.links import has_page, is_link, is_page
+from shaping.noise.links import FEW, has_page, is_link, is_page
 from shaping.noise.names import NO_PAGE, meaning, names_links
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shaping.noise.batch import Batch
 
 _ABOUT_A_LINK = frozenset({"rel", "href", "method", "type", "templated", "title", "name", "url", "uri", "curies"})
+_ASIDE = frozenset({"documentation", "docs", "help", "image", "logo"})
 
 
 def hypermedia(batch: Batch) -> None:
@@ -23,34 +24,67 @@ def hypermedia(batch: Batch) -> None:
         if not names_links(key) or batch.company(key) < 2:
             continue
         values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
-        if values and _all_links(values) and _goes_unmissed(key, values, batch):
+        if values and _all_links(values) and not _are_few(key, values, batch) and _goes_unmissed(key, values, batch):
             _drop(key, values, batch)
 
 
+def _are_few(key: str, values: Sequence[Any], batch: Batch) -> bool:
+    """Tell whether a single record has so few links that taking them saves less than one answer is worth."""
+    # One link alone is mostly the one to the record itself.
+    if batch.nested or meaning(key).picture or len(values[0]) == 1:
+        return False
+    return batch.is_alone() and len(str(values[0])) < FEW
+
+
 def _drop(key: str, values: Sequence[Any], batch: Batch) -> None:
-    """Drop a collection of links, but for the page of records that have no other."""
-    page = None if batch.nested or meaning(key).picture or has_page(batch) else _page(values[0])
-    if page is None:
+    """Drop a collection of links, but for those to pages, or the page of records that have no other."""
+    pages = _pages(values)
+    if not pages and not (batch.nested or meaning(key).picture or has_page(batch)):
+        pages = _page(values[0])
+    if not pages:
         batch.drop[key] = "links"
         return
     batch.page = True
     batch.inside.remove(key)
     batch.plain.append(key)
-    if any(len(value) > 1 for value in values):
-        batch.replace[key] = [
-            {page: value[page]} if type(value) is dict and page in value else MISSING for value in batch.column(key)
-        ]
+    if any(type(value) is not dict or not pages.issuperset(value) for value in values):
+        batch.replace[key] = [_kept(pages, value) for value in batch.column(key)]
         batch.cut[key] = len(values), "links"
 
 
-def _page(value: Any) -> str | None:
+def _kept(pages: frozenset[str], value: Any) -> Any:
+    """Return the links of a collection that are to pages."""
+    if type(value) is not dict:
+        return MISSING
+    return {name: link for name, link in value.items() if name in pages} or MISSING
+
+
+def _pages(values: Sequence[Any]) -> frozenset[str]:
+    """Return the names of links that say themselves that a person reads them, as others beside them do not."""
+    said: dict[str, str] = {}
+    for value in values:
+        if type(value) is dict:
+            said.update(
+                {name: str(item["type"]) for name, item in value.items() if type(item) is dict and "type" in item}
+            )
+    pages = {name for name, kind in said.items() if kind.startswith("text/html")}
+    return frozenset(filter(_is_for_a_person, pages)) if len(pages) < len(said) else frozenset()
+
+
+def _is_for_a_person(name: str) -> bool:
+    said = meaning(name)
+    return not said.picture and _ASIDE.isdisjoint(said.words)
+
+
+def _page(value: Any) -> frozenset[str]:
     """Return the name of the one link in a collection that a person would open."""
     if type(value) is not dict:
-        return None
+        return frozenset()
     links = {name: item.get("href") if type(item) is dict else item for name, item in value.items()}
     pages = [name for name, link in links.items() if type(link) is str and is_page(name, link)]
     best = min(pages, key=lambda name: meaning(name).page_rank, default=None)
-    return best if len(pages) == 1 or (best is not None and meaning(best).page_rank < NO_PAGE) else None
+    sure = best is not None and (len(pages) == 1 or meaning(best).page_rank < NO_PAGE)
+    return frozenset({str(best)}) if sure else frozenset()
 
 
 def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from shaping.native import rules as native
 from shaping.noise.batch import LINK_STARTS
 from shaping.noise.columns import all_http
+from shaping.noise.linked import host_of, numbers_a_member
 from shaping.noise.names import REMEMBERED, meaning
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
 _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE)
+_API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)", re.IGNORECASE)  # of a host: basecampapi.com
+_TEMPLATE = re.compile(r"\{|[/=]%[a-z_]{3,}%")  # has a place to be filled in
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
-_FEW = 240  # characters
+FEW = 240  # characters
 _MEDIA = frozenset({"preview", "image", "images", "photo", "thumb", "logo", "audio", "video", "stream", "download"})
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 _TURNS = frozenset({"next", "previous", "prev", "first", "last"})
@@ -46,7 +49,7 @@ def links(batch: Batch) -> None:
     found = named.found
     noise, http = _judged(named, batch, company)
     pages = [key for key in found if key not in noise]
-    kept = min(pages, key=_rank) if pages else None
+    kept = _best(pages, batch) if pages else None
     identified = len(found) < len(batch.links) or batch.identified_without("")
     if kept is None and not identified and noise:
         kept = min((key for key in found if key in noise), key=_rank)
@@ -55,6 +58,16 @@ def links(batch: Batch) -> None:
     gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, batch, kept))]
     batch.drop.update(dict.fromkeys(_only_links(gone, http, batch), "links"))
     batch.page = batch.page or (kept is not None and kept not in batch.drop and _is_of_a_record(kept))
+
+
+def _best(pages: list[str], batch: Batch) -> str:
+    """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
+    best, first = min(pages, key=_rank), batch.sample[0]
+    host = host_of(first.get(best))
+    site = _API_LABEL.sub("", host)
+    if site == host:
+        return best
+    return min((key for key in pages if host_of(first.get(key)) == site), key=_rank, default=best)
 
 
 def _is_of_a_record(key: str) -> bool:
@@ -72,7 +85,7 @@ def has_page(batch: Batch) -> bool:
 def is_page(name: str, link: str) -> bool:
     """Tell whether a link by this name is for a person."""
     said = meaning(name)
-    plain = is_link(link) and "{" not in link and not (said.picture or said.itself or said.plumbing)
+    plain = is_link(link) and not _TEMPLATE.search(link) and not (said.picture or said.itself or said.plumbing)
     return plain and not _apis({name: link})
 
 
@@ -96,9 +109,7 @@ def _named(keys: tuple[str, ...]) -> _Named:
 
 def _are_few(batch: Batch) -> bool:
     """Tell whether a single record has so few links that taking them saves less than one answer is worth."""
-    if len(batch.rows) > 1 or batch.listed:
-        return False
-    return sum(len(str(batch.rows[0][key])) for key in batch.links) < _FEW
+    return batch.is_alone() and sum(len(str(batch.rows[0][key])) for key in batch.links) < FEW
 
 
 def _repeats_its_owner(key: str, batch: Batch, company: int) -> bool:
@@ -127,7 +138,7 @@ def _judged(named: _Named, batch: Batch, company: int) -> tuple[set[str], set[st
 
 def _plumbing(named: _Named, firsts: dict[str, str], company: int) -> tuple[set[str], set[str], set[str]]:
     """Return the links that are plumbing by their names, those to an API beside them, and those that begin as most."""
-    noise = {key for key, text in firsts.items() if "{" in text}
+    noise = {key for key, text in firsts.items() if _TEMPLATE.search(text)}
     noise |= named.pictures
     apis = set[str]()
     if company > 1:
@@ -178,7 +189,9 @@ def _all_links(key: str, batch: Batch) -> bool:
 def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
     if meaning(key).plumbing:
         return True
-    return (kept is not None and _extends(key, kept, batch)) or _derived(key, batch)
+    if kept is not None and (_extends(key, kept, batch) or numbers_a_member(key, batch)):
+        return True
+    return _derived(key, batch)
 
 
 def _extends(key: str, base: str, batch: Batch) -> bool:

@@ -68,7 +68,8 @@ def meaning(key: str) -> Meaning:
     have = set(words)
     last = words[-1] if words else ""
     plumbing = bool(have & _PLUMBING)
-    rank = next((rank for rank, word in enumerate(_PAGE) if word in have), len(_PAGE))
+    pages = () if "template" in have else _PAGE
+    rank = next((rank for rank, word in enumerate(pages) if word in have), len(_PAGE))
     return Meaning(
         words=words,
         identifies=last in _IDENTIFIES,

@@ -75,6 +75,9 @@ CELLS: tuple[Callable[[int], Any], ...] = (
     lambda n: f"https://tracker.dev/a/b/issues/{n}/comments",
     lambda n: f"https://tracker.dev/a/n{n}/v2/x{{/y}}",
     lambda n: f"http://tracker.dev/api/v1.2/{n % 3}",
+    lambda n: f"https://tracker.dev/{n}/%post_name%/",
+    lambda n: f"https://tracker.dev/?q=%ab%{n}%20%abc%&b=%%abcd%",
+    lambda n: f"https://trackerapi.dev/a/b/issues/{n}",
     lambda n: f"https://tracker.dev/größe/{n}?utm_source=a&id={n}",
     lambda n: f"git@tracker.dev:a/{n}.git",
     lambda n: f"//tracker.dev/{n}",
@@ -179,7 +182,7 @@ def check(core_off: Callable[[], AbstractContextManager[None]]) -> Callable[...,
     return compare
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 3)
 @given(payloads, st.sampled_from([RULES, RULES, *COMBINATIONS]), st.sets(st.sampled_from(NAMES), max_size=3))
 def test_any_payload_comes_out_the_same_with_and_without_the_core(
     check: Callable[..., None], value: Any, rules: tuple[str, ...], arguments: set[str]
