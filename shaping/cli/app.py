@@ -14,9 +14,6 @@ import shaping.cli
 from shaping.cli.program import call, for_programs, wants_json
 from shaping.cli.usage import PlainCommand, PlainGroup
 
-# The exit codes every command keeps to; `shaping run` passes on those of the program it runs.
-OK, FAILED, USAGE = 0, 1, 2
-
 
 def build() -> typer.Typer:
     """Put the commands together, in the order of their names."""
@@ -81,4 +78,4 @@ def _leave_quietly() -> NoReturn:
     """End where the reader has seen enough, as in `shaping shape big.json | head`."""
     # What is still unwritten has nowhere to go, and Python would try at its end and complain.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(OK)
+    sys.exit(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
 from shaping import context
 from shaping.errors import from_exception
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @overload
