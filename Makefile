@@ -55,7 +55,8 @@ sanitize: .venv/installed-dev
 	export PYTHONPATH=$(CURDIR)/$(SANITIZED):$(CURDIR) PYTHONSAFEPATH=1 PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" && \
 	$(BIN)/python -c "from shaping import native; assert native.table and native.rules, 'it does not load'" && \
-	$(PYTEST) --no-cov --capture=sys --max-worker-restart=0 tests/native tests/encoders tests/noise --ignore tests/native/test_build.py
+	$(PYTEST) --no-cov --capture=sys --max-worker-restart=0 --hypothesis-profile=brief \
+	    tests/native tests/encoders tests/noise --ignore tests/native/test_build.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_speed.py

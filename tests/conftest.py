@@ -12,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # What a busy machine makes slow is no failure, and a commit gets the same verdict everywhere: the examples follow from
-# the tests themselves. `pytest --hypothesis-profile=explore` looks for new ones.
+# the tests themselves. `pytest --hypothesis-profile=explore` looks for new ones,
+# and `brief` is for what makes every example slow.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("steady", _PATIENT, derandomize=True, database=None)
+settings.register_profile("brief", _PATIENT, derandomize=True, database=None, max_examples=30)
 settings.register_profile("explore", _PATIENT, derandomize=False)
 settings.load_profile("steady")
 
@@ -45,7 +47,7 @@ def _no_choices_from_outside() -> None:
 @pytest.fixture(autouse=True)
 def _steady_secrets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the keys of stores from the test's name: a ref is a text like any other, and costs more tokens or fewer."""
-    if settings.get_current_profile_name() == "steady":
+    if settings.get_current_profile_name() != "explore":
         monkeypatch.setattr("secrets.token_bytes", random.Random(request.node.nodeid).randbytes)  # noqa: S311  not secret
 
 
