@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from shaping.cli.asking import asks_credentials
 from shaping.surfaces.jsonc import JsoncError
 from shaping.surfaces.wrap import Rewritten, same_servers, unwrap, wrap
+from shaping.writing import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -149,15 +149,9 @@ def _read(file: Path) -> str:
 
 
 def _write(file: Path, text: str, like: Path | None = None) -> None:
-    # Written beside and moved over, so that a client that reads at this moment sees one whole file or the other;
-    # for its user alone until it may be read by as many as before, because there are tokens in it.
+    # A client may be reading at this moment, and there are tokens in it.
     file = file.resolve()
-    beside, before = file.with_name(file.name + ".shaping-new"), like or file
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
-        handle.write(text.encode())
-    if before.exists():
-        shutil.copymode(before, beside)
-    beside.replace(file)
+    replace_file(file, text.encode(), like=like or file)
 
 
 def _tell(result: Rewritten, done: str) -> None:

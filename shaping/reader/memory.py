@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
+
+from shaping.writing import replace_file
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 MAX_HOPS = 32
 
@@ -19,7 +23,7 @@ class Memory:
     still known to its own memory, which puts it back at its next look.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
         self._learned: dict[str, str] = {}
 
@@ -52,7 +56,8 @@ class Memory:
         if whole != stored:
             # A memory that cannot be written is a shorter one, not a failed call.
             with suppress(OSError):
-                _replace(self._path, orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(self._path, orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
         return whole
 
     def _read(self) -> dict[str, str]:
@@ -64,15 +69,3 @@ class Memory:
         if not isinstance(stored, dict):
             return {}
         return {old: new for old, new in stored.items() if isinstance(new, str) and new}
-
-
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

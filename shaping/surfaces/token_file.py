@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.settings.find import cache_directory
+from shaping.writing import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -108,11 +109,7 @@ class TokenFile:
 
     def _replace(self, kept: Mapping[str, Any]) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = self.file.with_name(f"{self.file.name}.{os.getpid()}")
-        # Made for its user alone from the start, and moved over whole: another proxy may be reading.
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
-            handle.write(orjson.dumps(kept))
-        beside.replace(self.file)
+        replace_file(self.file, orjson.dumps(kept))
 
 
 def _place(key: str, collection: str | None) -> str:
