@@ -104,12 +104,20 @@ def said_omissions(draft: Draft) -> dict[str, Any]:
         if draft.shaper.facts.expandable:
             return {"omissions": told, "ref": draft.ref} if told else {}
         return {"omissions": tuple(replace(omission, ref=None) for omission in told)}
-    if not draft.shaper.facts.expandable or not _worth_a_line(draft):
+    if not draft.shaper.facts.expandable:
+        return _members_gone(draft)
+    if not _worth_a_line(draft):
         return {}
     ref = draft.shaper.keep(draft)
     # Bare data has no member for the line: it is told below the data.
     line = line_of(draft) if draft.plan.dialect != "none" else ""
     return {} if ref is None else {"omissions": line, "ref": ref}
+
+
+def _members_gone(draft: Draft) -> dict[str, Any]:
+    """Tell who cannot expand of members that a budget took: lists tell of their tails, and texts of their middles."""
+    gone = [each for each in draft.omissions if each.reason == "depth"] if draft.plan.dialect != "none" else []
+    return {"omissions": _line(gone, draft.plan)} if gone else {}
 
 
 def notice(draft: Draft) -> str:
@@ -119,14 +127,21 @@ def notice(draft: Draft) -> str:
     if draft.terse:
         return "\n(cut)" if draft.truncated else ""
     parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in draft.shown]
-    if draft.shaper.facts.expandable and (draft.truncated or _worth_a_line(draft)):
+    if draft.shaper.facts.expandable and _worth_a_line(draft):
         ref = draft.shaper.keep(draft)
-        parts += [line_of(draft)] if not parts else []
+        parts += _beside(draft)
         parts += [] if ref is None else [_ASK[draft.plan.surface].format(ref)]
         parts += [f"cursor={draft.cursor}"] if draft.truncated and draft.cursor else []
-    elif draft.truncated and not parts:
-        parts.append(line_of(draft))
+    elif draft.truncated:
+        parts += _beside(draft)
     return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def _beside(draft: Draft) -> list[str]:
+    """Say what was left out beside the tails of lists, which are told one by one."""
+    listed = {"items"} if draft.shown else set()
+    missing = [each for each in draft.omissions if each.reason in _UNASKED - listed]
+    return [_line(missing, draft.plan)] if missing else []
 
 
 def _page_notice(draft: Draft) -> str:

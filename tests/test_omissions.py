@@ -94,6 +94,41 @@ def test_a_cut_list_says_how_many_of_how_many_are_shown(dialect: str) -> None:
     assert page.data[0] == {"n": listed.shown, "word": f"word{listed.shown}"}
 
 
+def wide(many: int) -> dict[str, Any]:
+    """Give a map of which a small budget takes members, beside a list of which it takes the tail."""
+    members = {f"package {n}": f"version 1.{n}, the last that was released" for n in range(many)}
+    return {"packages": members, "rows": [{"n": n, "word": f"word{n}"} for n in range(500)]}
+
+
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+@pytest.mark.parametrize("expandable", [True, False])
+def test_a_cut_of_both_lists_and_members_tells_of_both_below_bare_data(profile: str, expandable: bool) -> None:
+    with using(dialect="none", max_tokens=600):
+        shaped = Shaper({}, expandable=expandable).shape(wide(60), tool="t", profile=profile, surface="mcp")
+    (rows,) = shaped.shown
+    gone = 60 - len(shaped.data["packages"])
+    assert gone > 0
+    told = f"\n(rows: {rows.shown} of 500 shown; left out: {gone} members (packages)"
+    asked = f"; shaping_expand ref={shaped.ref}; cursor={shaped.cursor})" if expandable else ")"
+    assert shaped.notice == told + asked
+    assert tokens.exact(shaped.text) <= 600
+
+
+def test_what_rules_took_is_told_beside_the_tail_of_a_list() -> None:
+    with using(dialect="none", max_tokens=300):
+        shaped = Shaper({}, expandable=True).shape(NOISY * 20, tool="t")
+    assert re.match(r"\n\(items: \d+ of 400 shown; left out: 800 links \(url, events_url\), 400 opaque", shaped.notice)
+    assert tokens.exact(shaped.text) <= 300
+
+
+@pytest.mark.parametrize("dialect", ["lean", "flat", "invariant", "sourced"])
+def test_members_that_a_budget_took_are_told_to_who_cannot_expand(dialect: str) -> None:
+    with using(dialect=dialect, max_tokens=600):
+        shaped = Shaper({}).shape(wide(60), tool="t")
+    assert f"left out: {60 - len(shaped.data['packages'])} members (packages)" in shaped.text
+    assert tokens.exact(shaped.text) <= 600
+
+
 def test_what_is_held_back_is_told_by_its_reason_and_cannot_be_asked_for() -> None:
     override = {"private": ["secret"], "exclude_when_tier": {"free": ["paid"]}, "exclude_fields": ["noise"]}
     shaper = Shaper({"tool_overrides": {"t": override}}, tier="free", expandable=True)

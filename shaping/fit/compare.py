@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from shaping.fit.columns import columns
 from shaping.fit.strings import gone
 from shaping.paths import join
 from shaping.types import Listed, Omission, Reason
@@ -29,12 +30,7 @@ class Lack:
 
     def listed(self) -> tuple[Listed, ...]:
         """Tell of each list that was cut how many of how many are shown."""
-        return tuple(
-            Listed(
-                places[0][0] if len(places) == 1 else general, shown * len(places), sum(total for _, total in places)
-            )
-            for (general, shown), places in self.lists.items()
-        )
+        return tuple(_listed(general, shown, places) for (general, shown), places in self.lists.items())
 
 
 def lacks(before: Any, after: Any) -> Lack:
@@ -60,12 +56,22 @@ def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
 
 
 def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place, found: Lack) -> None:
-    general = f"{place[1]}.*".removeprefix(".") if len(before) > _MAP else ""
+    together = before if len(before) > _MAP else columns(before)
+    general = f"{place[1]}.*".removeprefix(".")
     for key, old in before.items():
         if key in after:
-            _compare(old, after[key], (join(place[0], key), general or join(place[1], key)), found)
+            where = general if key in together else join(place[1], key)
+            _compare(old, after[key], (join(place[0], key), where), found)
     if len(after) < len(before):
         found.others.setdefault((place[1], "depth"), []).append((place[0], len(before) - len(after)))
+
+
+def _listed(general: str, shown: int, places: list[tuple[str, int]]) -> Listed:
+    totals = [total for _, total in places]
+    if len(places) > 1 and general.endswith("*") and min(totals) == max(totals):
+        # Columns of a table: the number of its rows is what a reader needs to ask for the others.
+        return Listed(general, shown, totals[0])
+    return Listed(places[0][0] if len(places) == 1 else general, shown * len(places), sum(totals))
 
 
 def _tail(general: str, shown: int, places: list[tuple[str, int]]) -> Omission:

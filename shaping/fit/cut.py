@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.fit.columns import columns, is_axis
 from shaping.fit.strings import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from shaping.fit.sizes import Sizes
 
 _EMPTY: Final = 2  # bytes of [] or {}
 _MARK: Final = 40  # bytes of a string that is all mark
 _WORTH_OPENING: Final = 24  # bytes below which a piece of a list's only element tells nothing
+_HEAD: Final = 4  # elements of a column that it is worth showing for
+_HEAD_BYTES: Final = 128  # and how large they may be for that
 _WIDE: Final = 32  # members above which an object is a map, and measured coarsely
 _IDENTIFIES: Final = ("id", "key", "name", "number", "sha", "slug", "code", "ref", "title", "status", "path", "type")
 
@@ -55,9 +58,35 @@ class Cut:
         cap = room if len(value) <= _WIDE else max(4 * room // len(value), 256)
         sizes = {key: self._sizes.of(member, cap) for key, member in value.items()}
         needs = {key: _need(key, member, sizes[key], room, wide=len(value) > _WIDE) for key, member in value.items()}
-        kept = _affordable(needs, room - _EMPTY)
+        table = columns(value)
+        needs |= {key: min(sizes[key], self._head(value[key])) for key in table}
+        kept = _affordable(needs, room - _EMPTY, table)
         shares = _shares(value, sizes, {key: needs[key] for key in kept}, room - _EMPTY)
-        return {key: self.to(member, shares[key]) for key, member in value.items() if key in shares}
+        rows = self._rows({key: value[key] for key in table if key in shares}, shares)
+        return {key: rows.get(key) or self.to(value[key], shares[key]) for key in value if key in shares}
+
+    def _head(self, column: list[Any]) -> int:
+        return min(_EMPTY + sum(map(self._sizes.element, column[:_HEAD])), _HEAD_BYTES)
+
+    def _rows(self, table: Mapping[str, list[Any]], shares: Mapping[str, int]) -> dict[str, list[Any]]:
+        """Cut the columns to one length, with the room of all; none where there is no room for a part of a row."""
+        room = left = sum(shares[key] - _EMPTY for key in table)
+        shown = 0
+        for row in zip(*table.values(), strict=True):
+            size = sum(map(self._sizes.element, row))
+            if size > left:
+                break
+            left -= size
+            shown += 1
+        else:
+            return dict(table)
+        heads = {key: column[:shown] for key, column in table.items()} if shown else {}
+        if left < max(_WORTH_OPENING, room // 2):
+            return heads
+        part = self.to(dict(zip(table, row, strict=True)), left)
+        return (
+            {key: [*column[:shown], part[key]] for key, column in table.items()} if len(part) == len(table) else heads
+        )
 
 
 def _need(key: str, member: Any, size: int, room: int, *, wide: bool) -> int:
@@ -69,10 +98,10 @@ def _need(key: str, member: Any, size: int, room: int, *, wide: bool) -> int:
     return max(least, min(size, room // 8)) if wide else least
 
 
-def _affordable(needs: Mapping[str, int], room: int) -> list[str]:
+def _affordable(needs: Mapping[str, int], room: int, table: Collection[str]) -> list[str]:
     """Choose the members there is room for: those that identify or tell of an error, then the others in order."""
     kept = []
-    for key in sorted(needs, key=lambda key: not _matters(key)):
+    for key in sorted(needs, key=lambda key: not (_matters(key) or (key in table and is_axis(key)))):
         needed = len(key) + 4 + needs[key]
         if needed <= room:
             room -= needed

@@ -29,8 +29,11 @@ def fit_value(value: Any, budget: Budget, render: Callable[[Fitted], str], exact
     trimmed = trim.value(value) if limited else value
     if budget.max_tokens is None:
         return _fitted(value, trimmed)
-    fitting = _Fitting(value, trimmed, Cut(Sizes(), trim.whole), render, exact, budget.max_tokens)
-    found = Search(budget.max_tokens, fitting.attempt).run(budget.max_tokens * _GUESS)
+    sizes = Sizes()
+    fitting = _Fitting(value, trimmed, Cut(sizes, trim.whole), render, exact, budget.max_tokens)
+    # A room larger than the value tells no more than one of its size, and the next guess starts from there.
+    guess = budget.max_tokens * _GUESS
+    found = Search(budget.max_tokens, fitting.attempt).run(min(guess, sizes.of(trimmed, guess)))
     return found or fitting.minimal()
 
 
@@ -52,23 +55,26 @@ class _Fitting:
         fitted = _fitted(self.value, kept)
         # Elements are large and rooms close together: many rooms hold the same, and it is written and counted once.
         cost = next((cost for other, cost in self.seen if other == kept), None)
+        whole = kept is self.trimmed
         if cost is None:
-            cost = self._tokens(self.render(fitted))
+            cost = self._tokens(self.render(fitted), whole=whole)
             self.seen.append((kept, cost))
-        return fitted, cost, kept is self.trimmed
+        return fitted, cost, whole
 
     def minimal(self) -> Fitted:
         """Give the least there is: what the room of nothing leaves, or the empty value of its type."""
         least = _fitted(self.value, self.cut.to(self.trimmed, 0))
-        if self._tokens(self.render(least)) <= self.limit:
+        if self._tokens(self.render(least), whole=False) <= self.limit:
             return least
         empty = _fitted(self.value, type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value)
-        return replace(empty, fits=self._tokens(self.render(empty)) <= self.limit)
+        return replace(empty, fits=self._tokens(self.render(empty), whole=False) <= self.limit)
 
-    def _tokens(self, text: str) -> float:
-        # No text has more tokens than bytes, and one whose beginning is over need not be counted to its end.
-        if len(text) <= self.limit and len(text.encode()) <= self.limit:
+    def _tokens(self, text: str, *, whole: bool) -> float:
+        # No text has more tokens than bytes, which is all there is to know where nothing was cut: a cut one is counted,
+        # or the search would stop at as many bytes as there may be tokens.
+        if whole and len(text) <= self.limit and len(text.encode()) <= self.limit:
             return len(text)
+        # A text whose beginning is over need not be counted to its end.
         look = self.limit * _LOOK
         if len(text) > look and (seen := self.exact(text[:look])) > self.limit + 1:
             return seen * len(text) / look
