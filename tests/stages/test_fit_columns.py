@@ -134,6 +134,15 @@ def test_a_budget_is_used_where_a_token_is_hardly_more_than_a_byte(series: int, 
     assert len(asked) <= 4
 
 
+@pytest.mark.parametrize(("series", "rows", "part"), [(5, 20, 0.95), (10, 60, 0.7), (20, 20, 0.7), (20, 60, 0.9)])
+def test_a_cut_text_of_fewer_bytes_than_there_may_be_tokens_is_not_taken_for_a_full_one(
+    series: int, rows: int, part: float
+) -> None:
+    value: Any = {f"series {n}": [numbers(rows + n, n + 1)] for n in range(series)}
+    limit = int(COUNTER.exact(orjson.dumps(value).decode()) * part)
+    assert 0.95 * limit < COUNTER.exact(render(fit(value, limit))) <= limit
+
+
 CELLS = st.integers(-1000, 1000) | st.floats(0, 1) | st.none() | st.text(max_size=40)
 
 
