@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shaping.paths.grammar import join
-from shaping.paths.opening import PLAIN
 from shaping.stages.declared import declared_fields
+from shaping.stages.deep import write_deep
 from shaping.stages.intake import DEEPEST, INT_MAX, INT_MIN
 from shaping.stages.opening import OneShotError, UnknownTypeError, key_text, number_name, open_known
 from shaping.types import Omission, Warned
@@ -22,12 +21,8 @@ from shaping.wording import counted, free_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NOTHING: Any = object()
 _INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"
-
-# An object that makes a new object at every look has no end; this many pieces of text are enough to see it.
-_LONGEST = 2_000_000
 
 
 @dataclass(slots=True)
@@ -175,61 +170,17 @@ class _Walk:
     def too_deep(self, value: Any, path: str) -> str:
         stands = "is withheld" if self.closed else "stands as JSON text"
         self.warn("TOO_DEEP", f"nested deeper than {DEEPEST} levels: what is below {stands}", path[:200])
-        return _WITHHELD if self.closed else write_deep(value, self)
+        if self.closed:
+            return _WITHHELD
+        return write_deep(
+            value,
+            above=set(self.above) - {id(value)},
+            opened=lambda one: self.opened(one, ""),
+            plain=lambda one: self.plain(one, "", 0, False),
+        )
 
     def warn(self, code: str, message: str, path: str) -> None:
         self.taken.warnings.append(Warned(code, message, path or None))
-
-
-def write_deep(value: Any, walk: _Walk) -> str:
-    """Write a value of any depth as JSON text without recursion."""
-    out: list[str] = []
-    open_containers: list[tuple[Iterator[Any], str, int]] = []
-    inside = set(walk.above) - {id(value)}
-    pending = value
-    while len(out) < _LONGEST:
-        if pending is not _NOTHING:
-            opened = _opened_through(pending, walk)
-            if type(opened) not in {dict, list}:
-                out.append(json.dumps(walk.plain(opened, "", 0, False)))
-            elif id(opened) in inside:
-                out.append('"[cycle]"')
-            else:
-                inside.add(id(opened))
-                is_dict = type(opened) is dict
-                out.append("{" if is_dict else "[")
-                open_containers.append(
-                    (iter(opened.items() if is_dict else opened), "}" if is_dict else "]", id(opened))
-                )
-        if not open_containers:
-            return "".join(out)
-        pending = _next_member(open_containers, out, inside)
-    return "".join(out) + " [endless]"
-
-
-def _opened_through(value: Any, walk: _Walk) -> Any:
-    """Open until something plain comes out; what opens into ever more of itself is told by its kind."""
-    for _ in range(8):
-        if type(value) in PLAIN:
-            return value
-        value = walk.opened(value, "")
-    return value if type(value) in PLAIN else f"<{type(value).__qualname__}>"
-
-
-def _next_member(open_containers: list[tuple[Iterator[Any], str, int]], out: list[str], inside: set[int]) -> Any:
-    items, closing, identity = open_containers[-1]
-    item = next(items, _NOTHING)
-    if item is _NOTHING:
-        open_containers.pop()
-        inside.discard(identity)
-        out.append(closing)
-        return _NOTHING
-    if out[-1] not in {"{", "["}:
-        out.append(",")
-    if closing == "]":
-        return item
-    out.append(json.dumps(key_text(item[0])) + ":")
-    return item[1]
 
 
 def _same(value: Any, default: Any) -> bool:
