@@ -5,7 +5,7 @@
 #include "rules_text.h"
 
 /* The bits of shaping.noise.names.hints. */
-enum { NAMES_OPAQUE = 1, NAMES_LINKS = 2, NAMES_VERDICT = 4, NAMES_HTML = 8 };
+enum { NAMES_OPAQUE = 1, NAMES_LINKS = 2, NAMES_VERDICT = 4, NAMES_HTML = 8, NAMES_GIVEN = 16 };
 
 #define NAMES_KNOWN 128 /* a power of two */
 

@@ -36,6 +36,9 @@ is_plain_member(PyObject *text, int said)
     if (size > QUIET_LONG || said & NAMES_OPAQUE) {
         return 0;
     }
+    if (size >= TEXT_CODED && !(said & NAMES_GIVEN) && is_coded(text)) {
+        return 0;
+    }
     if (size >= 20 && may_hold_markup(text)) {
         return 0;
     }

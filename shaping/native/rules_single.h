@@ -22,7 +22,10 @@ is_plain_single(Names *names, PyObject *key, PyObject *text)
         return 0;
     }
     int said = names_ask(names, key);
-    return said < 0 ? -1 : !(said & NAMES_OPAQUE) && (size < SINGLE_CODE || !is_alnum(text));
+    if (said < 0 || said & NAMES_OPAQUE || size < SINGLE_CODE) {
+        return said < 0 ? -1 : !(said & NAMES_OPAQUE);
+    }
+    return !is_alnum(text) && (size < TEXT_CODED || said & NAMES_GIVEN || !is_coded(text));
 }
 
 /* One member: 1 no noise, 0 maybe, -1 an exception, -2 not known. The caller owns both. */

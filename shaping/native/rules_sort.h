@@ -8,7 +8,7 @@
 enum { SORT_LONG = 320, SORT_SHORT = 8, SORT_MAP = 48, SORT_WORD = 64 };
 
 /* The lists of a Batch, in the order in which Python gives them. */
-enum { IN_LINKS, IN_OPAQUE, IN_HEX, IN_LONG, IN_WRAPPED, IN_INSIDE, IN_PLAIN, LISTS };
+enum { IN_LINKS, IN_OPAQUE, IN_HEX, IN_LONG, IN_WRAPPED, IN_INSIDE, IN_PLAIN, IN_CODED, LISTS };
 
 typedef struct {
     PyObject *rows; /* a list; borrowed from the call's arguments, as the lists are */
@@ -78,6 +78,9 @@ kind_of(Sorting *sorting, PyObject *key, PyObject *text)
     int said = names_say(&sorting->names, key);
     if (said < 0 || said & NAMES_OPAQUE) {
         return said < 0 ? -1 : IN_OPAQUE;
+    }
+    if (size >= TEXT_CODED && !(said & NAMES_GIVEN) && is_coded(text)) {
+        return IN_CODED;
     }
     if (size >= 20 && may_hold_markup(text)) {
         return IN_WRAPPED;

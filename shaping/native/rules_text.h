@@ -5,6 +5,8 @@
 #include <Python.h>
 #include <string.h>
 
+enum { TEXT_CODED = 120 }; /* encoded.CODED */
+
 /* A string that no code of the caller stands behind, and whose letters can be read. */
 static inline int
 is_text(PyObject *value)
@@ -92,6 +94,27 @@ is_alnum(PyObject *text)
         }
     }
     return size > 0;
+}
+
+/* encoded.is_coded of a string that is long enough. */
+static int
+is_coded(PyObject *text)
+{
+    int small = 0, capital = 0;
+    if (!PyUnicode_IS_ASCII(text)) {
+        return 0;
+    }
+    const Py_UCS1 *at = PyUnicode_1BYTE_DATA(text), *end = at + PyUnicode_GET_LENGTH(text);
+    for (; at < end; at++) {
+        if (*at >= 'a' && *at <= 'z') {
+            small = 1;
+        } else if (*at >= 'A' && *at <= 'Z') {
+            capital = 1;
+        } else if (!(*at >= '0' && *at <= '9') && (*at == '\0' || strchr("+/_=\n-", *at) == NULL)) {
+            return 0;
+        }
+    }
+    return small && capital;
 }
 
 /* Whether two strings are equal: equal ones have letters of the same width. */

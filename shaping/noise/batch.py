@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.native import rules as native
 from shaping.noise.columns import longest
+from shaping.noise.encoded import CODED, is_coded
 from shaping.noise.names import hints, meaning
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Batch:
     wrapped: list[str] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)  # members that hold records or lists
     plain: list[str] = field(default_factory=list)
+    coded: list[str] = field(default_factory=list)  # strings of the letters of base64, shorter than the long ones
     uniform: bool = True  # whether all have the same members in the same order
     drop: dict[str, Reason] = field(default_factory=dict)
     replace: dict[str, list[Any]] = field(default_factory=dict)
@@ -90,7 +92,7 @@ class Batch:
             self._find_long()
 
     def _sort_natively(self) -> bool:
-        lists = (self.links, self.opaque, self.hex, self.long, self.wrapped, self.inside, self.plain)
+        lists = (self.links, self.opaque, self.hex, self.long, self.wrapped, self.inside, self.plain, self.coded)
         found = native.sort(self.rows, lists, hints)  # type: ignore[union-attr]
         if found is None:
             return False
@@ -129,8 +131,10 @@ class Batch:
             return self.plain
         if size > _LONG:
             return self.long
-        if meaning(key).opaque:
+        if (said := meaning(key)).opaque:
             return self.opaque
+        if size >= CODED and not (said.identifies or said.handed) and is_coded(value):
+            return self.coded
         if size >= 20 and ("\n" in value or (slash and ("</" in value or "://" in value))):
             return self.wrapped
         return self.hex if size >= 64 and value.isalnum() else self.plain

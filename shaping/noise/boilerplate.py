@@ -53,7 +53,7 @@ _LICENCE_WORDS = re.compile(r"licen[cs]e|copyright|SPDX-|all rights reserved", r
 
 def boilerplate(batch: Batch) -> None:
     """Take the wrapping off the strings of records."""
-    for key in (*batch.wrapped, *batch.long, *batch.links):
+    for key in (*batch.wrapped, *batch.long, *batch.coded, *batch.links):
         if key in batch.drop:
             continue
         column = batch.column(key)

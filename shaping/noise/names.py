@@ -31,6 +31,7 @@ _OPAQUE_PAIRS = frozenset(
     {("node", "id"), ("graphql", "id"), ("client", "token"), ("sync", "token"), ("change", "token")}
     | {("idempotency", "token"), ("idempotency", "key"), ("e", "tag")}
 )
+_HANDED = _set("next previous prev page after before token tokens cursor continuation handle")
 _PAGING = _set("next page after before start end continuation")
 # What people wrote is read whole until it is very long; what a program wrote about a failure always is.
 _SPOKEN = _set(
@@ -56,6 +57,7 @@ class Meaning(NamedTuple):
     itself: bool  # a link from a record to its own representation
     page_rank: int  # how surely it is the page a person would open; lower is surer
     opaque: bool
+    handed: bool  # what a program hands back to go on: the next page, a token
     spoken: bool
     diagnostic: bool
     verdict: bool
@@ -79,6 +81,7 @@ def meaning(key: str) -> Meaning:
         itself=last in {"self", "href"},
         page_rank=rank + len(_PAGE) * plumbing,
         opaque=(bool(have & _OPAQUE) or words[-2:] in _OPAQUE_PAIRS) and not have & _PAGING,
+        handed=bool(have & _HANDED),
         spoken=bool(have & _SPOKEN),
         diagnostic=bool(have & _DIAGNOSTIC),
         verdict=bool(have & _VERDICT),
@@ -95,4 +98,5 @@ def names_links(key: str) -> bool:
 def hints(key: str) -> int:
     """Say in the bits that the native core reads what a name promises to the rules."""
     said = meaning(key)
-    return said.opaque + 2 * names_links(key) + 4 * said.verdict + 8 * ("html" in key.lower())
+    given = said.identifies or said.handed
+    return said.opaque + 2 * names_links(key) + 4 * said.verdict + 8 * ("html" in key.lower()) + 16 * given

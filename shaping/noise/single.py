@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shaping.native import rules as native
+from shaping.noise.encoded import CODED, is_coded
 from shaping.noise.names import hints, meaning, names_links
 
 if TYPE_CHECKING:
@@ -43,4 +44,9 @@ def _is_plain(key: str, text: str) -> bool:
     size = len(text)
     if size < _SHORT:
         return True
-    return size <= _LONG and "\n" not in text and not meaning(key).opaque and (size < _CODE or not text.isalnum())
+    if size > _LONG or "\n" in text or (said := meaning(key)).opaque:
+        return False
+    if size < _CODE:
+        return True
+    given = said.identifies or said.handed
+    return not text.isalnum() and (size < CODED or given or not is_coded(text))

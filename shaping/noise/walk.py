@@ -12,6 +12,7 @@ from shaping.noise.batch import MISSING, Batch
 from shaping.noise.boilerplate import boilerplate, may_be_wrapped, unwrap
 from shaping.noise.bulk import bulk
 from shaping.noise.embedded import find_data
+from shaping.noise.encoded import encoded
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
 from shaping.noise.names import REMEMBERED, hints
@@ -38,7 +39,7 @@ _SCREENED = 16  # what lies below is looked through once for each level above it
 # In this order: what a link says is settled before anything asks whether a record is still identified.
 _RULES: dict[str, tuple[Callable[[Batch], None], ...]] = {
     "links": (hypermedia, links),
-    "opaque": (opaque,),
+    "opaque": (opaque, encoded),
     "bulk": (bulk, passing),
     "boilerplate": (renderings, boilerplate),
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
+from base64 import b64encode, urlsafe_b64encode
+from hashlib import sha512
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,8 @@ NAMES = (
         "owner",
         "labels",
         "call",
+        "data",
+        "page_token",
         "größe",
         "名前",
         "odd.key",
@@ -87,6 +91,11 @@ CELLS: tuple[Callable[[int], Any], ...] = (
     lambda n: f"{n:064x}",
     lambda n: f"sha256:{n:064x}",
     lambda n: "QUJD" * (60 + n),
+    lambda n: b64encode(f"The order {n} was paid. ".encode() * (5 + n)).decode(),
+    lambda n: "\n".join([b64encode(f"line {n} of a file".encode() * 3).decode()] * 4) + "\n",
+    lambda n: urlsafe_b64encode(sha512(str(n).encode()).digest() * (2 + n % 2)).decode(),
+    lambda n: b64encode(sha512(str(n).encode()).digest() * 5).decode(),
+    *(lambda n: "aB" * 59 + f"é{n}", lambda n: "aB" * 59 + f"\0{n}", lambda n: "aB" * 60, lambda n: "AB12" * 40),
     lambda n: f"Größe {n} " * 60,
     lambda n: f"字 {n}\n" * 120,
     lambda n: f"Sentence number {n} of a text that people wrote, and  some more. " * (30 if n % 2 else 1),

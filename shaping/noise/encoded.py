@@ -1,0 +1,119 @@
+"""Base64: what holds text is read, and what holds anything else tells a reader nothing."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+from shaping.native import rules as native
+from shaping.noise.columns import all_match
+from shaping.noise.names import meaning
+
+if TYPE_CHECKING:
+    from shaping.noise.batch import Batch
+    from shaping.types import Json, Reason
+
+CODED = 120  # letters from which a string may be code that nobody reads
+_LOOKS_CODED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")
+_LETTERS = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_BLOB, _SURE = 200, 24  # letters from which they are bytes, and from which text in them is no accident
+_WORDS = re.compile(r"[a-z]{4,}")
+_DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
+_CAPITALS, _SPELLED = 0.3, 0.25  # of the letters of a token: capitals and digits at least, words at most
+_CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def is_coded(text: str) -> bool:
+    """Tell whether a string consists of the letters of base64, capitals and small ones among them."""
+    return _LOOKS_CODED.fullmatch(text) is not None
+
+
+def encoded(batch: Batch) -> None:
+    """Read the text in base64; drop bytes and long tokens, or say in their place how many there are."""
+    for key in (*batch.long, *batch.coded):
+        if key in batch.drop or key in batch.arguments or meaning(key).handed or not _all_letters(key, batch):
+            continue
+        column = batch.column(key)
+        texts = [_text_of(value) if type(value) is str else None for value in column]
+        if not any(texts):
+            _take(key, column, batch)
+        elif key in batch.long or any(map(_is_spaced, texts)):  # short text in one piece is mostly a program's own
+            _replace(key, [_read(*pair) for pair in zip(column, texts, strict=True)], batch, "boilerplate")
+
+
+def _all_letters(key: str, batch: Batch) -> bool:
+    if native is not None and type(batch.rows) is list and native.spaced(batch.rows, key):
+        return False
+    values = batch.texts(key)
+    return values is not None and all_match(_LETTERS, values)
+
+
+def _text_of(code: str) -> str | None:
+    """Return the text that base64 holds, or None where it holds something else."""
+    if len(code) < _SURE and not code.endswith("="):
+        return None
+    plain = code.replace("\n", "").replace("-", "+").replace("_", "/")
+    try:
+        text = b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()
+    except ValueError:
+        return None
+    return None if _CONTROL.search(text) else text
+
+
+def _is_spaced(text: str | None) -> bool:
+    return text is not None and (" " in text or "\n" in text)
+
+
+def _read(value: Any, text: str | None) -> Any:
+    """Return what a value says: its text, or how many bytes it is; a short one that is neither says itself."""
+    if text is not None:
+        return text
+    return _size_of(value) if type(value) is str and len(value) >= _BLOB else value
+
+
+def _size_of(code: str) -> str:
+    return f"[base64, {len(code.replace(chr(10), '').rstrip('=')) * 3 // 4} bytes]"
+
+
+def _take(key: str, column: list[Json], batch: Batch) -> None:
+    """Take away what no one reads, where that leaves every record known."""
+    codes = [value for value in column if type(value) is str and value]
+    if not codes or not all(map(_is_random, codes)):
+        return
+    bytes_ = min(map(len, codes)) >= _BLOB and key in batch.long
+    if not bytes_ and (len(batch.rows) == 1 or not all(map(_is_token, codes))):
+        return
+    if batch.identified_without(key):
+        batch.drop[key] = "opaque"
+    elif not meaning(key).identifies and (bytes_ or _have_owners(batch)):
+        write = _size_of if bytes_ else _length_of
+        _replace(key, [write(value) if type(value) is str and value else value for value in column], batch, "opaque")
+
+
+def _replace(key: str, new: list[Any], batch: Batch, reason: Reason) -> None:
+    count = sum(1 for old, value in zip(batch.column(key), new, strict=True) if old is not value)
+    batch.replace[key] = new
+    batch.cut[key] = count, reason
+
+
+def _is_random(code: str) -> bool:
+    """Tell bytes from what only has the same letters: a protein, a number, a line."""
+    return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
+
+
+def _is_token(code: str) -> bool:
+    """Tell letters drawn by lot from a path or a name: capitals and digits stand everywhere, and words nowhere."""
+    capitals = sum(1 for letter in code if letter.isupper() or letter.isdigit())
+    spelled = sum(map(len, _WORDS.findall(code)))
+    return len(code) >= CODED and capitals > _CAPITALS * len(code) and spelled < _SPELLED * len(code)
+
+
+def _length_of(token: str) -> str:
+    return f"[{len(token)} characters]"
+
+
+def _have_owners(batch: Batch) -> bool:
+    """Tell whether each record stands in another one, by which it is known."""
+    owners = batch.owners() if batch.owners is not None else ()
+    return len(owners) > 1 and len(set(map(id, owners))) == len(owners)
