@@ -9,7 +9,7 @@ install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 6
 # What is compiled, and by what: a change of these is a change of what is installed.
 NATIVE := shaping/native/build.py $(wildcard shaping/native/*.c shaping/native/*.h shaping/native/*/*.h)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
-TWICE := tests/encoders tests/noise tests/test_promises.py
+TWICE := tests/encoders tests/noise tests/tokens/test_density.py tests/test_promises.py
 SANITIZED := build/sanitized
 
 .PHONY: demo test lint types check native sanitize bench clean
@@ -54,9 +54,9 @@ sanitize: .venv/installed-dev
 	cd $(SANITIZED) && $(CURDIR)/$(BIN)/python -m shaping.native.build --sanitize
 	export PYTHONPATH=$(CURDIR)/$(SANITIZED):$(CURDIR) PYTHONSAFEPATH=1 PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" && \
-	$(BIN)/python -c "from shaping import native; assert native.table and native.rules, 'it does not load'" && \
+	$(BIN)/python -c "from shaping import native; assert native.table and native.rules and native.density, 'it does not load'" && \
 	$(PYTEST) --no-cov --capture=sys --max-worker-restart=0 --hypothesis-profile=brief \
-	    tests/native tests/encoders tests/noise --ignore tests/native/test_build.py
+	    tests/native tests/encoders tests/noise tests/tokens/test_density.py --ignore tests/native/test_build.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_speed.py

@@ -45,7 +45,7 @@ def _tell_version(asked: bool) -> None:
 
         from shaping import native  # noqa: PLC0415 (the same)
 
-        in_use = [name for name in ("table", "rules") if getattr(native, name) is not None]
+        in_use = [name for name in ("table", "rules", "density") if getattr(native, name) is not None]
         typer.echo(f"shaping {version('shaping')}\nnative core: {', '.join(in_use) or 'not in use'}")
         raise typer.Exit
 
