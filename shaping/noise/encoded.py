@@ -7,7 +7,7 @@ from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 from shaping.native import rules as native
-from shaping.noise.columns import all_match
+from shaping.noise.columns import all_match, longest
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _LOOKS_CODED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+"
 _LETTERS = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _BLOB, _SURE = 200, 24  # letters from which they are bytes, and from which text in them is no accident
 _WORDS = re.compile(r"[a-z]{4,}")
+_HANDED = 2000  # letters that no token or cursor has, but the picture of a page has
 _DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
 _CAPITALS, _SPELLED = 0.3, 0.25  # of the letters of a token: capitals and digits at least, words at most
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
@@ -32,9 +33,11 @@ def is_coded(text: str) -> bool:
 def encoded(batch: Batch) -> None:
     """Read the text in base64; drop bytes and long tokens, or say in their place how many there are."""
     for key in (*batch.long, *batch.coded):
-        if key in batch.drop or key in batch.arguments or meaning(key).handed or not _all_letters(key, batch):
+        if key in batch.drop or key in batch.arguments or not _all_letters(key, batch):
             continue
         column = batch.column(key)
+        if meaning(key).handed and longest(column) < _HANDED:
+            continue
         texts = [_text_of(value) if type(value) is str else None for value in column]
         if not any(texts):
             _take(key, column, batch)

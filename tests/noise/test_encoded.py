@@ -122,6 +122,11 @@ def test_what_may_be_needed_or_read_is_no_token(value: Any) -> None:
     assert decoded(value) is value
 
 
+def test_the_picture_of_a_page_is_no_token() -> None:
+    value: Any = [{"number": n, "text": f"page {n}", "page_image": PICTURE[:-4] * 4} for n in range(3)]
+    assert decoded(value) == [{"number": n, "text": f"page {n}"} for n in range(3)]
+
+
 def test_a_token_that_another_tool_takes_stays() -> None:
     value: Any = [{"id": n, "name": f"n{n}", "photo_reference": token(n)} for n in range(3)]
     assert decoded(value, "photo_reference") is value
