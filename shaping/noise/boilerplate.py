@@ -112,7 +112,9 @@ def _any_wrapped(texts: list[str]) -> bool:
 def unwrap_text(text: str) -> str:
     """Take empty pages, inline images and tracking off a whole text; its markup may be what was asked for."""
     # Fewer empty lines than a page of them cost nothing, and an edit of the text must find it as it is.
-    return _BLANK_PAGE.sub("\n\n", _without_tracking(_without_images(text)))
+    text = _without_images(text)
+    text = _without_tracking(text) if _names_tracker(text) else text
+    return _BLANK_PAGE.sub("\n\n", text) if "\n" * 6 in text else text
 
 
 def without_licence(text: str) -> str:
@@ -142,8 +144,10 @@ def _has_images(text: str) -> bool:
 
 
 def _has_tracking(text: str) -> bool:
-    if "=" not in text or "://" not in text:
-        return False
+    return "=" in text and "://" in text and _names_tracker(text)
+
+
+def _names_tracker(text: str) -> bool:
     return ("?" in text and bool(_FIRST_TRACKER.search(text))) or ("&" in text and bool(_NEXT_TRACKER.search(text)))
 
 
