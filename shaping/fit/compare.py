@@ -45,6 +45,8 @@ def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
         return
     if isinstance(before, list):
         for number, (old, new) in enumerate(zip(before, after, strict=False)):
+            if old is new:  # so that no path is written for the many that stay
+                continue
             _compare(old, new, (join(place[0], number), join(place[1], slice(None))), found)
         if len(after) < len(before):
             found.lists.setdefault((place[1], len(after)), []).append((place[0], len(before)))

@@ -40,13 +40,8 @@ class Cut:
 
     def _list(self, value: list[Any], room: int) -> list[Any]:
         # From the end: tools sort best first, and a stable head keeps cursors valid.
-        used, shown = _EMPTY, 0
-        for item in value:
-            used += self._sizes.element(item)
-            if used > room:
-                break
-            shown += 1
-        left = room - used + self._sizes.element(value[shown])
+        shown = max(self._sizes.fitting(value, room), 0)
+        left = room - self._sizes.head(value, shown)
         if left < max(_WORTH_OPENING, room // 2):
             return value[:shown]
         # Most of the room would stay empty: a part of the next element is better than nothing of it.
@@ -66,27 +61,23 @@ class Cut:
         return {key: rows.get(key) or self.to(value[key], shares[key]) for key in value if key in shares}
 
     def _head(self, column: list[Any]) -> int:
-        return min(_EMPTY + sum(map(self._sizes.element, column[:_HEAD])), _HEAD_BYTES)
+        return min(self._sizes.head(column, _HEAD), _HEAD_BYTES)
 
     def _rows(self, table: Mapping[str, list[Any]], shares: Mapping[str, int]) -> dict[str, list[Any]]:
         """Cut the columns to one length, with the room of all; none where there is no room for a part of a row."""
-        room = left = sum(shares[key] - _EMPTY for key in table)
-        shown = 0
-        for row in zip(*table.values(), strict=True):
-            size = sum(map(self._sizes.element, row))
-            if size > left:
-                break
-            left -= size
-            shown += 1
-        else:
-            return dict(table)
-        heads = {key: column[:shown] for key, column in table.items()} if shown else {}
-        if left < max(_WORTH_OPENING, room // 2):
-            return heads
-        part = self.to(dict(zip(table, row, strict=True)), left)
-        return (
-            {key: [*column[:shown], part[key]] for key, column in table.items()} if len(part) == len(table) else heads
-        )
+        room = sum(shares[key] for key in table)
+        shown, left = self._sizes.rows(table.values(), room)
+        if left < max(_WORTH_OPENING, room // 2) or all(shown == len(column) for column in table.values()):
+            return _heads(table, shown)
+        part = self.to({key: column[shown] for key, column in table.items()}, left)
+        if len(part) < len(table):
+            return _heads(table, shown)
+        return {key: [*column[:shown], part[key]] for key, column in table.items()}
+
+
+def _heads(table: Mapping[str, list[Any]], shown: int) -> dict[str, list[Any]]:
+    # What is whole stays the same object: what is the same is not compared.
+    return {key: column if shown == len(column) else column[:shown] for key, column in table.items()} if shown else {}
 
 
 def _need(key: str, member: Any, size: int, room: int, *, wide: bool) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
 
 import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class Sizes:
@@ -12,6 +16,7 @@ class Sizes:
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
+        self._heads: dict[int, list[int]] = {}  # of each list, how large its first none, one, two, … elements are
 
     def of(self, value: Any, cap: int) -> int:
         """Give the size of a value, or any number above the cap as soon as it is clear that it is larger."""
@@ -30,13 +35,35 @@ class Sizes:
             known = self._known[id(value)] = _written(value) + 1
         return known
 
+    def head(self, value: list[Any], shown: int) -> int:
+        """Give the size of a list's first elements, or of all where it has no more."""
+        heads = self._heads.setdefault(id(value), [2])
+        for item in value[len(heads) - 1 : shown]:
+            heads.append(heads[-1] + self.element(item))
+        return heads[min(shown, len(value))]
+
+    def fitting(self, value: list[Any], room: int) -> int:
+        """Tell how many of a list's first elements go into the room."""
+        heads = self._heads.setdefault(id(value), [2])
+        while heads[-1] <= room and len(heads) <= len(value):
+            heads.append(heads[-1] + self.element(value[len(heads) - 1]))
+        return bisect_right(heads, room) - 1
+
+    def rows(self, table: Collection[list[Any]], room: int) -> tuple[int, int]:
+        """Tell how many first rows of lists that line up go into the room, and what room is left."""
+
+        def size(rows: int) -> int:
+            return sum(self.head(column, rows) for column in table)
+
+        length, most = len(next(iter(table), ())), 1
+        # Doubled, not measured to the end: a table may be far larger than any room.
+        while most < length and size(most) <= room:
+            most *= 2
+        shown = bisect_right(range(min(most, length) + 1), room, key=size) - 1
+        return shown, room - size(shown)
+
     def _list(self, value: list[Any], cap: int) -> int:
-        total = 2
-        for item in value:
-            total += self.element(item)
-            if total > cap:
-                break
-        return total
+        return self.head(value, self.fitting(value, cap) + 1)
 
     def _object(self, value: dict[str, Any], cap: int) -> int:
         total = 2
