@@ -10,10 +10,23 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef _MSC_VER
+#define NO_RETURN __declspec(noreturn)
+#else
+#define NO_RETURN __attribute__((noreturn))
+#endif
+
+/* What anything may be put at the start of; not every compiler has C11's max_align_t. */
+typedef union {
+    long long integer;
+    double number;
+    void *pointer;
+} Aligned;
+
 typedef struct Block {
     struct Block *before;
     size_t used, size;
-    max_align_t data[];
+    Aligned data[];
 } Block;
 
 typedef struct {
@@ -37,7 +50,7 @@ typedef struct {
 #define BLOCK_SIZE ((size_t)60000)
 
 /* Leave the whole call: the value is not plain data, or there is no memory for it. */
-static _Noreturn void give_up(Work *work) {
+static NO_RETURN void give_up(Work *work) {
     longjmp(work->out, 1);
 }
 
@@ -45,7 +58,7 @@ static void *take(Work *work, size_t count, size_t size) {
     if (count > (SIZE_MAX / 4) / size) {
         give_up(work);
     }
-    size_t need = (count * size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    size_t need = (count * size + sizeof(Aligned) - 1) / sizeof(Aligned) * sizeof(Aligned);
     Block *block = work->block;
     if (block == NULL || block->size - block->used < need) {
         size_t room = need > BLOCK_SIZE / 4 ? need : BLOCK_SIZE;
