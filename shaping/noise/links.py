@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE)
-_API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)", re.IGNORECASE)  # of a host: basecampapi.com
+_API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)")  # of a host: basecampapi.com
 _TEMPLATE = re.compile(r"\{|[/=]%[a-z_]{3,}%")  # has a place to be filled in
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
@@ -63,11 +63,12 @@ def links(batch: Batch) -> None:
 def _best(pages: list[str], batch: Batch) -> str:
     """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
     best, first = min(pages, key=_rank), batch.sample[0]
-    host = host_of(first.get(best))
-    site = _API_LABEL.sub("", host)
-    if site == host:
+    link = first.get(best)
+    if len(pages) == 1 or type(link) is not str or "api." not in link:
         return best
-    return min((key for key in pages if host_of(first.get(key)) == site), key=_rank, default=best)
+    host = host_of(link)
+    site = _API_LABEL.sub("", host)
+    return min((key for key in pages if host_of(first.get(key)) == site != host), key=_rank, default=best)
 
 
 def _is_of_a_record(key: str) -> bool:
@@ -189,9 +190,9 @@ def _all_links(key: str, batch: Batch) -> bool:
 def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
     if meaning(key).plumbing:
         return True
-    if kept is not None and (_extends(key, kept, batch) or numbers_a_member(key, batch)):
+    if (kept is not None and _extends(key, kept, batch)) or _derived(key, batch):
         return True
-    return _derived(key, batch)
+    return kept is not None and numbers_a_member(key, batch)
 
 
 def _extends(key: str, base: str, batch: Batch) -> bool:
