@@ -81,6 +81,11 @@ def test_all_pages_together_are_the_original(budget: int | None) -> None:
     assert (len(found) == 1) is (budget in (5000, None))
 
 
+def test_a_page_of_an_object_is_full_whatever_the_sizes_of_its_members() -> None:
+    value: Any = {f"key {n}": "word " * (1 if n % 7 == 0 else 40) for n in range(300)}
+    assert 450 < COUNTER.exact(ask(value, max_tokens=500).text) <= 500
+
+
 def test_key_order_survives_paging() -> None:
     assert orjson.dumps(assembled(pages(LONG, max_tokens=120))) == orjson.dumps(LONG)
 

@@ -11,7 +11,7 @@ from shaping.fit.sizes import Sizes
 from shaping.paths import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _GUESS: Final = 4  # bytes a token, for the first try
 
@@ -89,14 +89,18 @@ class _Run:
             return min(offset + max(room, 1), len(self._part))
         if not isinstance(self._part, (dict, list)):
             return 1
-        pieces = self._part.items() if isinstance(self._part, dict) else self._part
         stop = offset
-        for piece in islice(pieces, offset, None):
-            room -= self._sizes.element(list(piece) if isinstance(self._part, dict) else piece)
+        for size in self._pieces(self._part, offset):
+            room -= size
             if room < 0 and stop > offset:
                 break
             stop += 1
         return stop
+
+    def _pieces(self, part: dict[str, Any] | list[Any], offset: int) -> Iterator[int]:
+        if isinstance(part, list):
+            return map(self._sizes.element, islice(part, offset, None))
+        return (len(key) + 3 + self._sizes.element(member) for key, member in islice(part.items(), offset, None))
 
     def _page(self, stop: int) -> Page:
         return Page(
