@@ -85,7 +85,7 @@ def _take(key: str, column: list[Json], batch: Batch) -> None:
     if not codes or not all(map(_is_random, codes)):
         return
     bytes_ = min(map(len, codes)) >= _BLOB and key in batch.long
-    if not bytes_ and (len(batch.rows) == 1 or not all(map(_is_token, codes))):
+    if not bytes_ and not _are_tokens(key, codes, batch):
         return
     if batch.identified_without(key):
         batch.drop[key] = "opaque"
@@ -103,6 +103,12 @@ def _replace(key: str, new: list[Any], batch: Batch, reason: Reason) -> None:
 def _is_random(code: str) -> bool:
     """Tell bytes from what only has the same letters: a protein, a number, a line."""
     return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
+
+
+def _are_tokens(key: str, codes: list[str], batch: Batch) -> bool:
+    """Tell whether all codes are tokens; one of a kind is an answer, and so is what went wrong."""
+    said = meaning(key)
+    return len(batch.rows) > 1 and not (said.diagnostic or said.verdict) and all(map(_is_token, codes))
 
 
 def _is_token(code: str) -> bool:

@@ -114,6 +114,7 @@ def test_long_tokens_are_counted_in_place_in_records_that_are_known_by_their_own
         [{"id": n, "name": f"n{n}", "bookingToken": token(n, 400)} for n in range(3)],
         [{"id": n, "name": f"n{n}", "receipt_handle": PICTURE} for n in range(3)],
         [{"id": n, "name": f"n{n}", "place": token(n, 110)} for n in range(3)],
+        [{"id": n, "name": f"n{n}", "failure": token(n)} for n in range(3)],
         [{"id": n, "at": f"Reports/Archive/2026/11/Regions/{'NorthernEurope/Accounts' * 5}/{n}"} for n in range(3)],
         [{"id": n, "test": f"test_that_{'the_server_answers_' * 7}Error{n}"} for n in range(3)],
     ],
