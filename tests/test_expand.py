@@ -17,7 +17,7 @@ from shaping.settings import Overrides
 from shaping.store import Keeper, StoreError, make_ref
 from shaping.store.expand import Expanded, Kept, cursor_at, expand, recall
 from shaping.store.memory import MemoryStore
-from shaping.store.pages import Position
+from shaping.store.pages import Page, Position, page
 from shaping.tokens import counter
 
 ROOM = 10**8  # bytes, more than any test needs
@@ -81,9 +81,18 @@ def test_all_pages_together_are_the_original(budget: int | None) -> None:
     assert (len(found) == 1) is (budget in (5000, None))
 
 
-def test_a_page_of_an_object_is_full_whatever_the_sizes_of_its_members() -> None:
-    value: Any = {f"key {n}": "word " * (1 if n % 7 == 0 else 40) for n in range(300)}
-    assert 450 < COUNTER.exact(ask(value, max_tokens=500).text) <= 500
+@pytest.mark.parametrize("every", [2, 3, 5, 7, 11])
+@pytest.mark.parametrize("limit", [1000, 2000, 4000])
+def test_a_page_of_an_object_is_found_by_the_size_of_each_of_its_members(every: int, limit: int) -> None:
+    value = {f"k{n}": "x" * (3 if n % every == 0 else 400) for n in range(2000)}
+    tried: list[int] = []
+
+    def cost(one: Page) -> float:
+        tried.append(len(orjson.dumps(one.value)))
+        return tried[-1] / 4
+
+    page(value, Position(), cost, limit)
+    assert max(tried) < limit * 4 * 2
 
 
 def test_key_order_survives_paging() -> None:
