@@ -193,7 +193,7 @@ def test_what_comes_after_two_dashes_is_another_programs(words: list[str], asks:
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(tmp_path: Path) -> None:
-    (tmp_path / "big.json").write_text(json.dumps([{"id": n, "text": "x" * 50} for n in range(60_000)]))
+    (tmp_path / "big.json").write_text(json.dumps([{"id": n, "text": "x" * 50} for n in range(6_000)]))
     for options in ("--value", "--json"):
         script = (
             f"set -o pipefail; {sys.executable} -m shaping shape big.json --max-tokens 900000 {options} | head -c 9"
