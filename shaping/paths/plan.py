@@ -67,11 +67,10 @@ class FieldPlan:
         return project(json_schema, self.state)
 
     def matches_nothing_in(self, json_schema: dict[str, Any]) -> list[str]:
-        """List the paths of this plan that no value under a schema can match."""
-        from shaping.paths.reach import may_match  # noqa: PLC0415 - only the check of a config loads it
+        """List the paths to keep that no value under a schema can match; what is not there need not be left out."""
+        from shaping.paths.reach import may_match  # noqa: PLC0415 - only those that advertise schemas load it
 
-        paths = dict.fromkeys([*(self.include or ()), *self.exclude, *(path for path, _ in self.rename)])
-        return [path for path in paths if not may_match(path, json_schema)]
+        return [path for path in dict.fromkeys(self.include or ()) if not may_match(path, json_schema)]
 
 
 def compile_fields(

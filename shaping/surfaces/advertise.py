@@ -10,7 +10,7 @@ from shaping.paths import open_schema
 from shaping.paths.schema import WRAPPED
 from shaping.settings.patterns import ranked
 from shaping.surfaces.channels import Channels, decide
-from shaping.surfaces.schema import wire_schema
+from shaping.surfaces.schema import tell_misses, wire_schema
 from shaping.surfaces.source import is_wrapper
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def listed(tool: Mapping[str, Any], plan: Plan, reads: Reads | None, config: Con
         return None
     chosen = decide(plan.channels, reads, typed=plan.typed)
     declared = tool.get("outputSchema")
+    if declared is not None:
+        tell_misses(plan, _inside_wrapper(declared) or dict(declared))
     shown = advertised_schema(plan, declared) if declared is not None and chosen.schema else None
     wire = {key: value for key, value in tool.items() if key != "outputSchema"}
     if shown is not None:

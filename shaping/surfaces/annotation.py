@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 
 from shaping.surfaces.content import mentions_content
 from shaping.surfaces.frameworks import reader_of_signature
-from shaping.surfaces.schema import wire_schema
+from shaping.surfaces.schema import tell_misses, wire_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,7 +140,9 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 
 
 def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
-    schema = wire_schema(tool.plan(), declared_schema(declared), nullable=tool.if_none_match is not None)
+    plan, described = tool.plan(), declared_schema(declared)
+    tell_misses(plan, described)
+    schema = wire_schema(plan, described, nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
     return whole
 

@@ -24,6 +24,15 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
         return {}
 
 
+def tell_misses(plan: Plan, declared: dict[str, Any]) -> None:
+    """Log the fields to keep that no answer of a tool can have: somebody misspelt them."""
+    missed = [] if plan.fields is None else plan.fields.matches_nothing_in(declared)
+    if missed:
+        logger.warning(
+            "of %r, include_only names what its output schema does not have: %s", plan.tool, ", ".join(missed)
+        )
+
+
 def wire_schema(plan: Plan, declared: dict[str, Any], *, nullable: bool = False) -> dict[str, Any]:
     """Wrap the projected schema as the plan's dialect wraps the data; nullable where nothing may have changed."""
     projected = data_schema(plan, declared)

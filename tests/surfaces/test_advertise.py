@@ -46,6 +46,13 @@ def test_the_schema_inside_a_frameworks_wrapper_is_projected_and_the_wrapper_sta
     assert "title" not in json.dumps(schema.get("$defs", {}))
 
 
+def test_a_field_that_no_answer_can_have_is_told_when_the_tool_is_listed(caplog: pytest.LogCaptureFixture) -> None:
+    one = shaper(include_only=["number", "titel"])
+    with caplog.at_level(logging.WARNING, logger="shaping"):
+        listed({**TOOL, "outputSchema": ISSUE}, one.plan("search", surface="mcp"), None, one.generation.config)
+    assert caplog.messages == ["of 'search', include_only names what its output schema does not have: titel"]
+
+
 def test_an_envelope_wraps_the_schema_too() -> None:
     plan = shaper(dialect="lean").plan("search", surface="mcp")
     schema = advertised_schema(plan, ISSUE)
