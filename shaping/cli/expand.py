@@ -83,7 +83,7 @@ def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
     text = _written(shaped, as_json=as_json)
     typer.echo(text, nl=not text.endswith("\n"))
     if shaped.cursor and not as_json:
-        typer.echo(f"there is more: shaping expand {ref} --cursor {shaped.cursor}", err=True)
+        typer.echo(f"there is more: shaping expand {ref} --cursor {quote(shaped.cursor)}", err=True)
     if shaped.whose and not as_json:
         typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.whose)}", err=True)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,7 +52,7 @@ def test_values_come_back_by_path_and_in_pages() -> None:
     ref = told("run", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
     assert shaping("expand", ref, "items[7]").stdout == '{"id":7,"gone":null}\n'
     first = shaping("expand", ref, "items", "--max-tokens", "200")
-    cursor = first.stderr.rsplit(" ", 1)[-1].strip()
+    cursor = shlex.split(first.stderr)[-1]
     assert first.stderr.startswith(f"there is more: shaping expand {ref} --cursor ")
     second = told("expand", ref, "--cursor", cursor, "--max-tokens", "200", "--json")
     assert second["data"][0]["id"] == len(json.loads(first.stdout))
