@@ -35,8 +35,8 @@ def encoded(batch: Batch) -> None:
     for key in (*batch.long, *batch.coded):
         if key in batch.drop or key in batch.arguments or not _all_letters(key, batch):
             continue
-        column = batch.column(key)
-        if meaning(key).handed and longest(column) < _HANDED:
+        column, said = batch.column(key), meaning(key)
+        if (said.identifies or said.handed) and longest(column) < _HANDED:  # what is handed back is needed as it is
             continue
         texts = [_text_of(value) if type(value) is str else None for value in column]
         if not any(texts):

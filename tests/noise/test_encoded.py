@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from base64 import b64encode, urlsafe_b64encode
 from hashlib import sha512
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shaping import Shaper
 from shaping.noise import reduce
 from shaping.types import Omission
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PICTURE = b64encode(bytes(range(256)) * 2).decode()
 
@@ -139,3 +142,10 @@ def test_the_way_to_the_next_page_is_not_read() -> None:
     assert decoded(value) is value
     state: Any = [{"id": n, "state": b64encode(b'{"last":1,"value":"' + b"x" * 100 + b'"}').decode()} for n in range(3)]
     assert decoded(state) is state
+
+
+@pytest.mark.parametrize("key", ["id", "attachmentId", "documentId", "ref"])
+@pytest.mark.parametrize("code", [lambda n: b64encode(mail(n).encode()).decode(), lambda n: token(n, 340)])
+def test_an_identifier_in_base64_stays_as_another_call_needs_it(key: str, code: Callable[[int], str]) -> None:
+    for value in ([{key: code(n), "subject": f"Mail {n}"} for n in range(5)], {key: code(1), "subject": "Mail"}):
+        assert decoded(value) == value
