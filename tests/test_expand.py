@@ -15,6 +15,7 @@ from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
 from shaping.settings import Overrides
 from shaping.store import Keeper, StoreError, make_ref
+from shaping.store.choose import choose, listed
 from shaping.store.expand import Expanded, Kept, cursor_at, expand, recall
 from shaping.store.memory import MemoryStore
 from shaping.store.pages import Page, Position, page
@@ -414,3 +415,15 @@ def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
     assert [warning.code for warning in shaped.warnings] == ["NOT_KEPT"]
     assert shaped.truncated
     shaper.close()
+
+
+@pytest.mark.parametrize("value", [[], {}, None, "", [1]])
+def test_a_key_with_a_comma_is_found_whatever_it_holds(value: Any) -> None:
+    whole = {"c,d": value, "rows": [{"c,d": value}]}
+    assert (choose(whole, "c,d"), listed(whole, "c,d")) == (value, ["c,d"])
+    assert listed(whole, "rows[0].c,d") == ["rows[0].c,d"]
+
+
+def test_a_path_of_quotes_that_nothing_closes_is_read_once() -> None:
+    # From each quote to the end of the path, this would take minutes.
+    assert listed({}, "," + '"\\' * 200_000) == ["," + '"\\' * 200_000]

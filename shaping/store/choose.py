@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from shaping.paths import Path, compile_fields, parse, select
 from shaping.paths.grammar import Index, Name, Slice
+from shaping.paths.nearby import miss
 
-_ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+')
+# A quote that nothing closes holds all the rest: looked for once, not from every quote on.
+_ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)
 
 
 def choose(value: Any, path: str) -> Any:
@@ -42,7 +44,8 @@ def listed(value: Any, path: str) -> list[str]:
 
 def _names_something(value: Any, path: str) -> bool:
     try:
-        return bool(choose(value, path) != [])
+        # What a path names may be an empty list.
+        return bool(choose(value, path) != []) or miss(value, path) is None
     except (ValueError, LookupError):
         return False
 
