@@ -37,14 +37,25 @@ def _list(items: Any) -> dict[str, Any]:
 
 _TEXT = {"type": "string"}
 _ENVELOPE = {"$ref": "envelope.invariant.schema.json"}
-# What stands in `data` under --json; of the others nothing more is promised than that it is an envelope.
+_COUNT = {"type": "integer"}
+_WRAPPED = _object(changed=_list(_TEXT), left=_list(_object(name=_TEXT, reason=_TEXT)), text=_TEXT)
+_ANYTHING: Mapping[str, Any] = {}
+# What stands in `data` under --json.
 OUTPUTS: Mapping[str, Any] = {
+    "bench": _object(tokenizer=_TEXT, payloads=_list({"type": "object"}), total={"type": "object"}),
     "check": _object(files=_list(_TEXT), hash=_TEXT),
     "explain": _object(tool=_TEXT, config_hash=_TEXT, files=_list(_TEXT), choices=_list({"type": "object"})),
     "init": _list(_object(file=_TEXT, written={"type": "boolean"})),
     "profiles": _list(_object(name=_TEXT, source=_TEXT, extends=_list(_TEXT))),
     "run": _ENVELOPE,
     "expand": _ENVELOPE,
+    "shape": _ANYTHING,
+    "tokens": _object(tokenizer=_TEXT, files=_list(_object(file=_TEXT, tokens=_COUNT, method=_TEXT)), total=_COUNT),
+    "tools": _list(_object(tool=_TEXT, tokens=_COUNT, shown=_COUNT)),
+    "wrap": _WRAPPED,
+    "unwrap": _WRAPPED,
+    "demo": _ANYTHING,
+    "serve": _ANYTHING,
     "manifest": _object(name=_TEXT, commands=_list({"type": "object"}), etag=_TEXT),
 }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from shaping.cli.answer import answer
 from shaping.cli.asking import asks_credentials
 from shaping.surfaces.jsonc import JsoncError
 from shaping.surfaces.wrap import Rewritten, same_servers, unwrap, wrap
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 File = Annotated[Path, typer.Argument(help="A client's server list: .mcp.json, claude_desktop_config.json, mcp.json.")]
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +46,7 @@ def wrap_command(
         bool, typer.Option("--offline", help="Do not ask remote servers whether they want credentials.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the new file and change nothing.")] = False,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     text = _read(file)
@@ -54,7 +57,7 @@ def wrap_command(
         text, program=program or _program(), options=options, skip=skip or (), oauth=oauth, asks_credentials=asked
     )
     if dry_run:
-        typer.echo(result.text, nl=False)
+        _show(result, as_json=as_json)
         return
     _tell(result, "wrapped")
     for address in result.signing_in:
@@ -65,16 +68,22 @@ def wrap_command(
         _talk(f"the file as it was is kept in {_backup_of(file)}; undo with: shaping unwrap {file}")
         if _comments_lost(text, result.text):
             _talk("comments inside a wrapped server's own entry are only in that backup; all others stay")
+    if as_json:
+        answer(_told(result))
 
 
-def unwrap_command(file: File) -> None:
+def unwrap_command(file: File, *, as_json: Annotated[bool, JSON] = False) -> None:
     """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
-    text = _read(file)
-    result = unwrap(text)
-    backup = _backup_of(file)
+    result = unwrap(_read(file))
     _tell(result, "unwrapped")
-    if not result.changed:
-        return
+    if result.changed:
+        _restore(file, result)
+    if as_json:
+        answer(_told(result))
+
+
+def _restore(file: Path, result: Rewritten) -> None:
+    backup = _backup_of(file)
     if backup.exists() and same_servers(result.text, _read(backup)):
         _write(file, _read(backup))
         backup.unlink()
@@ -152,6 +161,18 @@ def _write(file: Path, text: str, like: Path | None = None) -> None:
     # A client may be reading at this moment, and there are tokens in it.
     file = file.resolve()
     replace_file(file, text.encode(), like=like or file)
+
+
+def _show(result: Rewritten, *, as_json: bool) -> None:
+    if as_json:
+        answer({**_told(result), "text": result.text})
+    else:
+        typer.echo(result.text, nl=False)
+
+
+def _told(result: Rewritten) -> dict[str, Any]:
+    left = [{"name": name, "reason": reason} for name, reason in result.left]
+    return {"changed": list(result.changed), "left": left}
 
 
 def _tell(result: Rewritten, done: str) -> None:

@@ -28,6 +28,8 @@ def test_every_command_is_listed_with_its_flags_and_its_output() -> None:
         "--stream", "--json",
     } <= flags  # fmt: skip
     assert commands["check"]["output"]["properties"]["files"] == {"type": "array", "items": {"type": "string"}}
+    # Only the proxy has nothing to say to a program unless it fails.
+    assert [name for name, command in commands.items() if command["output"] == {"type": "null"}] == ["proxy"]
     assert [name for name in commands if "--json" not in str(commands[name]["flags"])] == []
     assert found["exit_codes"]["125"] == "run: shaping itself failed"
 

@@ -51,13 +51,38 @@ def test_a_good_call_answers_as_ever(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert (code, told["ok"], told["data"]["files"]) == (0, True, [])
 
 
-def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope(tmp_path: Path) -> None:
+def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def say(word: str) -> None:
+        typer.echo(word, nl=False)
+        typer.echo("said", err=True)
+
+    for_programs(app.registered_commands)
+    told = [json.loads(CliRunner().invoke(app, [word, "--json"]).stdout) for word in ('{"a": 1}', "plain", "")]
+    assert [each["data"] for each in told] == [{"a": 1}, {"text": "plain"}, {"text": ""}]
+    assert [each["meta"]["stderr"] for each in told] == ["said\n"] * 3
+
+
+def test_a_program_is_told_which_servers_were_wrapped_and_which_left(tmp_path: Path) -> None:
     file = tmp_path / ".mcp.json"
-    file.write_text('{"mcpServers": {"a": {"command": "x"}}}')
-    done = CliRunner().invoke(build(), ["wrap", str(file), "--dry-run", "--json"])
-    assert list(json.loads(done.stdout)["data"]["mcpServers"]) == ["a"]
-    told = json.loads(CliRunner().invoke(build(), ["wrap", str(file), "--json"]).stdout)
-    assert (told["data"], told["meta"]["stderr"].splitlines()[0]) == ({"text": ""}, "wrapped: a")
+    file.write_text('{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}')
+
+    def told(*words: str) -> Any:
+        return json.loads(CliRunner().invoke(build(), [words[0], str(file), "--json", *words[1:]]).stdout)["data"]
+
+    tried = told("wrap", "--dry-run", "--skip", "b")
+    assert list(json.loads(tried.pop("text"))["mcpServers"]) == ["a", "b"]
+    assert (
+        tried
+        == told("wrap", "--skip", "b")
+        == {"changed": ["a"], "left": [{"name": "b", "reason": "skipped as asked"}]}
+    )
+    assert told("unwrap") == {"changed": ["a"], "left": [{"name": "b", "reason": "not wrapped"}]}
+
+
+def test_a_file_that_is_not_there_is_an_error_to_a_program() -> None:
     missing = CliRunner().invoke(build(), ["wrap", "nowhere.json", "--json"])
     error = json.loads(missing.stdout)["error"]
     assert (missing.exit_code, error["code"], error["message"]) == (2, "ARG_ERROR", "nowhere.json is not there")
