@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -81,7 +82,8 @@ def mcp_server(
     typed: bool = False,
 ) -> FastMCP[Any]:
     """Make a FastMCP server of a registry's operations; subscriptions have no form in the protocol and are left out."""
-    server: FastMCP[Any] = FastMCP(name, middleware=[ShapingMiddleware(shaper=registry.shaper, expand=expand)])
+    shaped = ShapingMiddleware(shaper=registry.shaper, expand=expand)
+    server: FastMCP[Any] = FastMCP(name, version=version("shaping"), middleware=[shaped])
     chosen = registry.list() if specs is None else specs
     streams = [spec.id for spec in chosen if spec.type == "subscription"]
     if streams:

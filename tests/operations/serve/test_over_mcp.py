@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -62,6 +63,10 @@ def test_what_mcp_has_no_form_for_is_named(caplog: pytest.LogCaptureFixture) -> 
     assert [record.getMessage() for record in caplog.records if record.name == "shaping.serve"] == [
         "MCP has no form for subscriptions; not served: shop.ticks"
     ]
+
+
+def test_the_server_gives_our_version_not_that_of_its_framework() -> None:
+    assert mcp_server(registry()).version == version("shaping")
 
 
 def test_operations_are_listed_as_tools_and_subscriptions_are_not() -> None:
