@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
 _SHIPPED: Final[tuple[Kind, ...]] = ("profiles", "config")
+_VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
 _WIDE: Final = 40  # characters of a value beside which its source still stands
 
 
@@ -64,6 +65,8 @@ def explain(
         found = load(config)
         chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
         choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
+        if profile is None and chosen is not None:
+            choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
     except ConfigError as error:
         raise refuse(error, as_json=as_json) from None
     if as_json:
@@ -81,6 +84,14 @@ def explain(
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(explain)
+
+
+def _by_environment(choice: Choice) -> Choice:
+    from shaping.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.layers import Origin  # noqa: PLC0415 (the same)
+
+    decided = next(name for name in _VARIABLES if environment_profile({name: os.environ.get(name, "")}))
+    return replace(choice, origins=(Origin(decided),))
 
 
 def _own(choices: Sequence[Choice], found: Generation, surface: Surface) -> list[Choice]:

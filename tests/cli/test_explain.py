@@ -106,7 +106,11 @@ def test_another_config_profile_surface_and_tier_can_be_asked_about() -> None:
 
 def test_the_environments_profile_is_the_one_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHAPING_DEBUG", "1")
-    assert rows(run("--tool", "search"))["profile"][0] == "debug"
+    assert rows(run("--tool", "search"))["profile"] == ["debug", "SHAPING_DEBUG"]
+    monkeypatch.setenv("SHAPING_DEBUG", "0")
+    monkeypatch.setenv("SHAPING_PROFILE", "debug")
+    assert rows(run("--tool", "search"))["profile"] == ["debug", "SHAPING_PROFILE"]
+    assert rows(run("--tool", "search", "--profile", "standard"))["profile"] == ["standard", "chosen for the call"]
 
 
 def test_a_program_reads_an_envelope(project: Path) -> None:
