@@ -11,6 +11,8 @@ from shaping.stages.encode import text_of
 from shaping.stages.wrap import wrap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shaping.fit import Fitted
     from shaping.types import Draft, Omission
 
@@ -29,28 +31,39 @@ def fit(value: Any, draft: Draft) -> Any:
 
 
 def _cut(value: Any, draft: Draft) -> Any:
-    from shaping.fit import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
-    from shaping.tokens import counter  # noqa: PLC0415 (the same)
+    from shaping.tokens import counter  # noqa: PLC0415 (most answers are within their budget)
 
     plan, already = draft.plan, tuple(draft.omissions)
 
-    def render(fitted: Fitted) -> str:
+    def text(fitted: Fitted) -> str:
         _note(fitted, already, draft)
-        wire = wrap(fitted.value, draft)
-        if not draft.call.as_json:
-            return text_of(wire, draft)
-        # Bare data has its notice below it in the text, which is never longer than the JSON otherwise.
-        return orjson.dumps(wire).decode() + (notice(draft) if plan.dialect == "none" else "")
+        return text_of(wrap(fitted.value, draft), draft)
+
+    def as_json(fitted: Fitted) -> str:
+        _note(fitted, already, draft)
+        # Bare data has its notice below it in the text.
+        return orjson.dumps(wrap(fitted.value, draft)).decode() + (notice(draft) if plan.dialect == "none" else "")
 
     exact = counter(plan.tokenizer).exact
-    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
-    fitted = fit_value(value, budget, render, exact)
-    if not fitted.fits or _is_mute(fitted, value):
-        # What is said about the cut would take all of the budget: then it is only said that there was one.
-        draft.terse = True
-        fitted = fit_value(value, budget, render, exact)
+    fitted = _fitted(value, draft, as_json if draft.call.as_json else text, exact)
+    # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
+    if draft.call.as_json and plan.max_tokens is not None and exact(text(fitted)) > plan.max_tokens:
+        fitted = _fitted(value, draft, lambda each: max(as_json(each), text(each), key=exact), exact)
     _note(fitted, already, draft)
     return fitted.value
+
+
+def _fitted(value: Any, draft: Draft, render: Callable[[Fitted], str], exact: Callable[[str], int]) -> Fitted:
+    from shaping.fit import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
+
+    plan = draft.plan
+    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
+    fitted = fit_value(value, budget, render, exact)
+    if fitted.fits and not _is_mute(fitted, value):
+        return fitted
+    # What is said about the cut would take all of the budget: then it is only said that there was one.
+    draft.terse = True
+    return fit_value(value, budget, render, exact)
 
 
 def _is_mute(fitted: Fitted, value: Any) -> bool:

@@ -50,3 +50,13 @@ def test_what_is_empty_already_goes_out_as_it_is_under_any_budget(value: object)
     with using("debug", max_tokens=1, dialect="none"):
         shaped = Shaper({}).shape(value, tool="t")
     assert not any(warning.code == "SHAPING_FAULT" for warning in shaped.warnings)
+
+
+def test_a_budget_is_kept_by_the_text_too_where_it_costs_more_than_the_json() -> None:
+    link = "https://x.com/t/7"
+    member = {"temp": "open", "errors": link, "id": 2.5, "token": 1}
+    rows, more = [{"status": "passed"}, {"status": link}], {"temp": 1, "a.b": "ok", "url": 1}
+    value = {"errors": 2.5, "id": "", "status": {"id": rows, "a.b": member, "status": more}}
+    with using(dialect="none", max_tokens=tokens.exact(orjson.dumps(value).decode())):
+        shaped = Shaper({}).shape(value, tool="t", profile="standard")
+    assert tokens.exact(shaped.text) <= (shaped.plan.max_tokens or 0)
