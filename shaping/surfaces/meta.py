@@ -39,12 +39,21 @@ def marked(
     if shaped:
         about |= _about(shaped[0])
     if len(shaped) == 1 and raw is not None and (plan.debug or _small(raw)):
-        tokens = shaped[0].tokens
-        about["tokens"] = {"before": int(tokens.before), "after": int(tokens.after)}
+        about["tokens"] = {"before": int(shaped[0].tokens.before), "after": _after(result, shaped[0])}
     if warnings:
         about["warnings"] = warnings
     meta = {**(result.get("_meta") or {}), MARK: about, **more}
     return {**result, "_meta": meta}
+
+
+def _after(result: Mapping[str, Any], shaped: Shaped) -> int:
+    """Count what the model reads: where the point of the data is one text, that text and not the JSON around it."""
+    texts = [block["text"] for block in result.get("content") or () if block.get("type") == "text"]
+    if len(texts) != 1 or texts[0] == shaped.text:
+        return int(shaped.tokens.after)
+    from shaping.tokens import count  # noqa: PLC0415 (most results are written as they were shaped)
+
+    return int(count(texts[0], shaped.plan.tokenizer))
 
 
 def _about(shaped: Shaped) -> dict[str, Any]:

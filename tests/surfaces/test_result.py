@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from shaping import tokens
 from shaping.shaper import Shaper
 from shaping.surfaces import result as module
 from shaping.surfaces.demo import issues
@@ -164,6 +165,15 @@ def test_the_mark_says_how_and_at_what_cost(shaper: Shaper) -> None:
     mark = meta["shaping"]
     assert (mark["profile"], mark["config"]) == ("minimal", shaper.generation.hash)
     assert mark["tokens"]["before"] > mark["tokens"]["after"] > 0
+
+
+@pytest.mark.parametrize("client", [None, "claude-code"])
+def test_a_text_that_stays_as_it_is_costs_what_it_did(shaper: Shaper, client: str | None) -> None:
+    lines = "[FILE] a.txt\n[FILE] b.py\n[FILE] c.py"
+    result = {"content": [text(lines)], "structuredContent": {"content": lines}}
+    shaped = shape_result(shaper, result, tool="list_directory", client=client)
+    assert shaped["content"] == [{"type": "text", "text": lines}]
+    assert shaped["_meta"]["shaping"]["tokens"]["after"] == tokens.exact(lines)
 
 
 def test_a_client_that_reads_both_channels_would_have_paid_for_both(shaper: Shaper) -> None:
