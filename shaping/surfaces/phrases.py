@@ -26,15 +26,23 @@ _WAIT: Final = re.compile(
 _PHRASES: Mapping[str, tuple[str, ...]] = {
     "FILE_NOT_FOUND": (r"\bENOENT\b", r"no such file or directory"),
     "PERMISSION_DENIED": (
-        r"\bEACCES\b|\bEPERM\b|(permission|access) denied|operation not permitted|\bforbidden\b",
+        r"\bEACCES\b|\bEPERM\b|(permission|access) denied|operation not permitted",
+        r"\bforbidden\b(?! (characters?|words?|names?|keys?|values?)\b)",
         r"\bnot (allowed|permitted|authori[sz]ed) to\b|insufficient (permission|scope|privilege)",
         r"\bdo(es)? not have permission",
     ),
     "AUTH_REQUIRED": (
         r"\bunauthori[sz]ed\b|authentication (required|failed)|bad credentials|not (logged in|authenticated)",
-        r"\binvalid (api[ _-]?key|(access |auth )?token|credentials)\b",
+        # A parser's tokens are quoted, or stand somewhere.
+        r"\binvalid (api[ _-]?key|(access |auth )?token(?!:? ?['\"`{}()\[\]]| (at|in|near|on)\b)|credentials)\b",
     ),
-    "RATE_LIMITED": (r"rate.?limit|too many requests",),
+    # Before what passes: an argument that is called after a limit or a timeout is as wrong the next time.
+    "BAD_ARGUMENT": (
+        r"\b(timeout|rate.?limit)\b.{0,20} (is|are) (invalid|not (valid|an?|supported))\b",
+        r"\b(missing|invalid|unknown|unexpected|unsupported) (required )?(argument|param|input|option|field)",
+        r"\bmust be (an?|one of|at (least|most)|between|positive|negative|non-?\w+|greater|less|in the|of type)\b",
+    ),
+    "RATE_LIMITED": (r"rate.?limit(?!ers?\b)|too many requests",),
     "TIMEOUT": (r"\btimed? ?out\b|\bETIMEDOUT\b|deadline exceeded|took too long",),
     "UNAVAILABLE": (
         r"\bECONN(REFUSED|RESET)\b|\bENOTFOUND\b|connection (refused|reset|aborted)|name or service not known",
@@ -42,10 +50,6 @@ _PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "CONFLICT": (r"\balready exists\b",),
     "NOT_IMPLEMENTED": (r"\bnot (yet )?implemented\b",),
-    "BAD_ARGUMENT": (
-        r"\b(missing|invalid|unknown|unexpected|unsupported) (required )?(argument|param|input|option|field)",
-        r"\bmust be (an?|one of|at (least|most)|between|positive|negative|non-?\w+|greater|less|in the|of type)\b",
-    ),
     "NOT_FOUND": (r"\bnot found\b|\b(does not|doesn't) exist\b|\bno such \w+\b|(could not|cannot|unable to) find\b",),
 }
 _COMPILED = tuple((re.compile("|".join(each), re.IGNORECASE), code) for code, each in _PHRASES.items())
