@@ -16,7 +16,7 @@ from shaping.surfaces.clients import reads
 from shaping.surfaces.errors import error_result
 from shaping.surfaces.meta import MARK, is_passed_on, marked
 from shaping.surfaces.safe import withheld
-from shaping.surfaces.source import Piece, Source, read_source
+from shaping.surfaces.source import Piece, Source, is_listing, read_source
 from shaping.types import Warned
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads
 
 
 def _plan_for(piece: Piece, plan: Plan, budget: int | None) -> Plan:
-    if plan.verbatim:
+    if plan.verbatim and not is_listing(piece.value):
         plan = replace(plan, noise=())
     if piece.prose:
         # Prose has no fields; of the noise rules it knows boilerplate and trees, and a text without either stays.

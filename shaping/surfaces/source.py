@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _MISSING = object()
+_ENTRY = frozenset({"name", "path", "type"})
+_KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,18 @@ def read_source(
     ]
     structured = result.get("structuredContent")
     if structured is None:
-        return Source(tuple(_prose(*text) for text in texts) if verbatim else _from_texts(texts))
-    return _from_structured(structured, texts, _says_wrapped(result, schema), _prose if verbatim else _text_piece)
+        return Source(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
+    read = _to_the_letter if verbatim else _text_piece
+    return _from_structured(structured, texts, _says_wrapped(result, schema), read)
+
+
+def is_listing(value: Any) -> bool:
+    """Say whether a value is a folder as code hosts list it, which their tools give in place of a file."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, dict) and each.keys() >= _ENTRY and not _KEPT_AS.isdisjoint(each) for each in value)
+    )
 
 
 def _from_structured(
@@ -154,6 +166,12 @@ def _one_list(pieces: Sequence[Piece]) -> bool:
 def _text_piece(index: int, text: str) -> Piece:
     data, written = _read(text)
     return _prose(index, text) if data is _MISSING else Piece(data, (index,), written=written)
+
+
+def _to_the_letter(index: int, text: str) -> Piece:
+    if text.lstrip().startswith("[") and is_listing((listed := _text_piece(index, text)).value):
+        return listed
+    return _prose(index, text)
 
 
 def _prose(index: int, text: str) -> Piece:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -42,6 +43,22 @@ def test_other_tools_have_their_text_read_as_data() -> None:
         assert shape_result(Shaper({}), {"content": [text('{"a": null, "b": 2}')]}, tool=tool)["content"] == [
             text('{"b":2}')
         ]
+
+
+def test_a_folder_that_comes_in_place_of_a_file_is_data() -> None:
+    api = "https://api.github.com/repos/o/r"
+    entries = [
+        {"type": "file", "name": f"{n}.py", "path": f"src/{n}.py", "sha": f"{n:040x}", "url": f"{api}/contents/{n}"}
+        | {"git_url": f"{api}/git/blobs/{n:040x}", "html_url": f"https://github.com/o/r/blob/main/src/{n}.py"}
+        for n in range(9)
+    ]
+    listed = {"content": [text(json.dumps(entries))]}
+    assert shape_result(Shaper({}), listed, tool="get_file_contents") == shape_result(Shaper({}), listed, tool="ls")
+    both = {**listed, "structuredContent": {"content": json.dumps(entries)}}
+    shaped = shape_result(Shaper({}), both, tool="get_file_contents")
+    assert "git/blobs" not in str(shaped)
+    other = {"content": [text("[]\n"), text('[{"name": "x", "path": "y", "type": null}]')]}
+    assert without_meta(shape_result(Shaper({}), other, tool="get_file_contents")) == other
 
 
 def test_secrets_and_budgets_are_minded_in_a_file_too() -> None:
