@@ -52,7 +52,9 @@ def _tell_version(asked: bool) -> None:
 
 def _program(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_tell_version)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version, and which parts run as C.", callback=_tell_version)
+    ] = False,
 ) -> None:
     pass
 

@@ -18,7 +18,10 @@ from shaping.writing import replace_file
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-File = Annotated[Path, typer.Argument(help="A client's server list: .mcp.json, claude_desktop_config.json, mcp.json.")]
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="A client's server list: .mcp.json, claude_desktop_config.json, mcp.json."),
+]
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
