@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import io
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -18,7 +17,7 @@ from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_cod
 from shaping.errors.scrub import scrub
 from shaping.settings import Overrides
 from shaping.stages.intake import plain_or_careful
-from shaping.surfaces.apps.apart import answer
+from shaping.surfaces.apps.apart import Printed, answer
 from shaping.surfaces.command.clean import clean
 from shaping.surfaces.command.recognise import recognise
 from shaping.types import Warned
@@ -40,7 +39,7 @@ class Answering:
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and give its exit code."""
-        printed = io.StringIO()
+        printed = Printed()
         try:
             if self._wish.as_json or self._wish.quiet:
                 with redirect_stdout(printed):
@@ -183,7 +182,7 @@ def _settled(value: Any) -> Any:
     return asyncio.run(awaited())
 
 
-def _said(printed: io.StringIO) -> Any:
+def _said(printed: Printed) -> Any:
     """Take what a command printed in place of returning it: data where it is data, else text."""
     text = printed.getvalue()
     found = recognise(text, ("json", "lines"))

@@ -5,13 +5,32 @@ from __future__ import annotations
 import io
 import sys
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, TextIO
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Apart(io.StringIO):
+class Printed(io.TextIOWrapper):
+    """Takes what is printed: as text, as bytes, or by a program that is given this as its own output."""
+
+    def __init__(self) -> None:
+        self._file = _file()
+        # Unbuffered, as what another program writes comes between what is written here.
+        super().__init__(self._file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
+
+    def getvalue(self) -> str:
+        """Give all of it."""
+        self._file.seek(0)
+        return str(self._file.read(), errors="replace")
+
+    def __del__(self) -> None:
+        # Not before: a log that the command has begun may hold on to it.
+        self._file.close()
+
+
+class Apart(Printed):
     """Takes what is printed; whoever sits at a terminal sees it at once."""
 
     def __init__(self, answers: TextIO) -> None:
@@ -56,3 +75,10 @@ def answer(text: str) -> None:
         return
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _file() -> Any:
+    try:
+        return TemporaryFile(buffering=0)
+    except OSError:  # where nothing can be written, text and bytes can still be kept
+        return io.BytesIO()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from shaping import Shaper, ToolError
 from shaping.surfaces.apps import shape_click, shape_typer
-from shaping.surfaces.apps.apart import apart
+from shaping.surfaces.apps.apart import Printed, apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -247,6 +248,36 @@ def test_a_person_at_a_terminal_sees_the_prompt_at_once(
     with apart():
         print("Name: ", end="")  # noqa: T201 (this is the prompt)
         assert capsys.readouterr() == ("", "Name: ")
+
+
+@pytest.mark.parametrize("how", ["text", "bytes", "program", "echo"])
+def test_a_command_prints_its_talk_in_any_way_there_is(shaper: Shaper, how: str, capsys: Any) -> None:
+    @click.group()
+    def app() -> None: ...
+
+    @app.command()
+    def talk() -> dict[str, int]:
+        if how == "text":
+            print("h\udcff")  # noqa: T201 (this is the talk)
+        elif how == "bytes":
+            sys.stdout.buffer.write(b"h\xff\n")
+        elif how == "program":
+            subprocess.run([sys.executable, "-c", "print('h')"], stdout=sys.stdout, check=True)
+        else:
+            click.echo(b"h")
+        return {"a": 1}
+
+    with pytest.raises(SystemExit) as stopped:
+        shape_click(app, shaper=shaper)(["talk", "--output", "json"])
+    out, err = capsys.readouterr()
+    assert (stopped.value.code, json.loads(out)["data"], err[:1]) == (0, {"a": 1}, "h")
+
+
+def test_talk_is_kept_in_memory_where_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/no/such/place")
+    printed = Printed()
+    printed.write("a")
+    assert (printed.getvalue(), printed.write("b"), printed.getvalue()) == ("a", 1, "ab")
 
 
 def test_help_is_the_output_even_where_json_was_asked_for(call: Any) -> None:
