@@ -15,15 +15,17 @@ SANITIZED := build/sanitized
 .PHONY: demo test lint types check native sanitize bench clean
 
 .venv/installed: pyproject.toml $(NATIVE)
-	$(PYTHON) -m venv .venv
-	$(call install,--upgrade pip)
-	$(call install,--editable ".[mcp$(COMMA)http]")
+	@echo "installing into .venv, which takes a minute or two"
+	@$(PYTHON) -m venv .venv
+	@$(call install,--upgrade pip)
+	@$(call install,--editable ".[mcp$(COMMA)http]")
 	@touch $@
 
 .venv/installed-dev: pyproject.toml $(NATIVE)
-	$(PYTHON) -m venv .venv
-	$(call install,--upgrade pip)
-	$(call install,--editable ".[all]" --group dev)
+	@echo "installing into .venv, which takes a minute or two"
+	@$(PYTHON) -m venv .venv
+	@$(call install,--upgrade pip)
+	@$(call install,--editable ".[all]" --group dev)
 	@touch $@ .venv/installed
 
 demo: .venv/installed
