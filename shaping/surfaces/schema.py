@@ -21,12 +21,17 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
         return open_schema(projected, prune=plan.prune.anything or bool(plan.noise), lossy=True)
     except Unprojectable as reason:
         logger.warning("the output schema of %r is not advertised: %s", plan.tool, reason)
-        return {}
+    except Exception as fault:  # noqa: BLE001 - a server may declare anything, and its tools must still be listed
+        logger.warning("the output schema of %r cannot be read (%s)", plan.tool, type(fault).__name__)
+    return {}
 
 
 def tell_misses(plan: Plan, declared: dict[str, Any]) -> None:
     """Log the fields to keep that no answer of a tool can have: somebody misspelt them."""
-    missed = [] if plan.fields is None else plan.fields.matches_nothing_in(declared)
+    try:
+        missed = [] if plan.fields is None else plan.fields.matches_nothing_in(declared)
+    except Exception:  # noqa: BLE001 - what cannot be followed is told where it is to be advertised
+        return
     if missed:
         logger.warning(
             "of %r, include_only names what its output schema does not have: %s", plan.tool, ", ".join(missed)

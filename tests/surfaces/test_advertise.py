@@ -53,6 +53,25 @@ def test_a_field_that_no_answer_can_have_is_told_when_the_tool_is_listed(caplog:
     assert caplog.messages == ["of 'search', include_only names what its output schema does not have: titel"]
 
 
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"$ref": "https://x.example/schema"}, "is not advertised: the reference 'https://x.example/schema' leads out"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}}}, "is not advertised: the reference"),
+        ({"type": "object", "properties": True}, "cannot be read (AttributeError)"),
+    ],
+)
+def test_a_tool_whose_schema_cannot_be_followed_is_listed_without(
+    schema: dict[str, Any], says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = shaper(include_only=["a.b"])
+    with caplog.at_level(logging.WARNING, logger="shaping"):
+        found = listed({**TOOL, "outputSchema": schema}, one.plan("search", surface="mcp"), None, one.generation.config)
+    assert found is not None
+    assert "outputSchema" not in found.wire
+    assert says in caplog.messages[0]
+
+
 def test_an_envelope_wraps_the_schema_too() -> None:
     plan = shaper(dialect="lean").plan("search", surface="mcp")
     schema = advertised_schema(plan, ISSUE)
