@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shaping.types import Warned
 
 _BARE = frozenset({"type", "text"})
+_KNOWN = frozenset({"content", "structuredContent", "_meta"})  # and what else a result has is a server's own
 _BINARY = frozenset({"data", "blob"})  # base64, in which a rule can only hit by chance and so break it
 
 
@@ -26,7 +27,8 @@ def cleaned(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], l
     if plan.redact.off:
         return result, []
     hits: list[Warned] = []
-    out = dict(result)
+    own = bool(result.keys() - _KNOWN - {"isError"})
+    out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
     if any(block.keys() - _BARE for block in result.get("content") or ()):
         blocks = enumerate(result["content"])
         out["content"] = [_block(block, f"content[{place}]", plan.redact, hits, {"text"}) for place, block in blocks]

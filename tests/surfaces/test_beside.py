@@ -63,6 +63,14 @@ def test_secrets_leave_by_no_part_of_a_result_but_what_is_binary_stays_as_it_is(
     ]
 
 
+def test_a_member_of_the_servers_own_keeps_no_secret_either() -> None:
+    shaped = shape_result(Shaper({}), {**RESULT, "note": f"see {TOKEN}", "count": 2}, tool="t")
+    assert (TOKEN in str({**shaped, "content": shaped["content"][2:3]}), shaped["note"]) == (False, f"see {MARK}")
+    assert shaped["count"] == 2
+    assert shaped["_meta"]["shaping"]["warnings"][0] == redacted("result.note")
+    assert shaped["content"] == shape_result(Shaper({}), RESULT, tool="t")["content"]
+
+
 def test_an_error_keeps_no_secret_beside_its_text() -> None:
     shaped = shape_result(Shaper({}), {**RESULT, "isError": True}, tool="t")
     assert TOKEN not in str([block for block in shaped["content"] if block["type"] in {"resource_link", "text"}])
