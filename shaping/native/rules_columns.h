@@ -69,6 +69,10 @@ begins_with_tag(PyObject *text)
 static int
 is_tracker(PyObject *text, Py_ssize_t at)
 {
+    Py_UCS4 one = at < PyUnicode_GET_LENGTH(text) ? letter(text, at) : 0;
+    if (one != '_' && (one < 'd' || one > 'y')) {
+        return 0;
+    }
     static const char *const trackers[] = {"utm_",    "gclid=",  "fbclid=", "dclid=",  "msclkid=",
                                            "mc_cid=", "mc_eid=", "igshid=", "yclid=",  "_hsenc=",
                                            "_hsmi=",  "vero_id=", "ref_src=", "spm=",  "oly_"};
@@ -116,13 +120,14 @@ rules_may_be_wrapped(PyObject *Py_UNUSED(module), PyObject *column)
         return NULL;
     }
     int any = 0;
-    Py_ssize_t size = PyList_GET_SIZE(column);
-    PyObject *flags = PyList_New(size);
-    for (Py_ssize_t at = 0; flags != NULL && at < size; at++) {
+    PyObject *flags = PyList_New(0); /* which may run a finalizer that changes the column */
+    for (Py_ssize_t at = 0; flags != NULL && at < PyList_GET_SIZE(column); at++) {
         PyObject *value = PyList_GET_ITEM(column, at);
         int may = PyUnicode_CheckExact(value) && (!is_text(value) || may_need_steps(value));
         any |= may;
-        PyList_SET_ITEM(flags, at, PyBool_FromLong(may));
+        if (PyList_Append(flags, may ? Py_True : Py_False) < 0) {
+            Py_CLEAR(flags);
+        }
     }
     if (flags != NULL && !any) {
         Py_DECREF(flags);

@@ -86,12 +86,9 @@ rules_emptied(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_
         Py_RETURN_NONE;
     }
     PyObject *rows = arguments[0], *column = arguments[1], *fine = arguments[2];
+    PyObject *out = PyList_New(0); /* which may run a finalizer that changes the others */
     Py_ssize_t size = PyList_GET_SIZE(rows), emptied = 0;
-    if (PyList_GET_SIZE(column) != size || PyList_GET_SIZE(fine) != size) {
-        Py_RETURN_NONE;
-    }
-    PyObject *out = PyList_New(0);
-    int dull = out == NULL ? -1 : 0;
+    int dull = out == NULL ? -1 : PyList_GET_SIZE(column) != size || PyList_GET_SIZE(fine) != size ? -2 : 0;
     for (Py_ssize_t at = 0; dull >= 0 && at < size; at++) {
         dull = empty_cell(out, PyList_GET_ITEM(rows, at), PyList_GET_ITEM(column, at),
                           PyList_GET_ITEM(fine, at) == Py_True, arguments[3]);
@@ -111,15 +108,16 @@ rules_fine(PyObject *Py_UNUSED(module), PyObject *column)
     if (!PyList_CheckExact(column)) {
         Py_RETURN_NONE;
     }
-    Py_ssize_t size = PyList_GET_SIZE(column);
-    PyObject *out = PyList_New(size);
-    for (Py_ssize_t at = 0; out != NULL && at < size; at++) {
+    PyObject *out = PyList_New(0); /* which may run a finalizer that changes the column */
+    for (Py_ssize_t at = 0; out != NULL && at < PyList_GET_SIZE(column); at++) {
         PyObject *value = PyList_GET_ITEM(column, at);
         if (!is_text(value) && !PyBool_Check(value)) {
             Py_DECREF(out);
             Py_RETURN_NONE;
         }
-        PyList_SET_ITEM(out, at, PyBool_FromLong(is_fine(value)));
+        if (PyList_Append(out, is_fine(value) ? Py_True : Py_False) < 0) {
+            Py_CLEAR(out);
+        }
     }
     return out;
 }

@@ -34,8 +34,8 @@ rules_spread(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t
         PyErr_SetString(PyExc_ValueError, "spread takes a list of owners and as many lists");
         return NULL;
     }
-    PyObject *found = PyList_New(0);
-    for (Py_ssize_t at = 0; found != NULL && at < PyList_GET_SIZE(arguments[0]); at++) {
+    PyObject *found = PyList_New(0); /* which may run a finalizer that changes either */
+    for (Py_ssize_t at = 0; found != NULL && at < PyList_GET_SIZE(arguments[0]) && at < PyList_GET_SIZE(arguments[1]); at++) {
         PyObject *elements = PyList_GET_ITEM(arguments[1], at);
         Py_ssize_t size = PyList_CheckExact(elements) ? PyList_GET_SIZE(elements) : 0;
         for (Py_ssize_t step = 0; found != NULL && step < size; step++) {

@@ -111,7 +111,7 @@ static PyObject *
 own_copy(PyObject *rows, PyObject *came, Py_ssize_t at)
 {
     PyObject *row = PyList_GET_ITEM(rows, at);
-    if (row == PyList_GET_ITEM(came, at)) {
+    if (at >= PyList_GET_SIZE(came) || row == PyList_GET_ITEM(came, at)) { /* a name may have changed it meanwhile */
         row = PyDict_Copy(row);
         if (row == NULL || PyList_SetItem(rows, at, row) < 0) {
             return NULL;

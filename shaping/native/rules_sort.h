@@ -134,6 +134,13 @@ list_members(Sorting *sorting)
     Py_ssize_t at = 0;
     PyObject *key, *list;
     while (PyDict_Next(sorting->kinds, &at, &key, &list)) {
+        int which = 0;
+        while (which < LISTS && list != sorting->lists[which]) {
+            which++;
+        }
+        if (which == LISTS) { /* a thread has taken the member out of the first record meanwhile */
+            return 1;
+        }
         if (PyList_Append(list, key) < 0) {
             return -1;
         }
