@@ -73,6 +73,34 @@ is_fine(PyObject *value)
     return 0;
 }
 
+/* Whether "html" is in a name in small letters; of all letters only those of ASCII become these. */
+static int
+is_called_html(PyObject *name)
+{
+    static const char html[] = "html";
+    Py_ssize_t size = PyUnicode_GET_LENGTH(name);
+    for (Py_ssize_t at = 0; at + 4 <= size; at++) {
+        Py_ssize_t step = 0;
+        while (step < 4 && (letter(name, at + step) | 32) == (Py_UCS4)(unsigned char)html[step]) {
+            step++;
+        }
+        if (step == 4) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether a name can make a difference to what is known of a value: asking what it says takes longer than all else. */
+static int
+is_told_by_name(PyObject *value)
+{
+    if (PyUnicode_CheckExact(value)) {
+        return PyUnicode_GET_LENGTH(value) >= 8 || is_fine(value);
+    }
+    return value == Py_True || PyDict_CheckExact(value) || PyList_CheckExact(value);
+}
+
 /* One member: 1 quiet, 0 not, -1 an exception. */
 static int
 screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, Record *about)
@@ -80,9 +108,12 @@ screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, Record 
     if (!is_text(key) || !is_known(value)) {
         return 0;
     }
-    int said = names_say(&screen->names, key);
-    if (said < 0 || said & NAMES_HTML) {
-        return said < 0 ? -1 : 0;
+    if (is_called_html(key)) {
+        return 0;
+    }
+    int said = is_told_by_name(value) ? names_say(&screen->names, key) : 0;
+    if (said < 0) {
+        return -1;
     }
     if (PyUnicode_CheckExact(value)) {
         about->fine |= said & NAMES_VERDICT && is_fine(value);
