@@ -66,17 +66,24 @@ static void add_table(Work *work, Str label, Layout *layout, bool keyed, int ind
     add_written(work, &out, lines);
 }
 
+/* Count the members that all records have; a column for each that only some have could be more than memory holds. */
 static Py_ssize_t common_members(Work *work, Rows records) {
-    Columns columns = columns_of(work, records, NULL);
-    Py_ssize_t common = 0;
-    for (Py_ssize_t i = 0; i < columns.list.count; i++) {
-        bool all = true;
-        for (Py_ssize_t row = 0; row < records.count && all; row++) {
-            all = columns.list.at[i].values[row] != NULL;
-        }
-        common += all;
+    PyObject *key, *value, **common = TAKE(work, PyDict_GET_SIZE(records.at[0]), PyObject *);
+    Py_ssize_t at = 0, count = 0;
+    check_keys(work, records);
+    while (PyDict_Next(records.at[0], &at, &key, &value)) {
+        common[count++] = key;
     }
-    return common;
+    for (Py_ssize_t row = 1; row < records.count && count; row++) {
+        Py_ssize_t kept = 0;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            if (member(work, records.at[row], common[i])) {
+                common[kept++] = common[i];
+            }
+        }
+        count = kept;
+    }
+    return count;
 }
 
 /* Agrees with `_keyed`. */

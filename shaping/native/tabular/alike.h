@@ -56,6 +56,21 @@ static bool written_alike(Work *work, PyObject *one, PyObject *other, int depth)
     }
 }
 
+/* Return a hash that records have in common which are written alike; what lies deeper than their members is not in it. */
+static uint64_t hash_of_record(Work *work, PyObject *record) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    uint64_t hash = 0;
+    while (record && PyDict_Next(record, &at, &key, &value)) {
+        Kind kind = kind_of(work, value);
+        hash = (hash ^ (uint64_t)PyObject_Hash(checked_key(work, key))) * 0xD6E8FEB86659FD93ULL + kind;
+        if (kind == STRING || kind == INT) {
+            hash = (hash ^ (hash >> 32) ^ (uint64_t)PyObject_Hash(value)) * 0xD6E8FEB86659FD93ULL;
+        }
+    }
+    return hash;
+}
+
 /* Tell whether all below a value is plain, so that comparing it runs nobody's code. */
 static void check_plain(Work *work, PyObject *value, int depth) {
     if (depth > DEEPEST) {

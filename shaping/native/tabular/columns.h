@@ -26,21 +26,36 @@ typedef struct {
 
 /* Members to leave out, or the only ones to take. */
 typedef struct {
-    PyObject **keys;
+    PyObject **keys; /* by hash, NULL where there is none */
+    size_t mask;
     Py_ssize_t count;
     bool only;
 } Choice;
 
+static Choice choice_for(Work *work, Py_ssize_t most) {
+    size_t size = 8;
+    while (size < (size_t)most * 2) {
+        size *= 2;
+    }
+    return (Choice){TAKE_EMPTY(work, size, PyObject *), size - 1, 0, true};
+}
+
+/* Return where a key stands, or would. */
+static PyObject **place_in(const Choice *choice, PyObject *key) {
+    size_t slot = (size_t)PyObject_Hash(key) & choice->mask;
+    while (choice->keys[slot] && !same_text(choice->keys[slot], key)) {
+        slot = (slot + 1) & choice->mask;
+    }
+    return &choice->keys[slot];
+}
+
+static void choose(Choice *choice, PyObject *key) {
+    *place_in(choice, key) = key;
+    choice->count++;
+}
+
 static bool is_chosen(const Choice *choice, PyObject *key) {
-    if (choice == NULL) {
-        return true;
-    }
-    for (Py_ssize_t i = 0; i < choice->count; i++) {
-        if (same_text(choice->keys[i], key)) {
-            return choice->only;
-        }
-    }
-    return !choice->only;
+    return choice == NULL || (choice->count && *place_in(choice, key)) == choice->only;
 }
 
 static void place_key(Columns *columns, Py_ssize_t index) {
@@ -161,7 +176,7 @@ static Columns columns_of(Work *work, Rows rows, const Choice *choice) {
 
 /* Count the different members of records; what they hold does not matter. */
 static Py_ssize_t count_keys(Work *work, Rows rows) {
-    const Choice none = {NULL, 0, true};
+    const Choice none = {NULL, 0, 0, true};
     return columns_of(work, rows, &none).list.count;
 }
 

@@ -45,11 +45,12 @@ static bool are_few(Work *work, Node *leaf, Py_ssize_t count, Py_ssize_t times) 
 /* Count the different pairs of numbers, up to a limit. */
 static Py_ssize_t count_pairs(Work *work, const Numbered *key, const Numbered *cell, Py_ssize_t count, Py_ssize_t most) {
     Ids pairs = ids_for(work, most + 1);
-    int32_t *both = TAKE(work, count * 2, int32_t);
+    int32_t *both = TAKE(work, (most + 1) * 2, int32_t);
     for (Py_ssize_t i = 0; i < count && pairs.texts.count < most; i++) {
-        both[2 * i] = key->numbers[i];
-        both[2 * i + 1] = cell->numbers[i];
-        id_of(work, &pairs, (Str){(const char *)&both[2 * i], 8, 8});
+        int32_t *next = &both[2 * pairs.texts.count]; /* written over by the next one where it is known */
+        next[0] = key->numbers[i];
+        next[1] = cell->numbers[i];
+        id_of(work, &pairs, (Str){(const char *)next, 8, 8});
     }
     return pairs.texts.count;
 }

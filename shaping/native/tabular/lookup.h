@@ -155,12 +155,12 @@ static Rows distinct_records(Work *work, Rows rows, Str *dumps, int32_t *numbers
 
 static Choice far_members(Work *work, Rows records, PyObject *key, bool near) {
     Columns columns = columns_of(work, records, NULL);
-    Choice far = {TAKE(work, columns.list.count + 1, PyObject *), 0, true};
-    far.keys[far.count++] = key;
+    Choice far = choice_for(work, columns.list.count + 1);
+    choose(&far, key);
     for (Py_ssize_t i = 0; i < columns.list.count; i++) {
         Column *column = &columns.list.at[i];
         if (!same_text(column->key, key) && is_told_apart(work, column, records.count, near)) {
-            far.keys[far.count++] = column->key;
+            choose(&far, column->key);
         }
     }
     return far;

@@ -19,20 +19,20 @@ typedef struct {
 typedef struct {
     Str *cells;
     Spot spot;
-    uint64_t ends; /* a hash of the first and the last cell, which tell most columns apart */
+    uint64_t hash;
     Py_ssize_t next; /* the one before with as good as this hash, or -1 */
 } SeenColumn;
 
 typedef struct {
     Rows rows;
     Spot spot;
+    uint64_t ends; /* a hash of the first and the last record */
 } SeenRecords;
-
-#define SEEN_SLOTS 256
 
 typedef struct {
     LIST_OF(SeenColumn) columns;
-    Py_ssize_t latest[SEEN_SLOTS]; /* by hash, the place of the last such column and one */
+    Py_ssize_t *latest; /* by hash, the place of the last such column, or -1 */
+    size_t slots;
     LIST_OF(SeenRecords) records;
 } Seen;
 
@@ -105,18 +105,46 @@ static Str other_path(Work *work, Spot first, Spot spot) {
     return same(path, path_of(work, spot)) ? NOTHING : path;
 }
 
+/* The first and the last cell tell most columns apart; where the others are empty, those that hold little. */
+static uint64_t hash_of_cells(const Str *cells, Py_ssize_t count) {
+    uint64_t hash = hash_of(cells[0]) * 31 + hash_of(cells[count - 1]);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        hash += cells[i].size * ((uint64_t)i * 0x9E3779B97F4A7C15ULL + 1);
+    }
+    return hash ^ (hash >> 29);
+}
+
+static void link_seen(Seen *seen, Py_ssize_t index) {
+    Py_ssize_t *latest = &seen->latest[seen->columns.at[index].hash & (seen->slots - 1)];
+    seen->columns.at[index].next = *latest;
+    *latest = index;
+}
+
+static void add_seen(Work *work, Seen *seen, SeenColumn column) {
+    ADD(work, &seen->columns, column);
+    if ((size_t)seen->columns.count <= seen->slots) {
+        link_seen(seen, seen->columns.count - 1);
+        return;
+    }
+    seen->slots = seen->slots ? seen->slots * 4 : 32;
+    seen->latest = TAKE(work, seen->slots, Py_ssize_t);
+    memset(seen->latest, -1, seen->slots * sizeof *seen->latest);
+    for (Py_ssize_t i = 0; i < seen->columns.count; i++) {
+        link_seen(seen, i);
+    }
+}
+
 static Str known_cells(Work *work, const Finder *finder, Str *cells, Spot spot) {
     Seen *seen = finder->seen;
-    uint64_t ends = hash_of(cells[0]) * 31 + hash_of(cells[finder->count - 1]);
-    Py_ssize_t *latest = &seen->latest[(ends >> 20) % SEEN_SLOTS];
-    for (Py_ssize_t i = *latest - 1; i >= 0; i = seen->columns.at[i].next) {
+    uint64_t hash = hash_of_cells(cells, finder->count);
+    Py_ssize_t i = seen->slots ? seen->latest[hash & (seen->slots - 1)] : -1;
+    for (; i >= 0; i = seen->columns.at[i].next) {
         SeenColumn *other = &seen->columns.at[i];
-        if (other->ends == ends && same_cells(other->cells, cells, finder->count)) {
+        if (other->hash == hash && same_cells(other->cells, cells, finder->count)) {
             return other_path(work, other->spot, spot);
         }
     }
-    ADD(work, &seen->columns, ((SeenColumn){cells, spot, ends, *latest - 1}));
-    *latest = seen->columns.count;
+    add_seen(work, seen, (SeenColumn){cells, spot, hash, -1});
     return NOTHING;
 }
 
@@ -134,13 +162,14 @@ static bool same_records(Work *work, Rows one, Rows other) {
 }
 
 static Str known_records(Work *work, const Finder *finder, Rows rows, Spot spot) {
+    uint64_t ends = hash_of_record(work, rows.at[0]) * 31 + hash_of_record(work, rows.at[rows.count - 1]);
     for (Py_ssize_t i = 0; i < finder->seen->records.count; i++) {
         SeenRecords *other = &finder->seen->records.at[i];
-        if (same_records(work, other->rows, rows)) {
+        if (other->ends == ends && same_records(work, other->rows, rows)) {
             return other_path(work, other->spot, spot);
         }
     }
-    ADD(work, &finder->seen->records, ((SeenRecords){rows, spot}));
+    ADD(work, &finder->seen->records, ((SeenRecords){rows, spot, ends}));
     return NOTHING;
 }
 

@@ -157,7 +157,7 @@ static Str integer_text(Work *work, PyObject *value, char *room) {
 
 /* Let orjson write something; the bytes are held by the call until the next are. */
 static Str dumped(Work *work, PyObject *value) {
-    Py_XSETREF(work->dumped, PyObject_CallOneArg(work->dumps, value));
+    Py_XSETREF(work->dumped, work->dumps == NULL ? NULL : PyObject_CallOneArg(work->dumps, value));
     if (work->dumped == NULL || !PyBytes_CheckExact(work->dumped) || PyBytes_GET_SIZE(work->dumped) > INT32_MAX) {
         give_up(work);
     }

@@ -195,6 +195,9 @@ static inline bool same(Str one, Str other) {
 }
 
 static Str joined(Work *work, Str one, Str other) {
+    if ((size_t)one.size + other.size > INT32_MAX) {
+        give_up(work);
+    }
     char *at = take(work, (size_t)one.size + other.size + 1, 1);
     memcpy(at, one.at, one.size);
     memcpy(at + one.size, other.at, other.size);
