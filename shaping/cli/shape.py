@@ -80,15 +80,18 @@ def shape(
             typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
             return
         data = _data(raw)
-        warnings = _unmatched(data, kept, shaper.plan(tool))
+        plan = shaper.plan(tool)
+        warnings = _unmatched(data, kept, plan)
         # A budget is for what is printed: the text of a table holds more of it than its JSON would.
         shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=warnings)
+    # These are for whoever writes the config, so they are no part of what the model would read.
+    misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
-        answer(shaped.data, [str(warning) for warning in shaped.warnings], **_said(shaped))
+        answer(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_said(shaped))
         return
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text
     typer.echo(printed)
-    _warn(warning for warning in shaped.warnings if warning.code not in _TOLD)
+    _warn((*(warning for warning in shaped.warnings if warning.code not in _TOLD), *misconfigured))
     if not quiet:
         typer.echo(price(_spent(shaped, printed)), err=True)
         _tell_missing(shaped, everything=max_tokens is None)
@@ -115,7 +118,7 @@ def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
 
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
-    """Warn of fields that were asked for and are not there."""
+    """Warn of fields that were asked for, or are configured to be kept, and are not there."""
     from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (help must not wait for it)
     from shaping.types import Warned  # noqa: PLC0415 (the same)
 

@@ -217,6 +217,20 @@ def test_fields_that_are_not_there_are_warned_of_with_the_nearest_names() -> Non
     assert "warning" not in shaping("--fields", "id", stdin=json.dumps(ROWS)).stderr
 
 
+def test_fields_that_a_config_keeps_and_are_not_there_are_warned_of_but_not_to_the_model(tmp_path: Path) -> None:
+    config = tmp_path / "kept.json"
+    config.write_text('{"tool_overrides": {"list": {"profile": "standard", "include_only": ["titel", "id"]}}}')
+    done = shaping("--tool", "list", "--config", str(config), stdin=json.dumps(ROWS))
+    assert "warning: NO_SUCH_FIELD: nothing at titel; did you mean title?\n" in done.stderr
+    assert "NO_SUCH_FIELD" not in done.stdout
+    told = json.loads(shaping("--tool", "list", "--config", str(config), "--json", stdin=json.dumps(ROWS)).stdout)
+    assert told["warnings"] == ["NO_SUCH_FIELD: nothing at titel; did you mean title?"]
+    for options in (["--profile", "debug"], ["--fields", "id"]):
+        assert (
+            "NO_SUCH" not in shaping("--tool", "list", "--config", str(config), *options, stdin=json.dumps(ROWS)).stderr
+        )
+
+
 def test_fields_that_are_not_in_an_mcp_result_are_warned_of_too() -> None:
     result = {"content": [{"type": "text", "text": json.dumps(ROWS)}]}
     assert "did you mean title?" in shaping("--mcp", "--fields", "titel", stdin=json.dumps(result)).stderr
