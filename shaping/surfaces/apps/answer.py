@@ -150,7 +150,8 @@ def _detail(problem: BaseException, tool: str, *, debug: bool) -> ErrorDetail:
     if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
         return make_error("INTERNAL_ERROR", str(problem.code))
     if _is_usage(problem):
-        hint = f"See {tool} --help."
+        # Its context knows what the program was called by, and which of its commands.
+        hint = f"See {getattr(getattr(problem, 'ctx', None), 'command_path', tool)} --help."
         return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
     if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
         return make_error("ABORTED", f"{tool} was stopped")

@@ -293,9 +293,14 @@ def test_a_field_that_names_nothing_is_told(call: Any) -> None:
 
 
 def test_a_wrong_call_is_an_argument_error_before_anything_is_done(call: Any) -> None:
-    for words in (("users", "nope"), ("users", "list", "--count", "x"), ("users", "list", "--nope")):
+    for words, near in (
+        (("users", "nope"), "users"),
+        (("users", "list", "--count", "x"), "users list"),
+        (("users", "list", "--nope"), "users list"),
+    ):
         code, told = wire(call, *words)
         assert (code, told["error"]["code"], told["error"]["phase"]) == (2, "ARG_ERROR", "validation")
+        assert told["error"]["suggestion"].endswith(f" {near} --help.")
     code, out, err = call("users", "list", "--nope")
     assert (code, out) == (2, "")
     assert "--nope" in err
