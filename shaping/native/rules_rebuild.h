@@ -106,18 +106,34 @@ put(PyObject *row, PyObject *key, PyObject *value, PyObject *missing)
     return value == missing ? take_out(row, key) : PyDict_SetItem(row, key, value);
 }
 
-/* The record at a place that may be written to: a copy, where it still is the one that came. */
-static PyObject *
-own_copy(PyObject *rows, PyObject *came, Py_ssize_t at)
+/* Put a copy of a record, which the caller owns, in its place with one value changed. */
+static int
+put_in_copy(PyObject *rows, Py_ssize_t at, PyObject *row, PyObject *key, PyObject *value, PyObject *missing)
 {
-    PyObject *row = PyList_GET_ITEM(rows, at);
-    if (at >= PyList_GET_SIZE(came) || row == PyList_GET_ITEM(came, at)) { /* a name may have changed it meanwhile */
-        row = PyDict_Copy(row);
-        if (row == NULL || PyList_SetItem(rows, at, row) < 0) {
-            return NULL;
-        }
+    PyObject *copy = PyDict_Copy(row);
+    if (copy == NULL || put(copy, key, value, missing) < 0) {
+        Py_XDECREF(copy);
+        return -1;
     }
-    return row;
+    return PyList_SetItem(rows, at, copy); /* takes the copy, also where that place is gone */
+}
+
+/* Write one value into the record at a place, into a copy where it still is the one that came; the caller owns both. */
+static int
+put_cell(PyObject *came, PyObject *rows, Py_ssize_t at, PyObject *row, PyObject *const *cell)
+{
+    PyObject *key = cell[0], *value = cell[1], *missing = cell[2];
+    PyObject *old = PyDict_GetItemWithError(row, key); /* a name in it that is no plain string may run anything */
+    if (old == NULL && PyErr_Occurred()) {
+        return -1;
+    }
+    if ((old == NULL ? missing : old) == value) {
+        return 0;
+    }
+    if (at >= PyList_GET_SIZE(came) || row == PyList_GET_ITEM(came, at)) {
+        return put_in_copy(rows, at, row, key, value, missing);
+    }
+    return put(row, key, value, missing);
 }
 
 /* put_back(came, rows, key, column, MISSING): writes a column into records, and copies first those that came. */
@@ -129,23 +145,18 @@ rules_put_back(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize
         PyErr_SetString(PyExc_TypeError, "put_back takes two lists of records, a name, a column and what is nothing");
         return NULL;
     }
-    PyObject *came = arguments[0], *rows = arguments[1], *key = arguments[2], *missing = arguments[4];
+    PyObject *came = arguments[0], *rows = arguments[1];
     for (Py_ssize_t at = 0; at < PyList_GET_SIZE(arguments[3]); at++) {
         int there = at < PyList_GET_SIZE(rows) && at < PyList_GET_SIZE(came);
         if (!there || !PyDict_CheckExact(PyList_GET_ITEM(rows, at))) {
             PyErr_SetString(PyExc_ValueError, "a column is as long as the records it is of");
             return NULL;
         }
-        PyObject *value = PyList_GET_ITEM(arguments[3], at);
-        PyObject *old = PyDict_GetItemWithError(PyList_GET_ITEM(rows, at), key);
-        if (old == NULL && PyErr_Occurred()) {
-            return NULL;
-        }
-        if ((old == NULL ? missing : old) == value) {
-            continue;
-        }
-        PyObject *row = own_copy(rows, came, at);
-        if (row == NULL || put(row, key, value, missing) < 0) {
+        PyObject *row = Py_NewRef(PyList_GET_ITEM(rows, at)), *value = Py_NewRef(PyList_GET_ITEM(arguments[3], at));
+        int failed = put_cell(came, rows, at, row, (PyObject *const[]){arguments[2], value, arguments[4]});
+        Py_DECREF(value);
+        Py_DECREF(row);
+        if (failed < 0) {
             return NULL;
         }
     }

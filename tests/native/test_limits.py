@@ -82,6 +82,15 @@ def test_records_that_a_name_takes_away_are_copied_all_the_same() -> None:
     assert (list(row.values()), list(rows[0].values()), rows[0] is row) == ([1, 2], [1, 2, 5], False)
 
 
+def test_a_place_that_a_name_takes_away_is_not_written_to() -> None:
+    odd = Changing("a")
+    rows: list[Any] = [{odd: 1, "b": 2}]
+    odd.emptied = rows
+    with pytest.raises(IndexError):
+        native.rules.put_back(rows, rows, "a", [5], MISSING)  # type: ignore[union-attr]
+    assert rows == []
+
+
 def test_a_member_that_goes_while_names_are_asked_is_not_written_to() -> None:
     held = [1]
     row: dict[str, Any] = {"first": "long enough", "gone": held}
