@@ -38,7 +38,8 @@ class Setbacks:
     def count(self, lived: float) -> None:
         """Count a connection that was lost after so many seconds; the next is made later and later while that fails."""
         self._count = 0 if lived > _LONGEST_WAIT else self._count + 1
-        pause = 0.0 if self._count <= 1 else min(0.25 * 2**self._count, _LONGEST_WAIT)
+        # No further than the longest wait: in a night's failures, doubling goes beyond what a float holds.
+        pause = 0.0 if self._count <= 1 else min(0.25 * 2 ** min(self._count, 8), _LONGEST_WAIT)
         self._not_before = time.monotonic() + pause
 
     def over(self) -> None:
