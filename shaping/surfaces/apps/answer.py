@@ -17,7 +17,7 @@ from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_cod
 from shaping.errors.scrub import scrub
 from shaping.settings import Overrides
 from shaping.stages.intake import plain_or_careful
-from shaping.surfaces.apps.apart import Printed, answer
+from shaping.surfaces.apps.apart import Printed, answer, asks_a_person
 from shaping.surfaces.command.clean import clean
 from shaping.surfaces.command.recognise import recognise
 from shaping.types import Warned
@@ -39,7 +39,7 @@ class Answering:
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and give its exit code."""
-        printed = Printed()
+        printed = Printed(shown=self._wish.as_json and not self._wish.quiet and asks_a_person())
         try:
             if self._wish.as_json or self._wish.quiet:
                 with redirect_stdout(printed):
@@ -57,7 +57,7 @@ class Answering:
         if value is None and self._wish.as_json:
             return self._answer(_said(printed))
         # What it printed besides its data is talk.
-        sys.stderr.write("" if self._wish.quiet else printed.getvalue())
+        sys.stderr.write("" if self._wish.quiet else printed.unseen())
         return 0 if value is None else self._answer(value)
 
     def next_page(self) -> int:

@@ -15,10 +15,24 @@ if TYPE_CHECKING:
 class Printed(io.TextIOWrapper):
     """Takes what is printed: as text, as bytes, or by a program that is given this as its own output."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool = False) -> None:
+        self._shown, self._seen = shown, list[str]()
         self._file = _file()
         # Unbuffered, as what another program writes comes between what is written here.
         super().__init__(self._file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
+
+    def write(self, text: str) -> int:
+        """Keep a text, and show it at once to a person who may be asked by it."""
+        if self._shown:
+            self._seen.append(text)
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        return super().write(text)
+
+    def unseen(self) -> str:
+        """Give what is still to be shown: all of it where some was not written as text."""
+        value = self.getvalue()
+        return "" if value == "".join(self._seen) else value
 
     def getvalue(self) -> str:
         """Give all of it."""
@@ -40,7 +54,7 @@ class Apart(Printed):
 
     def write(self, text: str) -> int:
         """Keep a text until it is known whether it is talk, or show it to the person who is asked."""
-        if not sys.stdin.isatty():
+        if not asks_a_person():
             return super().write(text)
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -55,6 +69,14 @@ class Apart(Printed):
     def settle(self) -> None:
         """Let go of what was kept: as talk beside an answer, or as the output where there is none, as of `--help`."""
         (sys.stderr if self._answered else self._answers).write(self.getvalue())
+
+
+def asks_a_person() -> bool:
+    """Say whether what is read comes from somebody at a terminal."""
+    try:
+        return sys.stdin.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
 
 
 @contextmanager
