@@ -14,6 +14,7 @@
 typedef struct {
     Node *leaf;
     double size; /* characters of a cell, on average */
+    Py_ssize_t place;
     int32_t *numbers;
     Py_ssize_t *times;
     Ids ids;
@@ -133,14 +134,13 @@ static double size_of(const Node *leaf, Py_ssize_t count) {
     return (double)chars / (double)count;
 }
 
-/* Put a short leaf where it belongs by its size, behind those of the same. */
-static void insert_by_size(Work *work, Node *leaf, double size, Py_ssize_t count, Numbered *keys, Py_ssize_t *key_count) {
-    Py_ssize_t at = (*key_count)++;
-    for (; at > 0 && keys[at - 1].size > size; at--) {
-        keys[at] = keys[at - 1];
+/* The shorter first, and those of one size in the order they came. */
+static int by_cells(const void *one, const void *other) {
+    const Numbered *left = one, *right = other;
+    if (left->size != right->size) {
+        return left->size < right->size ? -1 : 1;
     }
-    keys[at] = numbered(work, leaf, count);
-    keys[at].size = size;
+    return left->place < right->place ? -1 : left->place > right->place;
 }
 
 /* Agrees with `given`. */
@@ -160,8 +160,14 @@ static Nodes given(Work *work, Nodes nodes, Py_ssize_t count) {
         Node *node = nodes.at[i];
         double size = node->kind == LEAF ? size_of(node, count) : SENTENCE;
         if (size < SENTENCE && are_few(work, node, count, OFTEN)) {
-            insert_by_size(work, node, size, count, keys, &key_count);
+            keys[key_count] = numbered(work, node, count);
+            keys[key_count].size = size;
+            keys[key_count].place = key_count;
+            key_count++;
         }
+    }
+    if (key_count) {
+        qsort(keys, (size_t)key_count, sizeof *keys, by_cells);
     }
     Nodes kept = {0};
     for (Py_ssize_t i = 0; i < nodes.count; i++) {

@@ -7,7 +7,7 @@
 #define GAP 5 /* empty cells side by side that a reader still counts right */
 
 typedef struct {
-    Py_ssize_t filled;
+    Py_ssize_t filled, place;
     Node *node;
 } Seldom;
 
@@ -100,14 +100,18 @@ static Py_ssize_t filled_in(const Node *node, Py_ssize_t count) {
     return filled;
 }
 
-/* Put a node behind those that are as full or fuller. */
-static void insert_seldom(Work *work, Seldoms *seldom, Seldom one) {
-    ADD(work, seldom, one);
-    Py_ssize_t at = seldom->count - 1;
-    for (; at > 0 && seldom->at[at - 1].filled < one.filled; at--) {
-        seldom->at[at] = seldom->at[at - 1];
+static void add_seldom(Work *work, Seldoms *seldom, Py_ssize_t filled, Node *node) {
+    Py_ssize_t place = seldom->count;
+    ADD(work, seldom, ((Seldom){filled, place, node}));
+}
+
+/* The fuller first, and those that are as full in the order they came. */
+static int by_filled(const void *one, const void *other) {
+    const Seldom *left = one, *right = other;
+    if (left->filled != right->filled) {
+        return left->filled > right->filled ? -1 : 1;
     }
-    seldom->at[at] = one;
+    return left->place < right->place ? -1 : left->place > right->place;
 }
 
 static Node *group_of(Work *work, Str name, Nodes nodes) {
@@ -133,16 +137,19 @@ static void split(Work *work, const Nodes *nodes, Py_ssize_t count, Nodes *often
                 ADD(work, &rest, others.at[j].node);
             }
             if (others.count) {
-                insert_seldom(work, seldom, (Seldom){others.at[0].filled, group_of(work, node->name, rest)});
+                add_seldom(work, seldom, others.at[0].filled, group_of(work, node->name, rest));
             }
             continue;
         }
         Py_ssize_t filled = filled_in(node, count);
         if (2 * filled < count) {
-            insert_seldom(work, seldom, (Seldom){filled, node});
+            add_seldom(work, seldom, filled, node);
         } else {
             ADD(work, often, node);
         }
+    }
+    if (seldom->count) {
+        qsort(seldom->at, (size_t)seldom->count, sizeof *seldom->at, by_filled);
     }
 }
 

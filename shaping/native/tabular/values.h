@@ -195,7 +195,11 @@ static bool has_only_numbers(Work *work, PyObject *list, int depth, bool *floats
     if (depth > DEEPEST) {
         give_up(work);
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+    Py_ssize_t size = PyList_GET_SIZE(list);
+    if (size && PyUnicode_CheckExact(PyList_GET_ITEM(list, size - 1))) {
+        return false; /* before the same is found by going through all lists inside, once for each around them */
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
         PyObject *item = PyList_GET_ITEM(list, i);
         if (PyFloat_CheckExact(item)) {
             check_finite(work, item);
