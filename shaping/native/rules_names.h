@@ -14,12 +14,14 @@ typedef struct {
     PyObject *hints; /* borrowed from the call's arguments */
     PyObject *keys[NAMES_KNOWN]; /* owned */
     int said[NAMES_KNOWN];
+    Py_ssize_t asked; /* how often */
 } Names;
 
 static void
 names_begin(Names *names, PyObject *hints)
 {
     names->hints = hints;
+    names->asked = 0;
     memset(names->keys, 0, sizeof(names->keys));
 }
 
@@ -35,6 +37,7 @@ names_end(Names *names)
 static int
 names_ask(Names *names, PyObject *key)
 {
+    names->asked++;
     PyObject *answer = PyObject_CallOneArg(names->hints, key);
     if (answer == NULL) {
         return -1;

@@ -5,7 +5,7 @@
 #include "rules_columns.h"
 #include "rules_names.h"
 
-enum { QUIET_DEEP = 150, QUIET_LONG = 320, QUIET_PASSED = 9, QUIET_FEW = 240 };
+enum { QUIET_DEEP = 150, QUIET_LONG = 320, QUIET_PASSED = 9, QUIET_FEW = 240, QUIET_ASKED = 16384 };
 
 typedef struct {
     Names names;
@@ -108,7 +108,8 @@ screen_member(Screen *screen, PyObject *key, PyObject *value, int depth, Record 
     if (!is_text(key) || !is_known(value)) {
         return 0;
     }
-    if (is_called_html(key)) {
+    /* The rules ask about the names of a few records, and so of fewer than there may be here. */
+    if (is_called_html(key) || screen->names.asked >= QUIET_ASKED) {
         return 0;
     }
     int said = is_told_by_name(value) ? names_say(&screen->names, key) : 0;

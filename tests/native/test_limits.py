@@ -104,6 +104,19 @@ def test_a_member_that_goes_while_names_are_asked_is_not_written_to() -> None:
     assert (held, lists) == ([1], ([],) * 8)
 
 
+def test_names_are_asked_about_no_more_often_than_is_worth_it() -> None:
+    rows = [{f"name {n}": "long enough" for n in range(20_000)} for _ in range(3)]
+    asked: list[str] = []
+
+    def hints(name: str) -> int:
+        asked.append(name)
+        return 0
+
+    assert native.rules.quiet([rows], hints) is False  # type: ignore[union-attr]
+    assert native.rules.noisy([{"a": rows}], ["a"], hints, False) == ["a"]  # type: ignore[union-attr]
+    assert len(asked) == 2 * 16_384
+
+
 WIDE: dict[str, Any] = {
     # Each would take minutes or all memory, if columns were compared with all others or made for all records.
     "records of their own members": {f"r{n}": {f"k{n}": n, f"j{n}": 1} for n in range(20_000)},
