@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.envelope import local_envelope
+from shaping.errors import scrub
 from shaping.stages.intake import OddError, plain, plain_or_careful
 from shaping.stages.measure import tokens_of
 from shaping.stages.opening import OneShotError
@@ -59,7 +60,7 @@ def observed(value: Any, would_be: Shaped) -> Shaped:
 
 def unshaped(failed: Draft, fault: Exception) -> Shaped:
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
-    _log("shaping %r failed with %s; its answer goes out unshaped\n%s", failed.plan.tool, fault)
+    log_fault("shaping %r failed with %s; its answer goes out unshaped\n%s", failed.plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
     # The raw value as the stages left it: of a generator that was read, what it gave.
     plan, call = failed.plan, failed.call
@@ -80,13 +81,16 @@ def _safe(value: Any, plan: Plan) -> Any:
     try:
         return without_held(plain_or_careful(value, closed=plan.closed), plan)
     except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be cleaned must not leave)
-        _log("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
+        log_fault("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
         return WITHHELD
 
 
-def _log(message: str, tool: str, fault: Exception) -> None:
+def log_fault(message: str, tool: str, fault: Exception) -> None:
     """Log where a fault happened and of what kind it is; its own words may hold a part of the answer."""
-    places = "".join(format_tb(fault.__traceback__))
+    try:
+        places = scrub("".join(format_tb(fault.__traceback__)))
+    except Exception:  # noqa: BLE001 (where redaction itself is at fault, only what needs none can be told)
+        places = ""
     logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)
 
 

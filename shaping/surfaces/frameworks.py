@@ -27,6 +27,7 @@ def hand_over(shaped: Shaped, error: Exception | None, tool: Tool) -> Any:
     if error is not None and _is_protocol_error(error):
         raise error
     if not nested(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
+        _log_fault(shaped, error, tool)
         if inside_fastmcp():
             _raise_in_fastmcp(_told(shaped), error)
         if inside_sdk(tool) and not tool.yields:
@@ -35,6 +36,16 @@ def hand_over(shaped: Shaped, error: Exception | None, tool: Tool) -> Any:
         # Bare data has no place for an error: Python's own way to tell of one is left.
         raise _coded(shaped, error) from error
     return None
+
+
+def _log_fault(shaped: Shaped, error: Exception | None, tool: Tool) -> None:
+    """Tell whoever runs the tool where its code is at fault: its caller is told only that it is."""
+    if error is None or isinstance(error, ToolError):
+        return
+    if present(shaped.envelope.error).code == "INTERNAL_ERROR":
+        from shaping.fallback import log_fault  # noqa: PLC0415 (only a tool with a fault needs it)
+
+        log_fault("%r failed with %s\n%s", tool.name, error)
 
 
 def _told(shaped: Shaped) -> Any:

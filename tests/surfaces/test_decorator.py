@@ -494,3 +494,16 @@ def test_a_tag_is_looked_for_only_in_an_argument_that_is_there() -> None:
         @shape(if_none_match="etag")
         def search(q: str) -> dict[str, Any]:
             return {"q": q}
+
+
+def test_a_fault_of_a_tool_is_logged_with_its_place_and_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+    @shape
+    def look_up(name: str) -> str:
+        return {"token=ghp_0123456789abcdefghijklmnopqrstuvwxyz": "x"}[name]
+
+    assert look_up("customer 4711")["error"]["error_code"] == "internal_error"
+    (said,) = caplog.messages
+    assert said.startswith("'look_up' failed with KeyError\n")
+    assert "in look_up" in said
+    assert "customer 4711" not in said
+    assert "ghp_0123456789" not in said
