@@ -321,7 +321,13 @@ async def test_a_server_that_refuses_a_list_is_left_out_of_it_with_one_line(capl
     assert lines == ["the server 'odd' is left out: no tools today"]
 
 
-def _unknown_call(_pid: int, _flags: int = 0) -> int:
+_open_handle = getattr(os, "pidfd_open", None)
+
+
+def _unknown_call(pid: int, flags: int = 0) -> Any:
+    # From Python 3.12 on, asyncio asks for a handle of its own and has looked before whether it may.
+    if _open_handle is not None and sys._getframe(1).f_globals["__name__"].startswith("asyncio"):
+        return _open_handle(pid, flags)
     raise OSError(errno.ENOSYS, "Function not implemented")
 
 
