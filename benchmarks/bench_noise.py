@@ -14,7 +14,6 @@ import orjson
 
 from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
-from shaping import native
 from shaping.encoders import encode
 from shaping.noise import read_text, reduce
 
@@ -100,8 +99,7 @@ def main() -> None:
     rows = [measure(name, value) for name, value in payloads().items()]
     table = markdown_table(head, rows)
     print(table)
-    core = "in C" if native.table and native.rules else "in Python alone (no compiler, or SHAPING_NATIVE=off)"
-    write_section("Noise and encoding", table, recipe={"bar": f"{BAR}x for a payload of 100 KB", "core": core})
+    write_section("Noise and encoding", table, recipe={"bar": f"{BAR}x for a payload of 100 KB"})
 
 
 if __name__ == "__main__":

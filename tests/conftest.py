@@ -36,7 +36,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 @pytest.fixture(autouse=True, scope="session")
 def _no_choices_from_outside() -> None:
     """Take what the shell around says to shaping, or about its terminal, out of the tests' environment."""
-    ours = ("SHAPING_NATIVE", "SHAPING_NO_SKIPS", "SHAPING_STORM", "SHAPING_WRITE_CASES")
+    ours = ("SHAPING_NO_SKIPS", "SHAPING_STORM", "SHAPING_WRITE_CASES")
     for name in [name for name in os.environ if name.startswith("SHAPING") and name not in ours]:
         del os.environ[name]
     for name in ("SCALPEL_MCP_INFO", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "LINES"):

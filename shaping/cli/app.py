@@ -43,18 +43,13 @@ def _tell_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
 
-        from shaping import native  # noqa: PLC0415 (the same)
-
-        in_use = [name for name in ("table", "rules", "density") if getattr(native, name) is not None]
-        typer.echo(f"shaping {version('shaping')}\nnative core: {', '.join(in_use) or 'not in use'}")
+        typer.echo(f"shaping {version('shaping')}")
         raise typer.Exit
 
 
 def _program(
     *,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version, and which parts run as C.", callback=_tell_version)
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_tell_version)] = False,
 ) -> None:
     pass
 

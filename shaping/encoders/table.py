@@ -22,7 +22,6 @@ from shaping.encoders.tabular.read import (
     read_text,
 )
 from shaping.encoders.tabular.write import rows, schema, write, write_text
-from shaping.native import table as native
 
 if TYPE_CHECKING:
     from shaping.types import Json
@@ -38,13 +37,6 @@ def encode(value: Json, *, repeats: bool = True, constants: bool = True, near: b
 
     `near` keeps what comes back in every row it comes back in, unless it is long.
     """
-    if native is not None and (text := native.encode(value, repeats, constants, near)) is not None:
-        return str(text)
-    return encode_in_python(value, repeats=repeats, constants=constants, near=near)
-
-
-def encode_in_python(value: Json, *, repeats: bool = True, constants: bool = True, near: bool = True) -> str:
-    """Return the same without the part in C, which is to agree with this to the byte."""
     lines = _outline("", value, Finder(repeats, constants, near), 0)
     return "\n".join(lines) if lines else quoted(value)
 

@@ -7,10 +7,9 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.native import rules as native
 from shaping.noise.columns import longest
 from shaping.noise.encoded import CODED, is_coded
-from shaping.noise.names import hints, meaning
+from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +63,6 @@ class Batch:
 
     def sort(self) -> None:
         """Sort the members by what they hold."""
-        if native is not None and self._sort_natively():
-            return
         rows, kinds, plain, inside = self.rows, self.kinds, self.plain, self.inside
         if len(rows) > 1:
             self._take_sample()
@@ -90,14 +87,6 @@ class Batch:
             members.append(key)
         if len(rows) > len(self.sample):
             self._find_long()
-
-    def _sort_natively(self) -> bool:
-        lists = (self.links, self.opaque, self.hex, self.long, self.wrapped, self.inside, self.plain, self.coded)
-        found = native.sort(self.rows, lists, hints)  # type: ignore[union-attr]
-        if found is None:
-            return False
-        self.uniform, self.sample, self.kinds = found
-        return True
 
     def _take_sample(self) -> None:
         rows = self.rows
@@ -155,8 +144,6 @@ class Batch:
         """Return a member's value in every record, or MISSING."""
         if (changed := self.replace.get(key)) is not None:
             return changed
-        if native is not None and type(self.rows) is list:
-            return native.column(self.rows, key, MISSING)  # type: ignore[no-any-return]
         if self.uniform:
             return [row[key] for row in self.rows]
         return [row.get(key, MISSING) for row in self.rows]
@@ -165,8 +152,6 @@ class Batch:
         """Return a member's value in every record that has it."""
         if (changed := self.replace.get(key)) is not None:
             return [value for value in changed if value is not MISSING]
-        if native is not None and type(self.rows) is list:
-            return native.present(self.rows, key)  # type: ignore[no-any-return]
         if self.uniform:
             return [row[key] for row in self.rows]
         return [row[key] for row in self.rows if key in row]

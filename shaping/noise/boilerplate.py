@@ -6,7 +6,6 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
-from shaping.native import rules as native
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ def _unwrapped(text: str, steps: list[Callable[[str], str]]) -> str:
 
 def may_be_wrapped(values: Sequence[Any]) -> list[bool] | None:
     """Tell of each value whether it is a string that could have wrapping, or None where none is."""
-    if native is not None and type(values) is list:
-        return native.may_be_wrapped(values)  # type: ignore[no-any-return]
     texts = [value for value in values if type(value) is str]
     return [type(value) is str for value in values] if _any_wrapped(texts) else None
 

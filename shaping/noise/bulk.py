@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shaping.native import rules as native
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -93,14 +92,10 @@ def _is_diff(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    if native is not None and (found := native.is_code(text)) is not None:
-        return bool(found)
     return not is_prose(text) and any(mark in text for mark in _CODE)
 
 
 def _any_table(batch: Batch) -> bool:
-    if native is not None and type(batch.rows) is list:
-        return bool(native.any_table(batch.rows))
     return any(map(_is_table, batch.rows[:_SOME]))
 
 
@@ -111,11 +106,8 @@ def _is_table(row: dict[str, Json]) -> bool:
 
 def _cut(key: str, batch: Batch, limit: int, head: int) -> None:
     column = batch.column(key)
-    if native is not None:
-        out, count = native.cut(column, limit, head)
-    else:
-        out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
-        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
+    out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
+    count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
     if count:
         batch.replace[key] = out
         batch.cut[key] = count, "bulk"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from shaping.native import rules as native
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -32,8 +30,6 @@ def all_match(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
 
 def all_codes(values: Sequence[str]) -> bool:
     """Tell whether all strings that are not empty are what a machine made, without a blank in it."""
-    if native is not None and (found := native.all_codes(values)) is not None:
-        return bool(found)
     joined = "\0".join(values)
     # Taking the letters of a code away from all of them leaves only what joins them.
     if joined.isascii() and len(joined.encode().translate(None, _LETTERS)) == len(values) - 1:

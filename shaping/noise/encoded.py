@@ -6,7 +6,6 @@ import re
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from shaping.native import rules as native
 from shaping.noise.columns import all_match, longest
 from shaping.noise.names import meaning
 
@@ -46,8 +45,6 @@ def encoded(batch: Batch) -> None:
 
 
 def _all_letters(key: str, batch: Batch) -> bool:
-    if native is not None and type(batch.rows) is list and native.spaced(batch.rows, key):
-        return False
     values = batch.texts(key)
     return values is not None and all_match(_LETTERS, values)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.native import rules as native
 from shaping.noise.batch import MISSING
 from shaping.noise.links import FEW, has_page, is_link, is_page
 from shaping.noise.names import NO_PAGE, meaning, names_links
@@ -94,8 +93,6 @@ def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:
 
 
 def _all_links(values: Sequence[Any]) -> bool:
-    if native is not None and (found := native.all_links(values)) is not None:
-        return bool(found)
     return all(map(_is_links, values))
 
 

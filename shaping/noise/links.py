@@ -6,7 +6,6 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from shaping.native import rules as native
 from shaping.noise.batch import LINK_STARTS
 from shaping.noise.columns import all_http
 from shaping.noise.linked import host_of, numbers_a_member
@@ -131,8 +130,7 @@ def _rank(key: str) -> int:
 
 def _judged(named: _Named, batch: Batch, company: int) -> tuple[set[str], set[str]]:
     """Return the links that only a program would follow, and those that begin with `http`."""
-    judged = None if native is None else native.judge(batch.sample, named, company > 1)
-    noise, apis, http = judged or _plumbing(named, _firsts(named.found, batch), company)
+    noise, apis, http = _plumbing(named, _firsts(named.found, batch), company)
     noise.update(apis if len(batch.links) > 1 else [key for key in apis if _derived(key, batch)])
     return noise, http
 
@@ -173,10 +171,6 @@ def _apis(links: dict[str, str]) -> list[str]:
 
 def _only_links(keys: list[str], http: set[str], batch: Batch) -> list[str]:
     """Return those members that hold a link in every record that has them; most do, and are looked at together."""
-    if native is not None and type(batch.rows) is list:
-        found: list[str] | None = native.only_links(batch.rows, keys, http)
-        if found is not None:
-            return found
     usual = [key for key in keys if key in http]
     sure = set(usual) if len(usual) > 1 and all_http(batch.cells(usual)) else set()
     return [key for key in keys if key in sure or _all_links(key, batch)]
@@ -197,8 +191,6 @@ def _says_nothing_new(key: str, batch: Batch, kept: str | None) -> bool:
 
 def _extends(key: str, base: str, batch: Batch) -> bool:
     """Tell whether every link is the other one with the same ending."""
-    if native is not None and type(batch.rows) is list:
-        return bool(native.extends(batch.rows, key, base))
     links, rows = _strings(key, batch, batch.rows)
     start = rows[0].get(base)
     if type(start) is not str or not links[0].startswith(start):
@@ -217,8 +209,7 @@ def _derived(key: str, batch: Batch) -> bool:
 
 def _gives(owners: Sequence[dict[str, Json]], key: str, batch: Batch) -> bool:
     """Tell whether a pattern and a member of these records, or of those in which they stand, give every link."""
-    found = None if native is None else native.pattern(batch.rows, key, owners)
-    return bool(found) if found is not None else _pattern(*_strings(key, batch, owners), key)
+    return _pattern(*_strings(key, batch, owners), key)
 
 
 def _strings(key: str, batch: Batch, owners: Sequence[dict[str, Json]]) -> tuple[list[str], Sequence[dict[str, Json]]]:

@@ -92,11 +92,3 @@ def meaning(key: str) -> Meaning:
 def names_links(key: str) -> bool:
     """Tell whether a name is one of those that collections of links have."""
     return not _COLLECTIONS.isdisjoint(meaning(key).words)
-
-
-@lru_cache(maxsize=8192)
-def hints(key: str) -> int:
-    """Say in the bits that the native core reads what a name promises to the rules."""
-    said = meaning(key)
-    given = said.identifies or said.handed
-    return said.opaque + 2 * names_links(key) + 4 * said.verdict + 8 * ("html" in key.lower()) + 16 * given

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shaping.native import rules as native
 from shaping.noise.columns import all_codes, all_match
 from shaping.noise.names import meaning
 
@@ -38,7 +37,5 @@ def _all_codes(key: str, batch: Batch) -> bool:
 
 
 def _all_match(pattern: re.Pattern[str], key: str, batch: Batch) -> bool:
-    if native is not None and key not in batch.replace and native.spaced(batch.rows, key):
-        return False
     values = batch.texts(key)
     return values is not None and all_match(pattern, values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.native import rules as native
 from shaping.noise.batch import MISSING
 from shaping.noise.names import meaning
 
@@ -37,8 +36,6 @@ def passing(batch: Batch) -> None:
 
 def _fine(values: list[Any]) -> list[bool]:
     """Tell of each row whether it passed, or of none where these are no verdicts."""
-    if native is not None:
-        return native.fine(values) or []
     if not set(map(type, values)) <= {str, bool}:
         return []
     return [value in _FINE for value in values]
@@ -46,8 +43,6 @@ def _fine(values: list[Any]) -> list[bool]:
 
 def _emptied(rows: Sequence[dict[str, Any]], column: list[Any], fine: list[bool]) -> tuple[list[Any], int]:
     """Return a column without what is dull in rows that passed, and how many those are."""
-    if native is not None and (emptied := native.emptied(rows, column, fine, MISSING)) is not None:
-        return emptied  # type: ignore[no-any-return]
     dull = [ok and _is_dull(value, row) for ok, value, row in zip(fine, column, rows, strict=True)]
     return [MISSING if gone else value for gone, value in zip(dull, column, strict=True)], sum(dull)
 

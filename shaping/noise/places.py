@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from shaping.native import rules as native
 from shaping.paths import join
 
 if TYPE_CHECKING:
@@ -60,6 +59,4 @@ def spread(owners: Owners | None, lists: Sequence[list[Any]]) -> Owners | None:
     """Give every element of a list the owner of the list; few places ever ask."""
     if owners is None:
         return None
-    if native is not None and type(lists) is list:
-        return lambda: native.spread(owners(), lists)
     return lambda: [owner for owner, elements in zip(owners(), lists, strict=True) for _ in elements]

@@ -6,12 +6,10 @@ from itertools import compress
 from operator import is_not
 from typing import TYPE_CHECKING
 
-from shaping.native import rules as native
 from shaping.noise.batch import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from types import ModuleType
 
     from shaping.noise.batch import Batch
     from shaping.types import Json
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
 def rebuilt(batch: Batch) -> list[dict[str, Json]]:
     """Return the records as the rules left them; one that nothing was done to is the same object."""
-    if native is not None and type(batch.rows) is list:
-        return _rebuilt_natively(native, batch)
     if not batch.drop:
         return _changed(batch)
     rows = _without(batch.drop, batch)
@@ -30,13 +26,6 @@ def rebuilt(batch: Batch) -> list[dict[str, Json]]:
                 row.pop(key, None)
             else:
                 row[key] = value
-    return rows
-
-
-def _rebuilt_natively(core: ModuleType, batch: Batch) -> list[dict[str, Json]]:
-    rows = core.without(batch.rows, batch.kinds, batch.drop, batch.uniform) if batch.drop else list(batch.rows)
-    for key, column in batch.replace.items():
-        core.put_back(batch.rows, rows, key, column, MISSING)
     return rows
 
 

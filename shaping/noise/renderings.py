@@ -6,7 +6,6 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from shaping.native import rules as native
 from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
@@ -46,8 +45,6 @@ def _says_the_same(markup: Json, text: Json) -> bool:
         return True
     if type(markup) is not str or type(text) is not str:
         return False
-    if native is not None and (found := native.says_the_same(markup, text)) is not None:
-        return bool(found)
     if not all(html.unescape(target).strip("/") in text for target in _TARGET.findall(markup)):
         return False
     said, told = (set(html.unescape(side).split()) for side in (_TAG.sub(" ", markup), text))

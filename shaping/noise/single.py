@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shaping.native import rules as native
 from shaping.noise.encoded import CODED, is_coded
-from shaping.noise.names import hints, meaning, names_links
+from shaping.noise.names import meaning, names_links
 
 if TYPE_CHECKING:
     from shaping.types import Json
@@ -20,8 +19,6 @@ _LONG, _CODE, _SHORT = 320, 64, 8  # characters
 
 def members_inside(row: dict[str, Json]) -> list[str] | None:
     """Return the members of a record that hold records or lists, or None where a member could be noise."""
-    if native is not None and (found := native.members_inside(row, hints)) is not False:
-        return found  # type: ignore[no-any-return]
     if len(row) >= _MANY:
         return None
     inside = []

@@ -7,7 +7,6 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from shaping.native import rules as native
 from shaping.noise.batch import MISSING, Batch
 from shaping.noise.boilerplate import boilerplate, may_be_wrapped, unwrap
 from shaping.noise.bulk import bulk
@@ -15,7 +14,7 @@ from shaping.noise.embedded import find_data
 from shaping.noise.encoded import encoded
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
-from shaping.noise.names import REMEMBERED, hints
+from shaping.noise.names import REMEMBERED
 from shaping.noise.opaque import opaque
 from shaping.noise.passing import passing
 from shaping.noise.places import Place, joined, picked, spread, written
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
-_SCREENED = 16  # what lies below is looked through once for each level above it: few answers are deeper
 
 # In this order: what a link says is settled before anything asks whether a record is still identified.
 _RULES: dict[str, tuple[Callable[[Batch], None], ...]] = {
@@ -85,7 +83,7 @@ class _Walk:
         if batch.inside or not batch.is_quiet():
             for rule in self.rules:
                 rule(batch)
-        for key in _noisy(rows, batch.inside, depth, place) if depth < _DEEP else ():
+        for key in batch.inside if depth < _DEEP else ():
             if key not in batch.drop:
                 self._go_inside(batch, key, trail, depth)
         if not batch.drop and not batch.replace:
@@ -114,7 +112,7 @@ class _Walk:
             return row
         out = row
         inner = Place(place.listed, place.nested, place.around + len(row) - 1, lambda: [row])
-        for key in _noisy([row], inside, depth, place):
+        for key in inside:
             old: Any = row[key]
             if type(old) is list:
                 (new,) = self._lists([old], (trail, key), depth + 1, inner)
@@ -182,7 +180,7 @@ def reduce(
     if type(value) is str:
         return _reduce_string(value, rules, arguments)
     chosen = [step for name, steps in _RULES.items() if name in rules for step in steps]
-    if not chosen or (native is not None and native.quiet([value], hints)):
+    if not chosen:
         return value, []
     walk = _Walk(chosen, arguments, "boilerplate" in rules)
     (reduced,) = walk.values([value], {type(value)}, None, 0, Place())
@@ -211,27 +209,14 @@ def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str])
 
 def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:
     """Put what became of records and lists into their column; one that held nothing but noise goes with it."""
-    if native is not None and type(new) is list:
-        return native.refilled(column, new, MISSING)  # type: ignore[no-any-return]
     fresh = iter(new)
     return [(next(fresh) or MISSING) if type(value) in _NESTS else value for value in column]
 
 
 def _counts(rows: Sequence[Any], keys: Collection[str]) -> tuple[int, ...]:
     """Count the records that have each of these members."""
-    if native is not None and type(rows) is list:
-        return native.counts(rows, keys)  # type: ignore[no-any-return]
     return tuple([sum([key in row for row in rows]) for key in keys])
 
 
-def _noisy(rows: Sequence[Any], keys: list[str], depth: int, place: Place) -> list[str]:
-    """Return those members that hold something a rule might look at, as far as that is known."""
-    if native is None or not keys or depth >= _SCREENED or type(rows) is not list:
-        return keys
-    return native.noisy(rows, keys, hints, len(rows) == 1 and not place.listed)  # type: ignore[no-any-return]
-
-
 def _owners(batch: Batch, key: str) -> list[dict[str, Json]]:
-    if native is not None and key not in batch.replace and type(batch.rows) is list:
-        return native.owners(batch.rows, key)  # type: ignore[no-any-return]
     return [row for row, value in zip(batch.rows, batch.column(key), strict=True) if type(value) in _NESTS]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shaping.native import density as native
-
 # Tokens of o200k per byte of each class: lower case, upper case, digit, space, punctuation, and the first byte of a
 # character of two, three and four bytes. Fitted by `benchmarks/bench_counting.py --fit` on half of its kinds of text.
 _WEIGHTS = (0.234, 0.352, 0.741, 0.169, 0.593, 0.44, 0.518, 1.669)
@@ -43,7 +41,7 @@ def cheap(text: str | bytes) -> int:
     """Guess a text's tokens: good enough to choose between two writings of the same data, and for nothing else."""
     seen = _some_of(text)
     data = seen.encode("utf-8", "surrogatepass") if isinstance(seen, str) else seen
-    counts: tuple[int, ...] = counted(data) if native is None else native.counted(data, _CLASSES)
+    counts: tuple[int, ...] = counted(data)
     weights = (*_ALONE, 0.0, *_TOGETHER)
     guess = sum(weight * count for weight, count in zip(weights, counts, strict=True)) * len(text) / (len(seen) or 1)
     return max(round(guess), bool(text))
