@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaping import tokens
+from shaping.commands.keep import read_stream, streams_of
 from shaping.shaper import Shaper
-from shaping.surfaces.command.keep import read_stream, streams_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

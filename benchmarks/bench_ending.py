@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-STUBBORN = [str(Path(__file__).parents[1] / "tests" / "surfaces" / "tiny_server.py"), "--stubborn"]
+STUBBORN = [str(Path(__file__).parents[1] / "tests" / "servers" / "tiny_server.py"), "--stubborn"]
 PROXY = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy", "--", sys.executable, *STUBBORN]
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 WAYS = {"the client leaves": None, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}

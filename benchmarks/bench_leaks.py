@@ -29,7 +29,7 @@ from fastmcp import Client
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-SERVERS = Path(__file__).parents[1] / "tests" / "surfaces"
+SERVERS = Path(__file__).parents[1] / "tests" / "servers"
 OLDER, NEWEST = "tiny_server.py", "modern_server.py"
 PROXY = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy"]
 KIB_A_CALL = 4.0

@@ -28,7 +28,7 @@ from fastmcp.client.transports import StdioTransport
 from fastmcp.server import create_proxy
 
 from benchmarks.results import markdown_table, write_section
-from shaping.surfaces.demo import issues
+from shaping.cli.demo_server import issues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from shaping.envelope import (
 from shaping.envelope.dialects import FORMS, flat, invariant, members, sourced
 from shaping.envelope.dialects.spelling import from_lean, lean_code
 from shaping.errors import ErrorDetail, Redirect, codes, make_error
-from shaping.types import Omission, Warned
+from shaping.response import Omission, Warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

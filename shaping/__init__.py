@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shaping import tokens
-    from shaping.context import note, using
+    from shaping.agent.interpret import interpret
+    from shaping.decorator.shape import shape
     from shaping.envelope import Envelope
     from shaping.errors import ToolError
-    from shaping.reader.interpret import interpret
+    from shaping.mcp.fastmcp import ShapingMiddleware
+    from shaping.mcp.sdk import shape_server
+    from shaping.response import Omission, Shaped
+    from shaping.settings.context import note, using
     from shaping.shaper import Shaper
-    from shaping.surfaces.decorator import shape
-    from shaping.surfaces.fastmcp import ShapingMiddleware
-    from shaping.surfaces.mcp import shape_server
-    from shaping.types import Omission, Shaped
 
 __all__ = [
     "Envelope",
@@ -33,16 +33,16 @@ __all__ = [
 # Each name is imported when it is first used: a program that only decorates does not wait for what it never calls.
 _WHERE = {
     "Envelope": "shaping.envelope",
-    "Omission": "shaping.types",
-    "Shaped": "shaping.types",
+    "Omission": "shaping.response",
+    "Shaped": "shaping.response",
     "Shaper": "shaping.shaper",
-    "ShapingMiddleware": "shaping.surfaces.fastmcp",
+    "ShapingMiddleware": "shaping.mcp.fastmcp",
     "ToolError": "shaping.errors",
-    "interpret": "shaping.reader",
-    "note": "shaping.context",
-    "shape": "shaping.surfaces.decorator",
-    "shape_server": "shaping.surfaces.mcp",
-    "using": "shaping.context",
+    "interpret": "shaping.agent",
+    "note": "shaping.settings.context",
+    "shape": "shaping.decorator.shape",
+    "shape_server": "shaping.mcp.sdk",
+    "using": "shaping.settings.context",
 }
 _EXTRA = {"ShapingMiddleware": "mcp", "shape_server": "mcp"}
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.cleaning.redact import WITHHELD, without_held, without_secrets
 from shaping.envelope import local_envelope
 from shaping.errors import scrub
-from shaping.stages.intake import OddError, plain, plain_or_careful
+from shaping.response import Draft, Shaped, Warned
 from shaping.stages.measure import tokens_of
-from shaping.stages.opening import OneShotError
-from shaping.stages.redact import WITHHELD, without_held, without_secrets
-from shaping.types import Draft, Shaped, Warned
+from shaping.values.intake import OddError, plain, plain_or_careful
+from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
+    from shaping.response import Call
     from shaping.settings import Plan
     from shaping.shaper import Shaper
-    from shaping.types import Call
 
 observations = logging.getLogger("shaping.observe")
 
@@ -39,7 +39,7 @@ def reads_once(value: Any) -> bool:
     try:
         plain(value, 0)
     except OddError:
-        from shaping.stages.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
+        from shaping.values.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
 
         try:
             take_in_carefully(value, reads=False)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.response import Warned, present
 from shaping.settings.plan import PRUNE_NOTHING
-from shaping.stages.intake import plain_or_careful
-from shaping.types import Warned, present
+from shaping.values.intake import plain_or_careful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shaping.paths import FieldPlan
+    from shaping.response import Draft, Shaped
     from shaping.settings import Plan, Surface
     from shaping.shaper import Shaper
     from shaping.store import Keeper
     from shaping.store.expand import Expanded
-    from shaping.types import Draft, Shaped
 
 
 NOT_KEPT = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
@@ -54,7 +54,7 @@ def original_path(draft: Draft, path: str) -> str:
     """Write a path of the shaped data in the names of the raw value, which is what is kept."""
     if draft.filter is None:
         return path
-    from shaping.naming import differs, original  # noqa: PLC0415 (most answers are cut, if at all, as they are)
+    from shaping.paths.original import differs, original  # noqa: PLC0415 (most answers are cut, if at all, as they are)
 
     return original(path, plain_raw(draft), draft.filter) if differs(path, draft.filter) else path
 
@@ -104,7 +104,7 @@ def expanded(
 
 def _given(path: str, value: Any, plan: FieldPlan | None) -> str:
     """Write a path, or each of several, in the names that the tool gave."""
-    from shaping.naming import original  # noqa: PLC0415 (asked for after few answers)
+    from shaping.paths.original import original  # noqa: PLC0415 (asked for after few answers)
     from shaping.store.choose import listed  # noqa: PLC0415 (the same)
 
     one = original(path, value, plan)

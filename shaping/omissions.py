@@ -6,15 +6,15 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shaping.stages.prune import NOTICE, empties_left_out
-from shaping.types import Omission
+from shaping.cleaning.prune import NOTICE, empties_left_out
+from shaping.response import Omission
 from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from shaping.response import Draft, Reason, Shaped
     from shaping.settings import Plan
-    from shaping.types import Draft, Reason, Shaped
 
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
 _UNASKED = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
@@ -85,7 +85,7 @@ def told_omissions(draft: Draft) -> tuple[Omission, ...]:
 def _price(listed: list[Omission], draft: Draft) -> None:
     """Find the prices that are not known yet: while a budget is tried out, most omissions stay the same."""
     from shaping.keeping import plain_raw  # noqa: PLC0415 (asked for by few profiles)
-    from shaping.naming import original  # noqa: PLC0415 (the same)
+    from shaping.paths.original import original  # noqa: PLC0415 (the same)
     from shaping.store.pricing import price  # noqa: PLC0415 (the same)
 
     new = [omission for omission in listed if omission not in draft.prices]

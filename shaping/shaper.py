@@ -10,22 +10,22 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from shaping import context
-from shaping.choosing import choose_plan
+from shaping.cleaning.prune import prune
+from shaping.cleaning.redact import cleaned, redact
+from shaping.cleaning.select import fields
 from shaping.envelope import Envelope
 from shaping.errors import scrub
 from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep, original_path
-from shaping.settings.reload import LiveConfig, shared
+from shaping.response import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
+from shaping.settings import context
+from shaping.settings.choose import choose_plan
+from shaping.settings.live import LiveConfig, shared
 from shaping.stages.encode import encode
-from shaping.stages.fields import fields
 from shaping.stages.fit import fit
-from shaping.stages.intake import intake
 from shaping.stages.measure import measure
-from shaping.stages.prune import prune
-from shaping.stages.redact import cleaned, redact
 from shaping.stages.wrap import wrap
-from shaping.types import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
+from shaping.values.intake import intake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -181,7 +181,7 @@ class Shaper:
         **about: Any,
     ) -> dict[str, Any]:
         """Shape the wire form of an MCP result: dict in, dict out, both channels from one source."""
-        from shaping.surfaces.result import shape_result  # noqa: PLC0415 (only MCP surfaces come this way)
+        from shaping.mcp.result import shape_result  # noqa: PLC0415 (only MCP surfaces come this way)
 
         return shape_result(self, result, tool=tool, client=client, channels=channels, **about)
 

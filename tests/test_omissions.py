@@ -8,7 +8,7 @@ import pytest
 
 from shaping import Shaper, tokens, using
 from shaping.omissions import grouped, untold
-from shaping.types import Omission
+from shaping.response import Omission
 
 NOISY = [
     {

@@ -10,10 +10,10 @@ import orjson
 from hypothesis import given, settings, strategies as st
 
 from shaping import Shaper, tokens, using
+from shaping.cleaning.prune import without_empties
 from shaping.encoders import decode
+from shaping.mcp.schema import data_schema
 from shaping.settings.plan import Prune
-from shaping.stages.prune import without_empties
-from shaping.surfaces.schema import data_schema
 
 EMPTIES = Prune(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)
 SHAPER = Shaper(

@@ -12,9 +12,9 @@ import pytest
 from shaping import Shaped, Shaper, using
 from shaping.envelope import local_envelope
 from shaping.errors import make_error
+from shaping.response import Warned
 from shaping.settings import ConfigError
 from shaping.shaper import STAGES
-from shaping.types import Warned
 
 RAW = {
     "items": [

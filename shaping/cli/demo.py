@@ -14,7 +14,7 @@ from shaping.cli.proxy import need_extra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SERVER = [sys.executable, "-m", "shaping.surfaces.demo"]
+SERVER = [sys.executable, "-m", "shaping.cli.demo_server"]
 PROXY = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy", "--"]
 PROFILES = ("minimal", "standard", "debug")
 _SHOWN_LINES = 14

@@ -16,8 +16,8 @@ from shaping.cli.output import fail
 from shaping.wording import counted
 
 if TYPE_CHECKING:
+    from shaping.response import Shaped
     from shaping.shaper import Shaper
-    from shaping.types import Shaped
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(
@@ -69,7 +69,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _raw(shaper: Shaper, ref: str, name: str) -> None:
-    from shaping.surfaces.command.keep import read_stream, streams_of  # noqa: PLC0415 (help must not wait for it)
+    from shaping.commands.keep import read_stream, streams_of  # noqa: PLC0415 (help must not wait for it)
 
     stream = streams_of(shaper, ref)[name]
     for part in read_stream(shaper, stream):

@@ -57,9 +57,9 @@ def explain(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what differs from the bundled default for a tool, and which file and line or which profile decided it."""
-    from shaping.choosing import checked_environment  # noqa: PLC0415 (help must not wait for it)
-    from shaping.context import environment_profile  # noqa: PLC0415 (the same)
     from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
+    from shaping.settings.choose import checked_environment  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.context import environment_profile  # noqa: PLC0415 (the same)
 
     try:
         found = load(config)
@@ -87,7 +87,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _by_environment(choice: Choice) -> Choice:
-    from shaping.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
     from shaping.settings.layers import Origin  # noqa: PLC0415 (the same)
 
     decided = next(name for name in _VARIABLES if environment_profile({name: os.environ.get(name, "")}))

@@ -80,8 +80,8 @@ def our_manifest() -> dict[str, Any]:
     """Describe our own command line."""
     from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
 
+    from shaping.apps import manifest_of  # noqa: PLC0415 (help must not wait for it)
     from shaping.cli.app import build  # noqa: PLC0415 (it finds this module in turn)
-    from shaping.surfaces.apps import manifest_of  # noqa: PLC0415 (help must not wait for it)
 
     command = typer.main.get_command(build())
     return manifest_of(command, name="shaping", version=version("shaping"), outputs=OUTPUTS, exit_codes=EXIT_CODES)

@@ -18,9 +18,9 @@ from shaping.cli.output import Stopped, stopped
 from shaping.cli.serving import run, settle
 
 if TYPE_CHECKING:
-    from shaping.surfaces.backend import Backend
-    from shaping.surfaces.head_start import HeadStart
-    from shaping.surfaces.proxy import Proxy
+    from shaping.proxy.backend import Backend
+    from shaping.proxy.head_start import HeadStart
+    from shaping.proxy.proxy import Proxy
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
 URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
@@ -124,7 +124,8 @@ def backends_of(
     early: HeadStart | None = None,
 ) -> list[Backend]:
     """Return the servers that a command line names, or end with what is wrong with it."""
-    from shaping.surfaces.configured import (  # noqa: PLC0415 (an extra)
+    from shaping.clients.jsonc import JsoncError  # noqa: PLC0415 (the same)
+    from shaping.proxy.configured import (  # noqa: PLC0415 (an extra)
         ServersError,
         address_of,
         command_backend,
@@ -132,7 +133,6 @@ def backends_of(
         listed_backends,
         url_backend,
     )
-    from shaping.surfaces.jsonc import JsoncError  # noqa: PLC0415 (the same)
 
     if sum((bool(command), url is not None, servers is not None)) != 1:
         raise stopped("give one of: a command after --, --url, or --servers")
@@ -173,10 +173,10 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
 
     import fastmcp  # noqa: PLC0415 (an extra)
 
+    from shaping.mcp.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra)
+    from shaping.proxy.proxy import Proxy  # noqa: PLC0415 (the same)
     from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
     from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
-    from shaping.surfaces.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra)
-    from shaping.surfaces.proxy import Proxy  # noqa: PLC0415 (the same)
 
     # A dozen spans a call cost as much as filtering does; trace ids still pass from client to server.
     if "FASTMCP_TELEMETRY_MODE" not in os.environ:

@@ -14,10 +14,10 @@ from shaping.cli.usage import PlainCommand
 from shaping.wording import counted
 
 if TYPE_CHECKING:
+    from shaping.commands.command import Said
     from shaping.envelope import Envelope
+    from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.surfaces.command.command import Said
-    from shaping.types import Shaped
 
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
@@ -107,9 +107,9 @@ def _need_something(command: list[str] | None, cursor: str | None) -> None:
 
 
 def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> int:
+    from shaping.commands.command import asked_of, plan_for, run_command  # noqa: PLC0415 (the same)
+    from shaping.commands.stream import stream_command  # noqa: PLC0415 (the same)
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
-    from shaping.surfaces.command.command import asked_of, plan_for, run_command  # noqa: PLC0415 (the same)
-    from shaping.surfaces.command.stream import stream_command  # noqa: PLC0415 (the same)
 
     shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
@@ -126,8 +126,8 @@ def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> i
 
 
 def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
+    from shaping.commands.wire import text_of, wire_of  # noqa: PLC0415 (the same)
     from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
-    from shaping.surfaces.command.wire import text_of, wire_of  # noqa: PLC0415 (the same)
 
     ref, _, place = cursor.partition(":")
     shaper = Shaper(config, expandable=True, watch=False)
@@ -152,7 +152,7 @@ def _emit(line: bytes) -> None:
 
 
 def _print(envelope: Envelope[Any], plan: Plan) -> None:
-    from shaping.surfaces.command.wire import outputs_of, wire_of  # noqa: PLC0415 (help must not wait for it)
+    from shaping.commands.wire import outputs_of, wire_of  # noqa: PLC0415 (help must not wait for it)
 
     if plan.dialect != "none":
         print_json(wire_of(envelope, plan))

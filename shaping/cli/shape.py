@@ -11,16 +11,16 @@ import orjson
 import typer
 
 from shaping.cli.answer import answer, refuse
-from shaping.reading import read_json
+from shaping.parsers.json import read_json
 from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping import Shaped, Shaper
+    from shaping.response import Warned
     from shaping.settings import Plan
     from shaping.tokens import Tokens
-    from shaping.types import Warned
 
 # What is wrong with the config or the call was logged, which is to say told, when it was read.
 _TOLD = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
@@ -120,7 +120,7 @@ def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
     """Warn of fields that were asked for, or are configured to be kept, and are not there."""
     from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (help must not wait for it)
-    from shaping.types import Warned  # noqa: PLC0415 (the same)
+    from shaping.response import Warned  # noqa: PLC0415 (the same)
 
     return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or (), plan.private))
 
@@ -179,7 +179,7 @@ def _data(raw: bytes) -> Any:
 
 def _odd_data(raw: bytes) -> Any:
     """Read what only Python takes for JSON (NaN, lone surrogates) or JSON values in a row, or give the text."""
-    from shaping.surfaces.command.recognise import recognise  # noqa: PLC0415 (help must not wait for it)
+    from shaping.parsers.recognise import recognise  # noqa: PLC0415 (help must not wait for it)
 
     try:
         return json.loads(raw)
@@ -199,7 +199,7 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
 
 
 def _mcp_data(raw: bytes) -> Any:
-    from shaping.cli.payloads import Payload  # noqa: PLC0415 (help must not wait for it)
+    from shaping.parsers.payloads import Payload  # noqa: PLC0415 (help must not wait for it)
 
     return Payload("", raw.decode(errors="replace")).data
 

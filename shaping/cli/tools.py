@@ -27,7 +27,7 @@ from shaping.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.surfaces.backend import Backend
+    from shaping.proxy.backend import Backend
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
 AS_JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -79,7 +79,7 @@ def _hush() -> None:
 
 async def _listed(backends: list[Backend]) -> tuple[list[dict[str, Any]], bool]:
     """List the tools of all servers that answer, and say whether all did."""
-    from shaping.surfaces.listing import list_tools  # noqa: PLC0415 (an extra)
+    from shaping.proxy.listing import list_tools  # noqa: PLC0415 (an extra)
 
     found: list[dict[str, Any]] = []
     failed = False
@@ -93,7 +93,7 @@ async def _listed(backends: list[Backend]) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
-    from shaping.surfaces.advertise import listed  # noqa: PLC0415 (an extra)
+    from shaping.mcp.advertise import listed  # noqa: PLC0415 (an extra)
 
     plan = shaper.plan(tool["name"], surface="mcp")
     shown = listed(tool, plan, None, shaper.generation.config)

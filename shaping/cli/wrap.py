@@ -11,9 +11,9 @@ import typer
 
 from shaping.cli.answer import answer
 from shaping.cli.asking import asks_credentials
-from shaping.surfaces.jsonc import JsoncError
-from shaping.surfaces.wrap import Rewritten, same_servers, unwrap, wrap
-from shaping.writing import replace_file
+from shaping.clients.jsonc import JsoncError
+from shaping.clients.wrap import Rewritten, same_servers, unwrap, wrap
+from shaping.settings.files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from shaping.encoders import compact, csv, markdown, table, toon
 from shaping.tokens.density import cheap
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 __all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 def encode(value: Json) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shaping.encoders.flat import records_of, rows_of
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 def encode(value: Json) -> str | None:

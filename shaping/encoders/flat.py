@@ -10,7 +10,7 @@ from shaping.encoders.tabular.columns import columns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 def rows_of(value: Json) -> list[list[str]] | None:

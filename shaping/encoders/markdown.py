@@ -9,7 +9,7 @@ from shaping.encoders.flat import records_of, rows_of
 from shaping.encoders.tabular.cells import quoted, read_cell
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 _EDGE = re.compile(r" ?\| ?")
 

@@ -24,7 +24,7 @@ from shaping.encoders.tabular.read import (
 from shaping.encoders.tabular.write import rows, schema, write, write_text
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 _COUNT = re.compile(r"\[(\d+)\]:")
 _SHORT_HEAD, _LONG_NAME = 48, 200  # characters

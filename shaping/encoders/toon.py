@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 class MissingExtraError(ImportError):

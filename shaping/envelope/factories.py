@@ -12,7 +12,7 @@ from shaping.envelope.content import read_blocks
 from shaping.envelope.meta import COMMON, CommandMeta, HttpMeta, LocalMeta, McpMeta, UpgradeHint
 from shaping.envelope.model import Envelope, EnvelopeError, contradicts
 from shaping.errors import ErrorDetail, registry
-from shaping.types import Warned
+from shaping.response import Warned
 
 T = TypeVar("T")
 _Model = TypeVar("_Model", Envelope[Any], LocalMeta, HttpMeta, McpMeta, CommandMeta)

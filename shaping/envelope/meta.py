@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from shaping.envelope.content import ContentBlock
-from shaping.types import Listed, Omission
+from shaping.response import Listed, Omission
 
 Source: TypeAlias = Literal["local", "http", "mcp", "command"]
 SOURCES: frozenset[str] = frozenset(get_args(Source))

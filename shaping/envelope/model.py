@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from shaping.envelope.meta import Meta
 from shaping.errors import ErrorDetail, nearest, registry
 from shaping.errors.similar import did_you_mean
-from shaping.types import Warned
+from shaping.response import Warned
 
 T = TypeVar("T")
 Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]

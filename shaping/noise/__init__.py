@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shaping.noise.read import read_text
 from shaping.noise.text import reduce_text
 from shaping.noise.walk import reduce
+from shaping.parsers.data import read_text
 
 __all__ = ["read_text", "reduce", "reduce_text"]

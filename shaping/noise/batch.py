@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shaping.noise.places import Owners
-    from shaping.types import Json, Reason
+    from shaping.response import Json, Reason
 
 MISSING: Final[Any] = object()
 LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")

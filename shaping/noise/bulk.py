@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shaping.noise.batch import Batch
-    from shaping.types import Json
+    from shaping.response import Json
 
 _LICENCE = (
     "permission is hereby granted",

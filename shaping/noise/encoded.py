@@ -11,7 +11,7 @@ from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
     from shaping.noise.batch import Batch
-    from shaping.types import Json, Reason
+    from shaping.response import Json, Reason
 
 CODED = 120  # letters from which a string may be code that nobody reads
 _LOOKS_CODED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shaping.noise.batch import Batch
-    from shaping.types import Json
+    from shaping.response import Json
 
 _AFTER = re.compile(r"_ur[il]$|(?<=[a-z])Ur[il]$", re.IGNORECASE)
 _NUMBER = re.compile(r"/\d+/?$")

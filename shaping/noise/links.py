@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shaping.noise.batch import Batch
-    from shaping.types import Json
+    from shaping.response import Json
 
 _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(r"/(?:api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?)(?:/|$)", re.IGNORECASE)

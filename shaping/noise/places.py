@@ -9,7 +9,7 @@ from shaping.paths import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shaping.types import Json
+    from shaping.response import Json
 
     Owners = Callable[[], Sequence[dict[str, Json]]]
 

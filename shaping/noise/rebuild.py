@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from shaping.noise.batch import Batch
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 def rebuilt(batch: Batch) -> list[dict[str, Json]]:

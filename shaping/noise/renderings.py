@@ -10,7 +10,7 @@ from shaping.noise.names import meaning
 
 if TYPE_CHECKING:
     from shaping.noise.batch import Batch
-    from shaping.types import Json
+    from shaping.response import Json
 
 # A comment ends before the next one begins: many without an end would take minutes.
 _TAG = re.compile(r"<!--(?>[^-<]+|-(?!->)|<(?!!--))*+-->|<[^<>]*>")

@@ -11,7 +11,7 @@ from shaping.noise.encoded import CODED, is_coded
 from shaping.noise.names import meaning, names_links
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 _MANY = 48  # members from which a record is looked at as a whole
 _LONG, _CODE, _SHORT = 320, 64, 8  # characters

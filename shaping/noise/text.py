@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from shaping.noise.boilerplate import unwrap_text, without_licence
-from shaping.noise.tree import fold_tree, is_tree
-from shaping.types import Omission
+from shaping.parsers.snapshot import fold_tree, is_tree
+from shaping.response import Omission
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from shaping.noise.batch import MISSING, Batch
 from shaping.noise.boilerplate import boilerplate, may_be_wrapped, unwrap
 from shaping.noise.bulk import bulk
-from shaping.noise.embedded import find_data
 from shaping.noise.encoded import encoded
 from shaping.noise.hypermedia import hypermedia
 from shaping.noise.links import links
@@ -22,13 +21,14 @@ from shaping.noise.rebuild import rebuilt
 from shaping.noise.renderings import renderings
 from shaping.noise.single import members_inside
 from shaping.noise.text import reduce_text
-from shaping.types import Omission
+from shaping.parsers.embedded import find_data
+from shaping.response import Omission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from shaping.noise.places import Trail
-    from shaping.types import Json, Reason
+    from shaping.response import Json, Reason
 
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from shaping.envelope import Envelope, is_envelope, local_envelope
 from shaping.errors import ErrorDetail, from_exception
 from shaping.operations.guard import admit
-from shaping.types import Warned
+from shaping.response import Warned
 
 if TYPE_CHECKING:
     from shaping.operations.context import Context

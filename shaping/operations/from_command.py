@@ -12,7 +12,7 @@ from shaping.envelope import command_envelope
 from shaping.errors import ToolError
 from shaping.errors.outcomes import from_exit_code
 from shaping.operations.spec import Spec, make_spec
-from shaping.reading import read_json
+from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

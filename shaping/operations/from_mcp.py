@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
+from shaping.agent.seen import look
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.operations.kinds import kind_of_annotations
 from shaping.operations.spec import Spec, make_spec
 from shaping.operations.validator import Validator
-from shaping.reader.seen import look
-from shaping.reading import read_json
+from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

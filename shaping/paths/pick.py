@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shaping.paths.grammar import Step
-    from shaping.types import Json
+    from shaping.response import Json
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
 

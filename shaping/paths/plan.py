@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shaping.paths.machine import Node
     from shaping.paths.opening import Opener
-    from shaping.types import Omission, Reason
+    from shaping.response import Omission, Reason
 
 
 @dataclass(frozen=True, slots=True)

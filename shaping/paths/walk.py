@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from shaping.paths.grammar import Deep, Each, Name, Path
 from shaping.paths.opening import PLAIN, SCALARS, opened
 from shaping.paths.rules import settle
-from shaping.types import Omission
+from shaping.response import Omission
 
 if TYPE_CHECKING:
     from shaping.paths.opening import Opener
     from shaping.paths.rules import State, Verdict
-    from shaping.types import Reason
+    from shaping.response import Reason
 
 # What stands for a value that is not there: a scalar where only members were wanted.
 GONE: Final = object()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping.redaction.places import State
-    from shaping.types import Json
+    from shaping.response import Json
 
 Trail: TypeAlias = "tuple[Trail, str | int] | None"  # where we are, innermost step last: written out only for a hit
 

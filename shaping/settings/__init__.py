@@ -12,9 +12,9 @@ from shaping.settings.problems import ConfigError, Problem
 if TYPE_CHECKING:
     from shaping.settings.generation import Generation
     from shaping.settings.layers import Origin
+    from shaping.settings.live import LiveConfig, shared
     from shaping.settings.loading import load
     from shaping.settings.model import Config, StoreConfig
-    from shaping.settings.reload import LiveConfig, shared
     from shaping.settings.resolve import Choice
 
 __all__ = [
@@ -41,11 +41,11 @@ _LATER = {
     "Choice": "resolve",
     "Config": "model",
     "Generation": "generation",
-    "LiveConfig": "reload",
+    "LiveConfig": "live",
     "Origin": "layers",
     "StoreConfig": "model",
     "load": "loading",
-    "shared": "reload",
+    "shared": "live",
 }
 
 

@@ -37,6 +37,6 @@ def _compiled(
 
 
 def _opener(*, closed: bool) -> Opener:
-    from shaping.stages.opening import open_closed, open_value  # noqa: PLC0415 (stages import the plan for its types)
+    from shaping.values.opening import open_closed, open_value  # noqa: PLC0415 (stages import the plan for its types)
 
     return open_closed if closed else open_value

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from shaping.envelope.model import Dialect
     from shaping.paths import FieldPlan
+    from shaping.response import Json
     from shaping.settings.model import Channels, Encoding, OmissionsMode
     from shaping.settings.resolve import Choice
-    from shaping.types import Json
 
 Surface: TypeAlias = Literal["python", "mcp", "command"]
 
@@ -163,6 +163,6 @@ def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
 
 def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
     """Give the listed defaults by the names that pruning meets: fields are renamed before."""
-    from shaping.naming import shown  # noqa: PLC0415 (few configs list defaults)
+    from shaping.paths.original import shown  # noqa: PLC0415 (few configs list defaults)
 
     return tuple((shown(path, fields), value) for path, value in listed.items())

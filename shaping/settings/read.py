@@ -20,7 +20,7 @@ from shaping.settings.problems import ConfigError, Keys, Problem, json_path
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shaping.types import Json
+    from shaping.response import Json
 
 # A config is five levels deep; a hundred leaves room and stays far from Python's own limit.
 _DEEPEST = 100

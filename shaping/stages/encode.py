@@ -9,8 +9,8 @@ import orjson
 from shaping.omissions import notice
 
 if TYPE_CHECKING:
+    from shaping.response import Draft
     from shaping.settings.plan import Plan
-    from shaping.types import Draft
 
 # Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
 SMALL = 128

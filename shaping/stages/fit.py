@@ -13,8 +13,8 @@ from shaping.stages.wrap import wrap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shaping.fit import Fitted
-    from shaping.types import Draft, Omission
+    from shaping.budget import Fitted
+    from shaping.response import Draft, Omission
 
 # What an envelope may add to its data, in bytes, before it is looked at closely.
 _ENVELOPE = 256
@@ -54,7 +54,7 @@ def _cut(value: Any, draft: Draft) -> Any:
 
 
 def _fitted(value: Any, draft: Draft, render: Callable[[Fitted], str], exact: Callable[[str], int]) -> Fitted:
-    from shaping.fit import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
+    from shaping.budget import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
 
     plan = draft.plan
     budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)

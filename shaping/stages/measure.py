@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.stages.intake import plain_or_careful
-from shaping.types import present
+from shaping.response import present
+from shaping.values.intake import plain_or_careful
 
 if TYPE_CHECKING:
+    from shaping.response import Draft
     from shaping.tokens import Tokens
-    from shaping.types import Draft
 
 
 def measure(value: Any, draft: Draft) -> Any:

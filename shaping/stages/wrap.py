@@ -12,14 +12,14 @@ from shaping.envelope.meta import UpgradeHint
 from shaping.errors import scrub
 from shaping.omissions import said_omissions
 from shaping.stages.encode import written
-from shaping.stages.intake import plain_or_careful
+from shaping.values.intake import plain_or_careful
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shaping.envelope import Envelope
+    from shaping.response import Draft
     from shaping.settings import Plan
-    from shaping.types import Draft
 
 
 def wrap(value: Any, draft: Draft) -> Any:

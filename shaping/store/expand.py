@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shaping.paths import FieldPlan
+    from shaping.response import Json
     from shaping.store.keeper import Keeper
     from shaping.tokens import TokenCounter
-    from shaping.types import Json
 
 _GONE = "nothing is kept behind this ref here"
 _AGAIN = "It has expired, or is another session's: repeat the call that gave it."  # also where hints are not shown

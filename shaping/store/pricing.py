@@ -14,8 +14,8 @@ from shaping.tokens import counter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from shaping.response import Omission
     from shaping.tokens import TokenCounter
-    from shaping.types import Omission
 
 _MANY: Final = 200  # elements, above which a list is priced by a sample
 

@@ -16,7 +16,7 @@ from shaping.tokens.registry import DEFAULT, counter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shaping.types import Json
+    from shaping.response import Json
 
 ROOT = "(root)"
 

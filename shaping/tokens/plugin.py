@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def assert_tokens() -> Callable[..., int]:
     """Fail where a tool's answer costs too much: `assert_tokens(value, tool="search", max=500)`."""
-    from shaping.tokens.testing import assert_tokens  # noqa: PLC0415 - coverage must watch what it imports
+    from shaping.tokens.limit import assert_tokens  # noqa: PLC0415 - coverage must watch what it imports
 
     return assert_tokens

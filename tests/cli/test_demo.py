@@ -8,7 +8,7 @@ import typer
 from fastmcp import Client
 
 from shaping.cli import demo as module
-from shaping.surfaces.demo import issues, make_server
+from shaping.cli.demo_server import issues, make_server
 
 
 def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.CaptureFixture[str]) -> None:

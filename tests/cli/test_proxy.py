@@ -24,7 +24,7 @@ from shaping.cli.proxy import register
 if TYPE_CHECKING:
     from typer.testing import Result
 
-TINY = [sys.executable, str(Path(__file__).parents[1] / "surfaces" / "tiny_server.py")]
+TINY = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tiny_server.py")]
 SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
 
 
@@ -197,7 +197,7 @@ def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch)
     async def serve(self: Any, **options: Any) -> None:
         served.append(options)
 
-    monkeypatch.setattr("shaping.surfaces.proxy.Proxy.serve_pipes", serve)
+    monkeypatch.setattr("shaping.proxy.proxy.Proxy.serve_pipes", serve)
     monkeypatch.setattr("fastmcp.FastMCP.run_http_async", serve)
     monkeypatch.setattr("shaping.cli.proxy.listening_at", address)  # nothing listens, so nothing need be free
     monkeypatch.setattr("gc.freeze", lambda: None)
@@ -217,8 +217,8 @@ def test_a_signal_is_answered_by_ending_what_was_started(monkeypatch: pytest.Mon
     import anyio
 
     from shaping.cli import serving
-    from shaping.surfaces.configured import command_backend
-    from shaping.surfaces.proxy import Proxy
+    from shaping.proxy.configured import command_backend
+    from shaping.proxy.proxy import Proxy
 
     ended: list[int] = []
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-TINY = [sys.executable, str(Path(__file__).parents[1] / "surfaces" / "tiny_server.py")]
+TINY = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tiny_server.py")]
 SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy"]
 INFO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hand", "version": "1"}}
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INFO}

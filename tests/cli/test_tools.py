@@ -13,7 +13,7 @@ from shaping.cli.tools import register
 if TYPE_CHECKING:
     from typer.testing import Result
 
-TINY = [sys.executable, str(Path(__file__).parents[1] / "surfaces" / "tiny_server.py")]
+TINY = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tiny_server.py")]
 
 
 def run(*arguments: str) -> Result:

@@ -21,7 +21,7 @@ from shaping.envelope import (
 )
 from shaping.envelope.factories import made
 from shaping.errors import Redirect, make_error, register_plugin, unregister_plugin
-from shaping.types import Omission, Warned
+from shaping.response import Omission, Warned
 
 OOPS = make_error("NOT_FOUND", "no such thing")
 

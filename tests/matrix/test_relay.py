@@ -10,9 +10,9 @@ import mcp_types
 import pytest
 from fastmcp import Client
 
-from shaping.surfaces.configured import command_backend
-from shaping.surfaces.fastmcp import ShapingMiddleware
-from shaping.surfaces.proxy import Proxy
+from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.proxy.configured import command_backend
+from shaping.proxy.proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -10,7 +10,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.noise import reduce
-from shaping.types import Omission
+from shaping.response import Omission
 
 if TYPE_CHECKING:
     from collections.abc import Callable

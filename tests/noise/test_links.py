@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shaping.noise import reduce
-from shaping.types import Omission
+from shaping.response import Omission
 
 
 def without_links(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shaping.noise.places import picked, spread, written
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 def test_the_way_to_a_place_is_written_in_the_path_language() -> None:

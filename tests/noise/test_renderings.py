@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shaping.noise import reduce
-from shaping.types import Omission
+from shaping.response import Omission
 
 
 def test_the_html_of_a_text_goes() -> None:

@@ -11,7 +11,7 @@ from shaping.noise.batch import Batch
 from shaping.noise.single import members_inside
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 names = st.sampled_from(
     ["id", "name", "etag", "node_id", "_links", "url", "body", "tags", "odd.key", "status", "owner"]

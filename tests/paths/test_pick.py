@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from shaping.paths import compile_fields, join, select
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 VALUE: Json = {
     "items": [{"body": "one", "user": {"id": 1}}, {"body": "two", "user": {"id": 2}}],

@@ -16,7 +16,7 @@ from shaping.paths import PathError, compile_fields
 from shaping.paths.grammar import Deep, Each, Name, Step, join, parse
 from shaping.paths.machine import MOST_NAMES, MOST_ROWS, MOST_SEEN
 from shaping.paths.rules import settle
-from shaping.types import Omission
+from shaping.response import Omission
 
 KEYS = ["a", "b", "c", "d", "e", "f", "a_url", "b_url", "1", "odd.key"]
 

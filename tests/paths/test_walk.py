@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from shaping.paths import compile_fields
-from shaping.types import Omission
+from shaping.response import Omission
 
 
 def test_elements_of_a_list_are_recorded_together_with_their_count() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.errors import make_error
-from shaping.types import Omission
+from shaping.response import Omission
 
 RAW = {"a": 1, "b": {"c": 2, "d": 3, "e": {"f": 1}}, "g": [{"h": 1, "i": 2}, {"h": 3}]}
 FAILED = make_error("NOT_FOUND", "gone")

@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from shaping.paths import select
+from shaping.response import Omission
 from shaping.store.choose import choose
 from shaping.store.pricing import price
 from shaping.tokens import exact
-from shaping.types import Omission
 
 RAW: dict[str, Any] = {
     "items": [{"id": n, "text": f"some words about number {n}", "tags": ["a", "b", n]} for n in range(1000)],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shaping.tokens.testing import assert_tokens
+from shaping.tokens.limit import assert_tokens
 
 pytest_plugins = ["pytester"]
 ANSWER = {"items": [{"name": f"item {number}", "note": None} for number in range(40)]}

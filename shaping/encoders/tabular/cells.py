@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 class Missing:

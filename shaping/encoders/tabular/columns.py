@@ -11,7 +11,7 @@ from shaping.encoders.tabular.cells import MISSING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.types import Json
+    from shaping.response import Json
 
 # Records with more different members than this, mostly absent, are maps; fewer are enough where all hold records.
 _WIDE, _MAP, _FILLED = 24, 8, 0.34

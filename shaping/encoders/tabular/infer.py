@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shaping.encoders.tabular.lookup import Told
     from shaping.encoders.tabular.once import Records
     from shaping.encoders.tabular.pairs import Pairs
-    from shaping.types import Json
+    from shaping.response import Json
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LEAST = 7  # characters of JSON of a record with a member, and a comma

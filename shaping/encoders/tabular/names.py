@@ -11,7 +11,7 @@ from shaping.encoders.tabular.cells import MISSING, read_cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.types import Json
+    from shaping.response import Json
 
 
 class Pair(NamedTuple):

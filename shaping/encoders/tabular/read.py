@@ -12,7 +12,7 @@ from shaping.encoders.tabular.layout import NO_COLUMNS
 from shaping.encoders.tabular.names import Pair, Path, Step, TableError, read_cells, read_members, read_path
 
 if TYPE_CHECKING:
-    from shaping.types import Json
+    from shaping.response import Json
 
 _LENGTH = re.compile(r"[\[{](\d*)[\]}]")
 _GIVES = re.compile(r"\[(\d+)\] gives ")

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from shaping.envelope.meta import UpgradeHint
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail
-from shaping.types import Listed, Omission, Warned
+from shaping.response import Listed, Omission, Warned
 
 # Shown where set whatever the profile: without them a reader draws a wrong conclusion or cannot go on.
 ALWAYS = frozenset({"request_id", "not_modified", "truncated", "shown", "cursor", "ref", "upgrade_hints"})

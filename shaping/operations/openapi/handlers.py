@@ -13,7 +13,7 @@ from shaping.errors import from_status, make_error
 from shaping.errors.refusals import said_in
 from shaping.operations.openapi.bodies import encode_body
 from shaping.operations.openapi.styles import in_header, in_path, in_query
-from shaping.reading import read_json
+from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

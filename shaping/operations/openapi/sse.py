@@ -10,7 +10,7 @@ import anyio
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError
 from shaping.operations.openapi.handlers import HttpCall, read_response
-from shaping.reading import read_json
+from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shaping.operations.access import Identified, Identity
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
-    from shaping.types import Shaped
+    from shaping.response import Shaped
 
 log = logging.getLogger("shaping.serve")
 MAX_BODY = 4_194_304

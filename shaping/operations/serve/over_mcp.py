@@ -13,9 +13,9 @@ from mcp_types import TextContent, ToolAnnotations
 from pydantic import PrivateAttr
 
 from shaping.errors import ToolError
+from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.operations.access import identified
 from shaping.operations.serve.choose import brief, input_schema, tool_name
-from shaping.surfaces.fastmcp import ShapingMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,7 +4,7 @@ import pytest
 
 from shaping.envelope import CommandMeta, Envelope, EnvelopeError, command_envelope, local_envelope, recognise
 from shaping.errors import ErrorDetail, make_error
-from shaping.types import Warned
+from shaping.response import Warned
 
 FIVE = ["ok", "data", "error", "warnings", "meta"]
 

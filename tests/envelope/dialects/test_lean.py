@@ -4,7 +4,7 @@ import pytest
 
 from shaping.envelope import Envelope, EnvelopeError, local_envelope, recognise
 from shaping.errors import Redirect, make_error
-from shaping.types import Omission, Warned
+from shaping.response import Omission, Warned
 
 STANDARD = frozenset({"error", "warnings", "upgrade_hints"})
 HINT = {"feature": "taint", "tier": "pro", "reason": "not in community"}

@@ -1,0 +1,34 @@
+"""The agent's side: what to do next with a response, in whatever dialect it comes."""
+
+from shaping.agent.caller import Caller, take
+from shaping.agent.decisions import (
+    AcquireCredentials,
+    Decision,
+    FollowRedirect,
+    GiveUp,
+    Malformed,
+    NextPage,
+    RefreshCredentials,
+    Retry,
+    UseCache,
+    UseData,
+)
+from shaping.agent.interpret import interpret
+from shaping.agent.memory import Memory
+
+__all__ = [
+    "AcquireCredentials",
+    "Caller",
+    "Decision",
+    "FollowRedirect",
+    "GiveUp",
+    "Malformed",
+    "Memory",
+    "NextPage",
+    "RefreshCredentials",
+    "Retry",
+    "UseCache",
+    "UseData",
+    "interpret",
+    "take",
+]

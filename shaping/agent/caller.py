@@ -1,0 +1,190 @@
+"""A callable whose responses are acted on: retried, refreshed, redirected, paged, until there is something to use."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from shaping.agent.decisions import (
+    AcquireCredentials,
+    Decision,
+    FollowRedirect,
+    GiveUp,
+    Malformed,
+    NextPage,
+    RefreshCredentials,
+    Retry,
+    UseCache,
+    UseData,
+)
+from shaping.agent.drive import Conversation, Step, drive, drive_async, is_async
+from shaping.agent.interpret import interpret
+from shaping.agent.pages import merge
+from shaping.errors import ToolError, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from shaping.agent.memory import Memory
+    from shaping.agent.seen import Form
+
+MAX_REDIRECTS = 10
+
+
+def read_result(result: Any) -> tuple[Any, int | None]:
+    """Give the wire form and the exit code of what a callable returned; only a finished process has the latter."""
+    if hasattr(result, "returncode") and hasattr(result, "stdout"):
+        return result.stdout, result.returncode
+    return result, None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Wraps a callable that returns wire forms; calling it gives the decision that was left at the end.
+
+    It is as sync or async as the callable. What it cannot do for want of a callback it returns undone.
+    """
+
+    call: Callable[..., Any]
+    refresh: Callable[[], Any] | None = None  # gets a new token where the old one expired
+    cache: Callable[..., Any] | None = None  # gives the last data of the same arguments
+    redirect: Callable[[str], Any] | None = None  # runs a command as it is given
+    page: Callable[..., Any] | None = None  # called with the cursor and the arguments; else `call` with `cursor=`
+    memory: Memory | None = None
+    command: Callable[..., str | None] | None = None  # names a call for the memory; else its first argument, where text
+    sleep: Callable[[float], Any] | None = None
+    read: Callable[[Any], tuple[Any, int | None]] = read_result
+    dialect: Form | None = None
+    state_changing: bool = False
+    max_wait: float = 60.0
+    max_pages: int = 100
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call until there is a decision that needs no further call: a Decision, or an awaitable of one."""
+        conversation = _Attempt(self, args, kwargs).converse()
+        return drive_async(conversation) if is_async(self.call) else drive(conversation)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One use of a caller: what has been tried so far."""
+
+    caller: Caller
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    retries: dict[str, int] = field(default_factory=dict)
+    pages: list[Any] = field(default_factory=list)
+    cursors: set[str] = field(default_factory=set)
+    commands: list[str] = field(default_factory=list)
+
+    def converse(self) -> Conversation[Decision]:
+        ask = self._first()
+        while True:
+            decision = yield from self._ask(ask)
+            following = yield from self._act(decision, ask)
+            if not callable(following):
+                return following
+            ask = following
+
+    def _first(self) -> Step:
+        """Make the call, or in its place the command that it is known to have become."""
+        caller, name = self.caller, self._name()
+        if name is None:
+            return partial(caller.call, *self.args, **self.kwargs)
+        self.commands.append(name)
+        moved = caller.memory.recall(name) if caller.memory else name
+        if moved == name or caller.redirect is None:
+            return partial(caller.call, *self.args, **self.kwargs)
+        self.commands.append(moved)
+        return partial(caller.redirect, moved)
+
+    def _name(self) -> str | None:
+        if self.caller.command is not None:
+            return self.caller.command(*self.args, **self.kwargs)
+        return self.args[0] if self.args and isinstance(self.args[0], str) else None
+
+    def _ask(self, ask: Step) -> Conversation[Decision]:
+        try:
+            result = yield ask
+        except ToolError as error:
+            result = error
+        wire, exit_code = self.caller.read(result)
+        return interpret(
+            wire, exit_code, self.retries, dialect=self.caller.dialect, state_changing=self.caller.state_changing
+        )
+
+    def _act(self, decision: Decision, ask: Step) -> Conversation[Decision | Step]:
+        """Do what the decision asks for; give the next call to make, or the decision that stands."""
+        caller = self.caller
+        match decision:
+            case Retry(after=after, error=error):
+                if after > caller.max_wait:
+                    return GiveUp(error, warnings=decision.warnings, updates=decision.updates)
+                self._count(error.code)
+                yield partial(caller.sleep or self._default_sleep(), after)
+                return ask
+            case RefreshCredentials(error=error) if caller.refresh is not None:
+                # New credentials are a change of state, which allows the other codes their retries again.
+                self.retries.clear()
+                self._count(error.code)
+                yield caller.refresh
+                return ask
+            case FollowRedirect() if caller.redirect is not None:
+                return self._follow(decision, caller.redirect)
+            case UseCache() if caller.cache is not None:
+                data = yield partial(caller.cache, *self.args, **self.kwargs)
+                return UseData(data, warnings=decision.warnings, updates=decision.updates)
+            case NextPage():
+                return self._turn(decision)
+            case UseData(data=data):
+                return replace(decision, data=merge([*self.pages, data]))
+            case _:
+                return decision
+
+    def _count(self, code: str) -> None:
+        code = registry.canonical(code)
+        self.retries[code] = self.retries.get(code, 0) + 1
+
+    def _default_sleep(self) -> Callable[[float], Any]:
+        return asyncio.sleep if is_async(self.caller.call) else time.sleep
+
+    def _follow(self, decision: FollowRedirect, redirect: Callable[[str], Any]) -> Decision | Step:
+        if decision.command in self.commands or len(self.commands) > MAX_REDIRECTS:
+            return Malformed(f"redirected in a loop: {' -> '.join([*self.commands, decision.command])}")
+        if decision.permanent and self.caller.memory is not None and self.commands:
+            self.caller.memory.remember(self.commands[-1], decision.command)
+        self.commands.append(decision.command)
+        self.retries.clear()
+        return partial(redirect, decision.command)
+
+    def _turn(self, decision: NextPage) -> Decision | Step:
+        self.pages.append(decision.data)
+        if decision.cursor in self.cursors or len(self.pages) >= self.caller.max_pages:
+            return UseData(
+                merge(self.pages),
+                complete=False,
+                cursor=decision.cursor,
+                warnings=decision.warnings,
+                updates=decision.updates,
+            )
+        self.cursors.add(decision.cursor)
+        self.retries.clear()
+        if self.caller.page is not None:
+            return partial(self.caller.page, decision.cursor, *self.args, **self.kwargs)
+        return partial(self.caller.call, *self.args, **{**self.kwargs, "cursor": decision.cursor})
+
+
+def take(decision: Decision) -> Any:
+    """Give the data of a decision to use it, or raise the error for which there is none."""
+    match decision:
+        case UseData(data=data):
+            return data
+        case Malformed(reason=reason):
+            raise ToolError("BAD_RESPONSE", reason)
+        case Retry() | RefreshCredentials() | AcquireCredentials() | FollowRedirect() | GiveUp():
+            raise ToolError.of(decision.error)
+        case _:
+            raise ToolError("PRECONDITION", f"the decision is {decision.action}; there is no whole data yet")

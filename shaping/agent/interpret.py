@@ -1,0 +1,143 @@
+"""What to do with a response: the rules of the agent's side, in the order in which they decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from shaping.agent.decisions import (
+    AcquireCredentials,
+    Decision,
+    FollowRedirect,
+    GiveUp,
+    Malformed,
+    NextPage,
+    RefreshCredentials,
+    Retry,
+    UseCache,
+    UseData,
+)
+from shaping.agent.seen import Form, Seen, UnreadableError, look
+from shaping.errors import CodeDefinition, ErrorDetail, registry
+from shaping.errors.exits import EXIT_CODES
+
+MAX_RETRIES = 3  # of one code, as long as nothing has changed in between
+DEFAULT_WAIT = 1.0
+ARG_ERROR, AUTH_REQUIRED, REDIRECTED = 2, 8, 13
+ENDING = re.compile(
+    r"deprecat|will be removed|to be removed|no longer (?:be )?supported|obsolete|sunset|end[- ]of[- ]life",
+    re.IGNORECASE,
+)
+
+
+def interpret(
+    wire: Any,
+    exit_code: int | None = None,
+    attempts: Mapping[str, int] | int = 0,
+    *,
+    dialect: Form | None = None,
+    state_changing: bool = False,
+) -> Decision:
+    """Say what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
+    number = exit_code if type(exit_code) is int else None
+    try:
+        return _decide(look(wire, dialect), number, attempts, state_changing)
+    except UnreadableError as problem:
+        if number:
+            return _fail(Seen("none", error=_from_exit(number, wire)), number, attempts, state_changing)
+        return Malformed(str(problem))
+    except Exception as fault:  # noqa: BLE001  a response may be anything, and an agent needs an answer to all of it
+        return Malformed(f"the response could not be read ({type(fault).__name__})")
+
+
+def _decide(seen: Seen, number: int | None, attempts: Mapping[str, int] | int, state_changing: bool) -> Decision:
+    if reason := _broken(seen):
+        return Malformed(reason, warnings=seen.warnings, updates=_updates(seen))
+    failed = number != 0 if number is not None else seen.error is not None or seen.ok is False
+    return _fail(seen, number, attempts, state_changing) if failed else _succeed(seen)
+
+
+def _broken(seen: Seen) -> str | None:
+    """Say how absent and null members break a rule, which only the invariant form has."""
+    if seen.form != "invariant":
+        return None
+    if not seen.says_error:
+        return "the error member is absent"
+    if seen.data is None and seen.error is None and not seen.flag("not_modified"):
+        return "data and error are both null"
+    return None
+
+
+def _succeed(seen: Seen) -> Decision:
+    said: dict[str, Any] = {"warnings": seen.warnings, "updates": _updates(seen)}
+    if seen.flag("not_modified"):
+        return UseCache(**said)
+    if seen.data is None and seen.error is not None:
+        return Malformed("the exit code says success, but there is an error and no data", **said)
+    if not seen.flag("truncated"):
+        return UseData(seen.data, cursor=seen.cursor, **said)
+    if seen.cursor is None:
+        return UseData(seen.data, complete=False, **said)
+    return NextPage(seen.cursor, seen.data, **said)
+
+
+def _fail(seen: Seen, number: int | None, attempts: Mapping[str, int] | int, state_changing: bool) -> Decision:
+    error = seen.error or _from_exit(number, None)
+    said: dict[str, Any] = {"warnings": seen.warnings, "updates": _updates(seen)}
+    if error.redirect is not None and number in {None, REDIRECTED}:
+        return FollowRedirect(error.redirect.command, error.redirect.permanent, error, **said)
+    if number == REDIRECTED:
+        return Malformed("the exit code says redirected, but no command is given", **said)
+    code = registry.canonical(error.code)
+    made = _retries(attempts, error.code, code)
+    if code == "TOKEN_EXPIRED" and made < 1:
+        return RefreshCredentials(error, **said)
+    if code in {"TOKEN_EXPIRED", "TOKEN_INVALID", "TOKEN_MISSING", "AUTH_REQUIRED"} or number == AUTH_REQUIRED:
+        return AcquireCredentials(error, **said)
+    if made >= MAX_RETRIES or not _retryable(error, code, number, state_changing):
+        return GiveUp(error, **said)
+    return Retry(_wait(error, code, number), made + 1, error, **said)
+
+
+def _retries(attempts: Mapping[str, int] | int, *spellings: str) -> int:
+    counts = [attempts.get(spelling) for spelling in spellings] if isinstance(attempts, Mapping) else [attempts]
+    return max((count for count in counts if type(count) is int), default=0)
+
+
+def _retryable(error: ErrorDetail, code: str, number: int | None, state_changing: bool) -> bool:
+    """Whether a repetition may help: by what the response says, else by its exit code, else by the registry."""
+    known = registry.find(code)
+    if state_changing and error.phase != "validation" and _may_have_acted(known):
+        return False
+    if error.retryable is not None:
+        return error.retryable
+    if number is not None and number in EXIT_CODES:
+        return EXIT_CODES[number].retryable
+    return known is not None and known.retryable
+
+
+def _may_have_acted(known: CodeDefinition | None) -> bool:
+    return known is None or known.may_leave_traces
+
+
+def _wait(error: ErrorDetail, code: str, number: int | None) -> float:
+    if error.retry_after is not None:
+        return float(error.retry_after)
+    known = registry.find(code)
+    # A caller's own mistake is gone once it is corrected; anything else needs time to pass.
+    mistaken = number == ARG_ERROR or (number is None and known is not None and known.exit_code == ARG_ERROR)
+    return 0.0 if mistaken or error.phase == "validation" else DEFAULT_WAIT
+
+
+def _from_exit(number: int | None, wire: Any) -> ErrorDetail:
+    """Make the error that an exit code alone tells; what a failing command printed is all there is to say about it."""
+    entry = EXIT_CODES.get(number) if number is not None else None
+    name = entry.name if entry else "GENERAL_ERROR"
+    printed = wire[:2000].strip() if isinstance(wire, str) else ""
+    message = printed or (f"the command exited with {number}" if number is not None else "the response says it failed")
+    return ErrorDetail(code=registry.canonical(name), message=message)
+
+
+def _updates(seen: Seen) -> tuple[str, ...]:
+    return tuple(warning for warning in seen.warnings if ENDING.search(warning))

@@ -1,0 +1,201 @@
+"""What a command of a shaped application prints, and the number it exits with."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.apps.apart import Printed, answer, asks_a_person
+from shaping.commands.clean import clean
+from shaping.envelope import command_envelope, exit_code_for
+from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
+from shaping.errors.scrub import scrub
+from shaping.parsers.recognise import recognise
+from shaping.response import Warned
+from shaping.settings import Overrides
+from shaping.values.intake import plain_or_careful
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.apps.added import Wish
+    from shaping.envelope import Envelope
+    from shaping.shaper import Shaper
+
+
+class Answering:
+    """One call of one command."""
+
+    def __init__(self, shaper: Shaper, tool: str, wish: Wish) -> None:
+        self._shaper, self._tool, self._wish = shaper, tool, wish
+        self._began = perf_counter()
+
+    def call(self, run: Callable[[], Any]) -> int:
+        """Run the command, print its answer and give its exit code."""
+        printed = Printed(shown=self._wish.as_json and not self._wish.quiet and asks_a_person())
+        try:
+            if self._wish.as_json or self._wish.quiet:
+                with redirect_stdout(printed):
+                    value = _settled(run())
+            else:
+                value = _settled(run())
+        except (Exception, SystemExit, KeyboardInterrupt) as problem:
+            passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._wish.as_json
+            if passes or _is_usage(problem):
+                raise
+            code = _exit_code(problem)
+            if code == 0:
+                return self._answer(_said(printed))
+            return exit_for(problem, self._tool, self._wish, printed.getvalue())
+        if value is None and self._wish.as_json:
+            return self._answer(_said(printed))
+        # What it printed besides its data is talk.
+        sys.stderr.write("" if self._wish.quiet else printed.unseen())
+        return 0 if value is None else self._answer(value)
+
+    def next_page(self) -> int:
+        """Print what comes after a cut answer; the command is not run again."""
+        from shaping.apps.paging import next_page  # noqa: PLC0415 (few answers are cut)
+
+        ref, _, cursor = str(self._wish.cursor).partition(":")
+        try:
+            found = next_page(self._shaper, ref, cursor, self._wish.limit)
+        except ToolError as problem:
+            return exit_for(problem, self._tool, self._wish)
+        # Paths start at the top, so they fit only pages of what stands there.
+        asked = Overrides(fields=None if found.path else self._fields, dialect="invariant")
+        plan = self._shaper.plan(self._tool, surface="command", profile=self._wish.profile, request=asked)
+        # A page has its size already; cut once more, it would say where that cut goes on and not where the page does.
+        plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
+        shaped = self._shaper.shape_by(plan, found.value, page="", cursor=found.cursor, **self._about())
+        self._print(shaped.envelope, ref)
+        return 0
+
+    @property
+    def _fields(self) -> tuple[str, ...] | None:
+        asked = self._wish.fields
+        return None if asked is None else tuple(path.strip() for path in asked.split(","))
+
+    def _answer(self, value: Any) -> int:
+        value, missed = self._looked_for(value)
+        shaped = self._shaper.shape(
+            value,
+            tool=self._tool,
+            surface="command",
+            profile=self._wish.profile,
+            request=Overrides(fields=self._fields, max_items=self._wish.limit, dialect="invariant"),
+            warnings=missed,
+            **self._about(),
+        )
+        if not self._wish.as_json and not self._wish.quiet:
+            sys.stderr.write("".join(f"{warned.message}\n" for warned in missed))
+        envelope = shaped.envelope
+        self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
+        return 0
+
+    def _looked_for(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
+        """Give the value, with a warning of each field that was asked for and is not there."""
+        if self._fields is None:
+            return value, ()
+        from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (few calls ask for fields)
+
+        data = plain_or_careful(list(value) if inspect.isgenerator(value) else value)
+        private = self._shaper.plan(self._tool, surface="command").private
+        return data, tuple(Warned("NO_SUCH_FIELD", said) for said in unmatched(data, self._fields, private))
+
+    def _about(self) -> dict[str, Any]:
+        duration = (perf_counter() - self._began) * 1000
+        source = command_envelope(None, argv=(self._tool,), duration_ms=duration)
+        return {"source": source, "if_none_match": self._wish.etag}
+
+    def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
+        meta = envelope.meta
+        if meta.cursor and ref:
+            # A cursor on a command line carries its ref: the next call is another process.
+            meta = meta.model_copy(update={"cursor": f"{ref}:{meta.cursor}"})
+            envelope = envelope.model_copy(update={"meta": meta})
+        if self._wish.as_json:
+            _write(envelope, debug=self._wish.debug)
+            return
+        sys.stdout.write(_text(envelope.data))
+        if meta.cursor and not self._wish.quiet:
+            sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
+
+
+def exit_for(problem: BaseException, tool: str, wish: Wish, printed: str = "") -> int:
+    """Tell of a failure and give the number that the registry has for it; who only exits has printed the reason."""
+    detail = _detail(problem, tool, debug=wish.debug)
+    if printed and detail.details is None:
+        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean(printed)))}})
+    code = _exit_code(problem) or exit_code_for(detail)
+    if wish.as_json:
+        _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=wish.debug)
+        return code
+    sys.stderr.write(f"{detail.message}\n")
+    if detail.hint:
+        sys.stderr.write(f"{detail.hint}\n")
+    return code
+
+
+def _detail(problem: BaseException, tool: str, *, debug: bool) -> ErrorDetail:
+    if isinstance(problem, ToolError):
+        return problem.detail
+    if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
+        return make_error("INTERNAL_ERROR", str(problem.code))
+    if _is_usage(problem):
+        # Its context knows what the program was called by, and which of its commands.
+        hint = f"See {getattr(getattr(problem, 'ctx', None), 'command_path', tool)} --help."
+        return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
+    if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
+        return make_error("ABORTED", f"{tool} was stopped")
+    code = _exit_code(problem)
+    return from_exception(problem, debug=debug) if code is None else from_exit_code(code)
+
+
+def _is_usage(problem: BaseException) -> bool:
+    # Typer has a Click of its own inside: both are known by what they can do.
+    return hasattr(problem, "format_message") and hasattr(problem, "exit_code")
+
+
+def _exit_code(problem: BaseException) -> int | None:
+    if isinstance(problem, KeyboardInterrupt):
+        return 130
+    if isinstance(problem, SystemExit):
+        return problem.code if isinstance(problem.code, int) else int(problem.code is not None)
+    code = getattr(problem, "exit_code", None)
+    return code if isinstance(code, int) else None
+
+
+def _settled(value: Any) -> Any:
+    if not inspect.iscoroutine(value):
+        return value
+
+    async def awaited() -> Any:
+        return await value
+
+    return asyncio.run(awaited())
+
+
+def _said(printed: Printed) -> Any:
+    """Take what a command printed in place of returning it: data where it is data, else text."""
+    text = printed.getvalue()
+    found = recognise(text, ("json", "lines"))
+    return {"text": "\n".join(clean(text))} if found is None else found.value
+
+
+def _text(data: Any) -> str:
+    if isinstance(data, str):
+        return data if data.endswith("\n") else f"{data}\n"
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _write(envelope: Envelope[Any], *, debug: bool) -> None:
+    wire = envelope.render("invariant", include=("etag",), debug=debug)
+    answer(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())

@@ -1,0 +1,123 @@
+"""One candidate: a value cut to so many bytes, list tails first, then the middles of strings, then members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.budget.columns import columns, is_axis
+from shaping.budget.strings import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from shaping.budget.sizes import Sizes
+
+_EMPTY: Final = 2  # bytes of [] or {}
+_MARK: Final = 40  # bytes of a string that is all mark
+_WORTH_OPENING: Final = 24  # bytes below which a piece of a list's only element tells nothing
+_HEAD: Final = 4  # elements of a column that it is worth showing for
+_HEAD_BYTES: Final = 128  # and how large they may be for that
+_WIDE: Final = 32  # members above which an object is a map, and measured coarsely
+_IDENTIFIES: Final = ("id", "key", "name", "number", "sha", "slug", "code", "ref", "title", "status", "path", "type")
+
+
+class Cut:
+    """Cuts one value to different sizes, remembering what it measured; `whole` has the full text of cut strings."""
+
+    def __init__(self, sizes: Sizes, whole: Mapping[int, str]) -> None:
+        self._sizes = sizes
+        self._whole = whole
+
+    def to(self, value: Any, room: int) -> Any:
+        """Give as much of the value as goes into the room; what fits is handed on as it is."""
+        if self._sizes.of(value, room) <= room or value in ([], {}):
+            return value
+        if isinstance(value, dict):
+            return self._object(value, room)
+        if isinstance(value, list):
+            return self._list(value, room)
+        return shorten(self._whole.get(id(value), value), max(room - 2, 0)) if isinstance(value, str) else value
+
+    def _list(self, value: list[Any], room: int) -> list[Any]:
+        # From the end: tools sort best first, and a stable head keeps cursors valid.
+        shown = max(self._sizes.fitting(value, room), 0)
+        left = room - self._sizes.head(value, shown)
+        if left < max(_WORTH_OPENING, room // 2):
+            return value[:shown]
+        # Most of the room would stay empty: a part of the next element is better than nothing of it.
+        part = self.to(value[shown], left)
+        return value[:shown] if part in ({}, []) else [*value[:shown], part]
+
+    def _object(self, value: dict[str, Any], room: int) -> dict[str, Any]:
+        # In a wide object no member can have more than a few shares, so none is measured further than that.
+        cap = room if len(value) <= _WIDE else max(4 * room // len(value), 256)
+        sizes = {key: self._sizes.of(member, cap) for key, member in value.items()}
+        needs = {key: _need(key, member, sizes[key], room, wide=len(value) > _WIDE) for key, member in value.items()}
+        table = columns(value)
+        needs |= {key: min(sizes[key], self._head(value[key])) for key in table}
+        kept = _affordable(needs, room - _EMPTY, table)
+        shares = _shares(value, sizes, {key: needs[key] for key in kept}, room - _EMPTY)
+        rows = self._rows({key: value[key] for key in table if key in shares}, shares)
+        return {key: rows.get(key) or self.to(value[key], shares[key]) for key in value if key in shares}
+
+    def _head(self, column: list[Any]) -> int:
+        return min(self._sizes.head(column, _HEAD), _HEAD_BYTES)
+
+    def _rows(self, table: Mapping[str, list[Any]], shares: Mapping[str, int]) -> dict[str, list[Any]]:
+        """Cut the columns to one length, with the room of all; none where there is no room for a part of a row."""
+        room = sum(shares[key] for key in table)
+        shown, left = self._sizes.rows(table.values(), room)
+        if left < max(_WORTH_OPENING, room // 2) or all(shown == len(column) for column in table.values()):
+            return _heads(table, shown)
+        part = self.to({key: column[shown] for key, column in table.items()}, left)
+        if len(part) < len(table):
+            return _heads(table, shown)
+        return {key: [*column[:shown], part[key]] for key, column in table.items()}
+
+
+def _heads(table: Mapping[str, list[Any]], shown: int) -> dict[str, list[Any]]:
+    # What is whole stays the same object: what is the same is not compared.
+    return {key: column if shown == len(column) else column[:shown] for key, column in table.items()} if shown else {}
+
+
+def _need(key: str, member: Any, size: int, room: int, *, wide: bool) -> int:
+    """Give the fewest bytes that a member is worth showing in."""
+    if _matters(key) and size <= room // 4:
+        return size
+    least = _EMPTY if isinstance(member, (dict, list)) else min(size, _MARK) if isinstance(member, str) else size
+    # Wide objects are maps: better some members whole than all of them empty.
+    return max(least, min(size, room // 8)) if wide else least
+
+
+def _affordable(needs: Mapping[str, int], room: int, table: Collection[str]) -> list[str]:
+    """Choose the members there is room for: those that identify or tell of an error, then the others in order."""
+    kept = []
+    for key in sorted(needs, key=lambda key: not (_matters(key) or (key in table and is_axis(key)))):
+        needed = len(key) + 4 + needs[key]
+        if needed <= room:
+            room -= needed
+            kept.append(key)
+    return kept
+
+
+def _shares(value: Mapping[str, Any], sizes: Mapping[str, int], needs: Mapping[str, int], room: int) -> dict[str, int]:
+    """Divide the room: what is small gets all it needs, what is large shares the rest by weight."""
+    left = room - sum(len(key) + 4 + need for key, need in needs.items())
+    weight = sum(_weight(value[key]) for key in needs)
+    shares: dict[str, int] = {}
+    for key in sorted(needs, key=lambda key: (sizes[key] - needs[key]) / _weight(value[key])):
+        more = min(sizes[key] - needs[key], left * _weight(value[key]) // weight)
+        shares[key] = needs[key] + more
+        left -= more
+        weight -= _weight(value[key])
+    return shares
+
+
+def _weight(member: Any) -> int:
+    # A string is worth as much room as four lists: a list's tail is more of the same.
+    return 1 if isinstance(member, list) else 2 if isinstance(member, dict) else 4
+
+
+def _matters(key: str) -> bool:
+    name = key.lower()
+    return name.endswith(_IDENTIFIES) or "error" in name or name == "message"

@@ -1,0 +1,151 @@
+"""Terminal output as a person would see it in the end: no colours, no repaints, repeats counted."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from shaping.commands.important import says_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+_STEP = re.compile(
+    r"\x1b\[(?P<number>\d*)[0-9;:?<=>]*[ -/]*(?P<move>[@-~])"  # move, erase, colour
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and other strings for the terminal
+    r"|\x1b[ -/]*[0-~]?"
+    r"|(?P<control>[\x00-\x08\x0b-\x1f\x7f])"
+    r"|(?P<line>\n)"
+    r"|(?P<text>[^\x00-\x08\x0a-\x1f\x7f]+)"
+)
+_BAR = re.compile(r"[\d.,:#=>█▉▊▋▌▍▎▏▓▒░━╸╺─\-|/\\ ]+")
+_PERCENT = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
+# A percentage alone could be anybody's number: progress ends with it, counts with it, draws it or has a speed.
+_PROGRESS = re.compile(r"%\s*[\])|]?\s*$|%\s*\(\d+/\d+\)|[█▉▊▋▌▍▎▏▓▒░━╸]|[#=>]{5}|\d\s?[KMG]?i?B/s")
+# When a line was written: a date, a time, the klog header with its thread.
+_STAMP = re.compile(
+    r"(?:[IWEF]\d{4}\s+)?\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"(?:\s+\d+(?=\s))?\s+"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_NULS = re.compile(r"\x00+\n?")
+
+
+def clean(text: str) -> list[str]:
+    """Give the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
+    lines = [line.rstrip() for line in painted(text).split("\n")]
+    return list(_counted(_settled(lines) if "%" in text else lines))
+
+
+def painted(text: str) -> str:
+    """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
+    plain = _separated(_COLOURS.sub("", text.replace("\r\n", "\n")))
+    return _Screen().show(plain) if _CONTROLS.search(plain) else plain
+
+
+def _separated(text: str) -> str:
+    """Give what `-z` and `-print0` end by a NUL as lines; names run together are other names."""
+    # Where NULs are a third and more, they are the upper halves of wide characters.
+    between = 0 < text.count("\x00") * 3 <= len(text)
+    return _NULS.sub("\n", text) if between else text
+
+
+class _Screen:
+    """As much of a terminal as progress displays use."""
+
+    _FURTHEST: Final = 1000  # columns; a program that moves beyond is not painting a line
+
+    def __init__(self) -> None:
+        self._rows = [""]
+        self._row = self._column = 0
+
+    def show(self, text: str) -> str:
+        for step in _STEP.finditer(text):
+            if step["text"]:
+                self._put(step["text"])
+            elif step["line"]:
+                self._down()
+            elif step["control"]:
+                self._control(step["control"])
+            elif step["move"]:
+                self._move(step["move"], int(step["number"][:4] or 0))
+        return "\n".join(self._rows)
+
+    def _put(self, text: str) -> None:
+        row, start = self._rows[self._row].ljust(self._column), self._column
+        self._column += len(text)
+        self._rows[self._row] = row[:start] + text + row[self._column :]
+
+    def _down(self) -> None:
+        self._row, self._column = self._row + 1, 0
+        if self._row == len(self._rows):
+            self._rows.append("")
+
+    def _control(self, control: str) -> None:
+        if control == "\r":
+            if says_error(self._rows[self._row]):
+                self._rows.insert(self._row + 1, "")
+                self._row += 1
+            self._column = 0
+        elif control == "\b":
+            self._column = max(0, self._column - 1)
+
+    def _move(self, move: str, number: int) -> None:
+        by = number or 1
+        if move in "AF":
+            self._row = max(0, self._row - by)
+        elif move in "BE":
+            self._row = min(len(self._rows) - 1, self._row + by)
+        elif move == "C":
+            self._column = min(self._FURTHEST, self._column + by)
+        elif move == "D":
+            self._column = max(0, self._column - by)
+        elif move == "G":
+            self._column = min(self._FURTHEST, by - 1)
+        elif move == "K":
+            self._erase(number)
+        if move in "EF":
+            self._column = 0
+
+    def _erase(self, part: int) -> None:
+        row = self._rows[self._row]
+        if says_error(row):
+            return
+        self._rows[self._row] = {0: row[: self._column], 1: " " * self._column + row[self._column :]}.get(part, "")
+
+
+def _settled(lines: list[str]) -> Iterator[str]:
+    """Of progress told line by line, keep the last."""
+    for _, group in groupby(lines, _kind):
+        same = list(group)
+        yield from same[-1:] if _rises(same) else same
+
+
+def _kind(line: str) -> str:
+    return _BAR.sub("", line) + "%" if _is_progress(line) else line
+
+
+def _rises(lines: list[str]) -> bool:
+    if not _is_progress(lines[0]):
+        return False
+    parts = [int(found[1]) for line in lines if (found := _PERCENT.search(line))]
+    return parts == sorted(parts) and parts[-1] - parts[0] >= 2
+
+
+def _is_progress(line: str) -> bool:
+    return "%" in line and bool(_PERCENT.search(line) and _PROGRESS.search(line)) and not says_error(line)
+
+
+def _counted(lines: Iterable[str]) -> Iterator[str]:
+    """Say repeated lines once, with their number, even where each has its own time; blank ones just once."""
+    for _, group in groupby(lines, _unstamped):
+        first, *more = group
+        yield f"{first} (x{len(more) + 1:,})" if more and first else first
+
+
+def _unstamped(line: str) -> str:
+    stamp = _STAMP.match(line)
+    # A line that is nothing but its time is told apart from the next by it.
+    return line[stamp.end() :] or line if stamp else line

@@ -1,0 +1,132 @@
+"""A command as a tool: run it, and give the shaped envelope of what it printed and how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from shaping.commands.answer import answer
+from shaping.commands.capture import Capture
+from shaping.commands.faults import not_started
+from shaping.commands.keep import Shelf
+from shaping.commands.names import tool_name
+from shaping.commands.process import run
+from shaping.commands.ran import Asked, Output, Ran
+from shaping.envelope import command_envelope
+from shaping.settings import Overrides
+from shaping.settings.presets import presets_for
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from shaping.envelope import Envelope
+    from shaping.settings import Plan
+
+
+class Said(TypedDict, total=False):
+    """What may be said about a command beside its words."""
+
+    tool: str | None
+    profile: str | None
+    fields: Sequence[str] | None
+    max_tokens: int | None
+    dialect: Any
+    timeout: float | None
+    etag: str | None
+    cwd: str | PathLike[str] | None
+    env: Mapping[str, str] | None
+    stdin: bytes | None
+
+
+async def command(argv: Sequence[str], *, shaper: Shaper | None = None, **said: Unpack[Said]) -> Envelope[Any]:
+    """Run a command without a shell and give its shaped envelope; a cancelled call ends the command's whole group."""
+    stop = threading.Event()
+    running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, said, stop))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([running])
+        raise
+
+
+def plan_for(shaper: Shaper, argv: Sequence[str], said: Said, *, strict: bool = False) -> Plan:
+    """Give the plan that a command's output is shaped by; a strict caller is told of wishes that cannot be met."""
+    fields = said.get("fields")
+    request = Overrides(
+        fields=None if fields is None else tuple(fields),
+        max_tokens=said.get("max_tokens"),
+        dialect=said.get("dialect"),
+    )
+    tool = said.get("tool") or tool_name(argv, _named(shaper, argv))
+    choices: dict[str, Any] = {
+        "surface": "command",
+        "profile": said.get("profile"),
+        "request": None if request == Overrides() else request,
+    }
+    if strict:
+        shaper.generation.plan(tool, **choices)
+    return shaper.plan(tool, **choices)
+
+
+def asked_of(argv: Sequence[str], said: Said) -> Asked:
+    """Put together what is run."""
+    cwd = said.get("cwd")
+    return Asked(
+        tuple(argv),
+        timeout=said.get("timeout"),
+        etag=said.get("etag"),
+        fields=tuple(said.get("fields") or ()),
+        cwd=None if cwd is None else os.fspath(cwd),
+        env=said.get("env"),
+        stdin=said.get("stdin"),
+    )
+
+
+def run_command(shaper: Shaper, plan: Plan, asked: Asked, *, stop: threading.Event | None = None) -> Envelope[Any]:
+    """Run a command to its end and give its envelope."""
+    stdout, stderr = output(shaper, plan), output(shaper, plan)
+    try:
+        ended = run(asked, stdout.capture, stderr.capture, stop=stop)
+    except (OSError, ValueError) as problem:
+        return not_run(problem, asked)
+    return answer(shaper, plan, Ran(asked, plan.tool, ended, stdout, stderr))
+
+
+def output(shaper: Shaper, plan: Plan) -> Output:
+    """Make a place for one output; where paths are private, nothing is stored before they are taken out."""
+    writer = None if plan.private is not None else Shelf(shaper).writer(plan.redact)
+    return Output(Capture(None if writer is None else writer.write), writer)
+
+
+def not_run(problem: Exception, asked: Asked) -> Envelope[Any]:
+    """Give the envelope of a command that could not be started."""
+    error, code = not_started(problem, asked.argv, asked.environ)
+    return command_envelope(
+        None, exit_code=code, argv=asked.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
+    )
+
+
+def _answered(argv: tuple[str, ...], shaper: Shaper | None, said: Said, stop: threading.Event) -> Envelope[Any]:
+    if not argv:
+        raise ValueError("a command needs at least the name of a program")
+    using = shaper or Shaper(expandable=True)
+    try:
+        plan = plan_for(using, argv, said)
+        return run_command(using, plan, asked_of(argv, said), stop=stop)
+    finally:
+        if shaper is None:
+            using.close()
+
+
+def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
+    """List the names and patterns that a config or a preset has rules for."""
+    configured = shaper.generation.config.tool_overrides or {}
+    return [
+        *configured,
+        *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),
+    ]

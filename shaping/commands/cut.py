@@ -1,0 +1,222 @@
+"""Text cut to a budget from the middle: the first and last lines stay, and the lines that tell of an error."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.commands.important import says_error
+from shaping.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from shaping.settings import Plan
+    from shaping.tokens import TokenCounter
+
+_MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it
+_LONGEST: Final = 400  # characters shown of a line where not every line can be shown
+_AROUND: Final = 2  # lines shown around one that tells of an error, where there is room
+_LENGTHS: Final = (_LONGEST, 160, 80, 40, 20)  # characters of the one line that there is room for
+_FEW: Final = 4  # lines
+_LEAST: Final = 80  # characters of it where there is no room at all
+_LOOK: Final = 12  # characters a token; a text longer than that many for each of its tokens is not counted whole
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which lines a tool's config keeps and drops."""
+
+    keep: tuple[re.Pattern[str], ...] = ()
+    drop: tuple[re.Pattern[str], ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan) -> Rules:
+        """Compile what a plan says; debug drops nothing."""
+        return cls(_compiled(plan.keep_lines), () if plan.debug else _compiled(plan.drop_lines))
+
+    def matters(self, line: str) -> bool:
+        """Whether a line must stay."""
+        return any(rule.search(line) for rule in self.keep) or says_error(line)
+
+    def left(self, lines: Iterable[str]) -> list[str]:
+        """Give the lines that are not dropped; what is to be kept outranks what is to be dropped."""
+        if not self.drop:
+            return list(lines)
+        return [line for line in lines if not self._drops(line)]
+
+    def _drops(self, line: str) -> bool:
+        return any(rule.search(line) for rule in self.drop) and not any(rule.search(line) for rule in self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Text within a budget: whether it is all there was, how many lines are missing, and how many of those matter."""
+
+    text: str
+    tokens: int
+    whole: bool = True
+    shown: int = 0  # lines, where it is not whole
+    missing: int = 0
+    missing_errors: int = 0
+
+
+def price(text: str, counter: TokenCounter) -> int:
+    """Count the tokens of a text as it stands inside JSON."""
+    return counter.exact(orjson.dumps(text).decode()[1:-1])
+
+
+class Cutter:
+    """Lines that can be cut to any room in tokens, at the price of a text as it will stand there."""
+
+    def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
+        self._lines, self._rules, self._price = lines, rules, price
+
+    def to(self, room: int | None) -> Cut:
+        """Cut to a room; None is room enough."""
+        if room is None:
+            return Cut(self._whole, 0)
+        beginning = self._whole[: room * _LOOK]
+        tokens = self._price(beginning)
+        if tokens <= room and len(beginning) == len(self._whole):
+            return Cut(self._whole, tokens)
+        return self._fitted(room)
+
+    def least(self) -> Cut:
+        """Show the one line that tells most, or its beginning, whatever it costs."""
+        return self._choice.one(_LEAST) if self._whole.strip() else self.to(None)
+
+    def _fitted(self, room: int) -> Cut:
+        found = self._by_lines(room)
+        if found.shown:
+            return found
+        ways = ((length, marked) for marked in (True, False) for length in _LENGTHS)
+        tried = (self._choice.one(length, marked=marked) for length, marked in ways)
+        return next((one for one in tried if one.tokens <= room), found)
+
+    def _by_lines(self, room: int) -> Cut:
+        target = room
+        while True:
+            found = self._choice.within(target)
+            if found.tokens <= room or target <= 0:
+                return found
+            # Tokens run across the ends of lines: what was counted line by line can be a little more in one piece.
+            target -= found.tokens - room + 1
+
+    @cached_property
+    def _whole(self) -> str:
+        return "\n".join(self._lines)
+
+    @cached_property
+    def _choice(self) -> _Choice:
+        return _Choice([_short(line) for line in self._lines], self._rules, self._price)
+
+
+class _Choice:
+    """The lines of a text, and which of them a room has place for."""
+
+    def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
+        # The end of the last line is no line of its own.
+        self._ends = len(lines) > 1 and not lines[-1]
+        lines = lines[:-1] if self._ends else lines
+        self._lines, self._price = lines, price
+        self._matter = [at for at, line in enumerate(lines) if rules.matters(line)]
+        # A long line that matters makes way for shorter ones that do; what only fills is taken in order.
+        self._sought = {0, len(lines) - 1, *self._matter}
+        self._costs: dict[int, int] = {}
+
+    def within(self, room: int) -> Cut:
+        """Choose lines in the order of what they are worth until the room is full."""
+        chosen: set[int] = set()
+        left = room - _MARK
+        for at in self._by_worth():
+            if at in chosen:
+                continue
+            # A line on its own costs the mark of a gap as well.
+            cost = self._cost(at) + (0 if {at - 1, at + 1} & chosen else _MARK)
+            if cost > left and at in self._sought and left > _MARK:
+                continue
+            if cost > left:
+                break
+            chosen.add(at)
+            left -= cost
+        return self._told(set() if self._begins_only(chosen) else chosen)
+
+    def _begins_only(self, chosen: set[int]) -> bool:
+        """Whether there is room for no more than a beginning, which tells less than an end."""
+        return len(chosen) < _FEW and len(self._lines) - 1 not in chosen and not chosen & set(self._matter)
+
+    def one(self, length: int, *, marked: bool = True) -> Cut:
+        """Show one line, no more than so many characters of it: the first that tells of an error, or the last."""
+        written = (at for at in range(len(self._lines) - 1, -1, -1) if self._lines[at].strip())
+        at = next(iter(self._matter), next(written, 0))
+        cut = self._told({at}, length)
+        if marked:
+            return cut
+        text = _begun(self._lines[at], length)
+        return replace(cut, text=text, tokens=self._price(text))
+
+    def _by_worth(self) -> Iterator[int]:
+        last = len(self._lines) - 1
+        # Where there is room for little, what went wrong says more than how it began and ended.
+        yield from (*self._matter[:1], 0, last)
+        yield from _from_both_ends(self._matter)
+        for step in range(1, _AROUND + 1):
+            for at in _from_both_ends(self._matter):
+                yield from (near for near in (at + step, at - step) if 0 <= near <= last)
+        yield from _from_both_ends(range(len(self._lines)))
+
+    def _cost(self, at: int) -> int:
+        if at not in self._costs:
+            self._costs[at] = self._price(self._lines[at] + "\n")
+        return self._costs[at]
+
+    def _told(self, chosen: set[int], length: int = _LONGEST) -> Cut:
+        shown, before = [], -1
+        for at in [*sorted(chosen), len(self._lines)]:
+            if at - before > 1:
+                shown.append(_gap(at - before - 1))
+            shown += [_begun(line, length) for line in self._lines[at : at + 1]]
+            before = at
+        text = "\n".join(shown) + ("\n" if self._ends and len(self._lines) - 1 in chosen else "")
+        missing = len(self._lines) - len(chosen)
+        lost = len(set(self._matter) - chosen)
+        cost = self._price(text)
+        return Cut(text, cost, whole=False, shown=len(chosen), missing=missing, missing_errors=lost)
+
+
+def _gap(count: int) -> str:
+    return f"… {counted(count, 'line')} …"
+
+
+def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
+    """Give the first, the last, the second, the one before the last: what begins and what ends a report tell most."""
+    for step in range((len(places) + 1) // 2):
+        yield places[step]
+        if step != len(places) - 1 - step:
+            yield places[-1 - step]
+
+
+def _begun(line: str, length: int) -> str:
+    # Lines are no longer than the longest already, but for what says how much of one is missing.
+    return line if length == _LONGEST or len(line) <= length else line[: length - 1] + "…"
+
+
+def _short(line: str) -> str:
+    if len(line) <= _LONGEST:
+        return line
+    half = _LONGEST // 2
+    return f"{line[:half]} … {len(line) - 2 * half:,} characters … {line[-half:]}"
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _compiled(patterns: Iterable[Any]) -> tuple[re.Pattern[str], ...]:
+    return tuple(_compile(pattern) for pattern in patterns)

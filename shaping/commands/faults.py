@@ -1,0 +1,97 @@
+"""How a program that failed is described: a coded error, by its exit code and never by what it said."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.commands.important import says_error
+from shaping.commands.names import nearest_programs
+from shaping.errors import ErrorDetail, code_for_exit, make_error
+from shaping.errors.similar import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shaping.commands.process import Ended
+    from shaping.settings import Plan
+
+# As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
+TIMED_OUT, OURS, NOT_RUN, NOT_FOUND = 124, 125, 126, 127
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_LONGEST: Final = 300  # characters of a program's own words in a message
+
+
+def fault_of(ended: Ended, plan: Plan, tool: str, said: Sequence[str], contract: Any = None) -> ErrorDetail | None:
+    """Describe how a program failed, or None where it exited with 0."""
+    if ended.timed_out:
+        return make_error(
+            "TIMEOUT",
+            f"{tool} was ended after {ended.duration_ms / 1000:.1f} s",
+            hint="Allow more with --timeout, or ask for less.",
+            state_changing=True,
+        )
+    if ended.exit_code == 0:
+        return None
+    mapped = dict(plan.exit_codes).get(ended.exit_code)
+    if mapped is not None:
+        return make_error(mapped, _message(ended, tool, said))
+    if contract is not None:
+        return _by_contract(ended, contract) or make_error(code_for_exit(ended.exit_code), _message(ended, tool, said))
+    detail = make_error(
+        code_for_exit(ended.exit_code, ended.signal, foreign=True),
+        _message(ended, tool, said),
+        hint="See what it printed; its exit codes are its own.",
+    )
+    # The contract's name for a failed call of somebody else's program; ours for a fault is the other spelling.
+    own = detail.code in ("INTERNAL_ERROR", "DEPENDENCY_UNAVAILABLE", "PERMISSION_DENIED")
+    return detail.model_copy(update={"code": "EXECUTION_ERROR", "http": 500}) if own else detail
+
+
+def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, str]) -> tuple[ErrorDetail, int]:
+    """Describe why a program could not be started, and give the number to exit with."""
+    program = argv[0]
+    found = shutil.which(program, path=environ.get("PATH"))
+    if isinstance(problem, FileNotFoundError) and found is None:
+        similar = nearest_programs(program, environ)
+        hint = f"Check the name, or install it.{did_you_mean(similar)}"
+        return make_error(
+            "NOT_FOUND", f"there is no program {program!r} on PATH", similar=similar, hint=hint
+        ), NOT_FOUND
+    if isinstance(problem, FileNotFoundError):
+        return make_error("NOT_FOUND", f"{program!r} names an interpreter or a directory that is not there"), NOT_FOUND
+    if isinstance(problem, PermissionError):
+        return make_error("PERMISSION_DENIED", f"{program!r} may not be run", hint="Check its rights."), NOT_RUN
+    if getattr(problem, "errno", None) == errno.E2BIG:
+        return make_error("TOO_LARGE", "the arguments are longer than the system takes"), NOT_RUN
+    why = os.strerror(problem.errno) if isinstance(problem, OSError) and problem.errno else str(problem)
+    return make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}"), NOT_RUN
+
+
+def _message(ended: Ended, tool: str, said: Sequence[str]) -> str:
+    how = f"was ended by {ended.signal}" if ended.signal else f"exited with {ended.exit_code}"
+    told = (
+        _raised(said)
+        or next((line for line in said if says_error(line)), None)
+        or next((line for line in reversed(said) if line.strip()), None)
+    )
+    return f"{tool} {how}: {told.strip()[:_LONGEST]}" if told else f"{tool} {how}"
+
+
+def _raised(said: Sequence[str]) -> str | None:
+    """Find what ended a Python program: the line after the places that its last traceback names."""
+    starts = [at for at, line in enumerate(said) if line.strip() == _TRACEBACK]
+    after = said[starts[-1] + 1 :] if starts else ()
+    return next((line for line in after if line.strip() and not line.startswith(" ")), None)
+
+
+def _by_contract(ended: Ended, contract: Any) -> ErrorDetail | None:
+    """Take over the error of a program that speaks our contract, where its number agrees that there is one."""
+    from shaping.envelope import Envelope, EnvelopeError  # noqa: PLC0415 (few programs speak it)
+
+    try:
+        return Envelope.parse(contract, "invariant").error if ended.exit_code else None
+    except EnvelopeError:
+        return None

@@ -1,0 +1,197 @@
+"""A program run without a shell: both outputs read as they come, signals passed on, the whole group ended in time."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shaping.commands.ran import Asked
+
+_CHUNK: Final = 1 << 16  # what a pipe holds
+_TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
+_GRACE: Final = 2.0  # seconds that a group gets to end by itself before it is killed
+_LINGER: Final = 0.5  # seconds that the pipes may stay silent after the program itself has ended
+_PASSED_ON: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
+
+
+class Sink(Protocol):
+    """Where one of a program's outputs goes."""
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended."""
+
+    exit_code: int  # 128 and the signal's number where one ended it, as a shell reports it
+    signal: str | None = None
+    timed_out: bool = False
+    left_open: bool = False  # something it started still holds its outputs
+    duration_ms: float = 0.0
+
+
+def run(start: Asked, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> Ended:
+    """Run a program to its end; `stop` ends it early."""
+    began = monotonic()
+    with _signals() as passing:
+        # A group of its own: a timeout can end all of it, and a terminal's interrupt comes once, through us.
+        process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 (running what the caller names is the job; there is no shell)
+            list(start.argv),
+            stdin=None if start.stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=start.cwd,
+            env=None if start.env is None else dict(start.env),
+            start_new_session=True,
+        )
+        passing.to(process.pid)
+        watch = _Watch(process, None if start.timeout is None else began + start.timeout, stop)
+        feeder = _feeding(process.stdin, start.stdin)
+        try:
+            watch.read(stdout, stderr)
+        except BaseException:
+            _send(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            _closed(process, feeder)
+    return _ended(process.returncode, watch, (monotonic() - began) * 1000)
+
+
+class _Watch:
+    """Reads a program's outputs until they end, and sees to it that they do."""
+
+    def __init__(self, process: subprocess.Popen[bytes], deadline: float | None, stop: threading.Event | None) -> None:
+        self._process, self._deadline, self._stop = process, deadline, stop
+        self._kill_at: float | None = None
+        self._ended_at: float | None = None
+        self._quiet_since = monotonic()
+        self.timed_out = self.left_open = False
+
+    def read(self, stdout: Sink, stderr: Sink) -> None:
+        with selectors.DefaultSelector() as selector:
+            for pipe, sink in ((self._process.stdout, stdout), (self._process.stderr, stderr)):
+                selector.register(_present(pipe), selectors.EVENT_READ, sink)
+            while selector.get_map() and not self.left_open:
+                for key, _ in selector.select(_TICK):
+                    self._take(selector, key)
+                self._look(monotonic())
+        while self._process.poll() is None:
+            self._look(monotonic())
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_TICK)
+
+    def _take(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+        chunk = os.read(key.fd, _CHUNK)
+        self._quiet_since = monotonic()
+        if chunk:
+            key.data.take(chunk)
+        else:
+            selector.unregister(key.fileobj)
+
+    def _look(self, now: float) -> None:
+        if self._kill_at is None and self._is_over(now):
+            self._kill_at = now + _GRACE
+            _send(self._process.pid, signal.SIGTERM)
+        elif self._kill_at is not None and now >= self._kill_at:
+            _send(self._process.pid, signal.SIGKILL)
+        if self._process.poll() is None:
+            return
+        if self._ended_at is None:
+            self._ended_at = now
+        # What the program started may outlive it with its outputs open; nobody waits for that. What it printed itself
+        # may still lie in the pipes, so the silence counts from when its end was seen.
+        self.left_open = now - max(self._quiet_since, self._ended_at) > _LINGER
+
+    def _is_over(self, now: float) -> bool:
+        if self._deadline is not None and now >= self._deadline:
+            self.timed_out = True
+            return True
+        return self._stop is not None and self._stop.is_set()
+
+
+class _Passing:
+    """Signals on their way to a program that may not have started yet."""
+
+    def __init__(self) -> None:
+        self._pid: int | None = None
+        self._waiting: list[int] = []
+
+    def to(self, pid: int) -> None:
+        self._pid = pid
+        for number in self._waiting:
+            _send(pid, number)
+
+    def take(self, number: int, _frame: Any) -> None:
+        if self._pid is None:
+            self._waiting.append(number)
+        else:
+            _send(self._pid, number)
+
+
+@contextmanager
+def _signals() -> Iterator[_Passing]:
+    passing = _Passing()
+    if threading.current_thread() is not threading.main_thread():
+        yield passing
+        return
+    known = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
+    before = {number: signal.signal(number, passing.take) for number in known}
+    try:
+        yield passing
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _send(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+def _feeding(pipe: IO[bytes] | None, given: bytes | None) -> threading.Thread | None:
+    if pipe is None or given is None:
+        return None
+
+    def feed() -> None:
+        with suppress(BrokenPipeError), pipe:
+            pipe.write(given)
+
+    feeder = threading.Thread(target=feed, daemon=True)
+    feeder.start()
+    return feeder
+
+
+def _closed(process: subprocess.Popen[bytes], feeder: threading.Thread | None) -> None:
+    process.wait()
+    for pipe in (process.stdout, process.stderr):
+        _present(pipe).close()
+    if feeder is not None:
+        feeder.join(_GRACE)
+
+
+def _ended(returncode: int, watch: _Watch, duration_ms: float) -> Ended:
+    if returncode >= 0:
+        return Ended(returncode, None, watch.timed_out, watch.left_open, duration_ms)
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:  # a real-time signal has no name
+        name = str(-returncode)
+    return Ended(128 - returncode, name, watch.timed_out, watch.left_open, duration_ms)
+
+
+def _present(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:  # pragma: no cover  both pipes are asked for
+        raise RuntimeError("the program was started without its pipes")
+    return pipe

@@ -1,0 +1,102 @@
+"""What is run, and what came of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shaping.commands.capture import decoded
+from shaping.commands.clean import clean
+from shaping.redaction import redact_text
+from shaping.settings.context import mode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.commands.capture import Capture
+    from shaping.commands.cut import Rules
+    from shaping.commands.keep import PartWriter
+    from shaping.commands.process import Ended
+    from shaping.redaction import Hit
+    from shaping.settings import Plan
+
+
+_LOOK: Final = 64 * 1024  # bytes that tell text from anything else
+_ODD: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command to run, and what its caller says about it."""
+
+    argv: tuple[str, ...]
+    timeout: float | None = None
+    etag: str | None = None
+    fields: tuple[str, ...] = ()
+    cwd: str | None = None
+    env: Mapping[str, str] | None = None
+    stdin: bytes | None = None
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment that the command sees."""
+        return os.environ if self.env is None else self.env
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a program: what was captured, and where the rest of it goes."""
+
+    capture: Capture
+    writer: PartWriter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended and what it printed."""
+
+    asked: Asked
+    tool: str
+    ended: Ended
+    stdout: Output
+    stderr: Output
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One output as lines to show: without secrets, repaints and what the config drops."""
+
+    lines: list[str]
+    redacted: tuple[str, ...] = ()
+    exact: bool = True  # whether the lines are every byte that was printed
+    dropped: int = 0
+
+
+def read(capture: Capture, plan: Plan, rules: Rules) -> Read:
+    """Make an output ready to be shown; secrets go first, so that no cut can hide one from the rules."""
+    if mode() != "off" and not _is_text(capture):
+        return Read([f"[{capture.size:,} bytes that are not UTF-8 text]", ""], exact=False)
+    text = open_text(capture.text(), plan)
+    hits: list[Hit] = []
+    if not plan.redact.off:
+        text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
+    cleaned = text.split("\n") if mode() == "off" else clean(text)
+    lines = rules.left(cleaned)
+    exact = capture.whole and not hits and "\n".join(lines).encode() == capture.held
+    return Read(lines, tuple(hit.rule for hit in hits), exact, len(cleaned) - len(lines))
+
+
+def _is_text(capture: Capture) -> bool:
+    """Whether an output can be read: an image or an archive would cost thousands of tokens and tell nothing."""
+    beginning = decoded(capture.held[:_LOOK])
+    odd = beginning.count("\ufffd")
+    # A few odd bytes are a name or a word in another encoding.
+    return odd < _ODD or odd * 10 < len(beginning)
+
+
+def open_text(text: str, plan: Plan) -> str:
+    """Withhold text that looks like data where paths are private: nobody can find them in what could not be read."""
+    if plan.private is None or not text.lstrip().startswith(("{", "[")):
+        return text
+    return f"[withheld: {len(text):,} characters that could not be read as data and may hold private fields]\n"

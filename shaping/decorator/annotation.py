@@ -1,0 +1,187 @@
+"""The return annotation of a decorated function: an open type whose JSON Schema is what is really sent."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, WithJsonSchema
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from shaping.decorator.content import mentions_content
+from shaping.decorator.frameworks import reader_of_signature
+from shaping.mcp.schema import tell_misses, wire_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import MappingProxyType
+
+    from shaping.decorator.tool import Tool
+
+
+_SAME: Any = object()
+
+
+class Signature(inspect.Signature):
+    """A signature that works out its annotations when they are read, and knows who reads them."""
+
+    __slots__ = ("_known", "_narrowed", "_tool")
+
+    def __init__(
+        self,
+        parameters: Sequence[inspect.Parameter] | None = None,
+        *,
+        return_annotation: Any = inspect.Signature.empty,
+        __validate_parameters__: bool = True,
+        tool: Tool | None = None,
+    ) -> None:
+        super().__init__(
+            parameters, return_annotation=return_annotation, __validate_parameters__=__validate_parameters__
+        )
+        self._tool = tool
+        self._known: inspect.Signature | None = None
+        self._narrowed = False  # whether these are not all of the function's parameters, as on a bound method
+
+    def replace(self, *, parameters: Any = _SAME, return_annotation: Any = _SAME) -> Signature:
+        """Give a signature with other parameters that still knows what is returned: `inspect` asks so for methods."""
+        tool = self._tool if return_annotation is _SAME else None
+        returned = super().return_annotation if return_annotation is _SAME else return_annotation
+        listed = self.parameters.values() if parameters is _SAME else parameters
+        made = Signature(list(listed), return_annotation=returned, tool=tool)
+        made._narrowed = True
+        return made
+
+    def _evaluated(self) -> inspect.Signature | None:
+        if self._known is None and self._tool is not None:
+            try:
+                self._known = inspect.signature(self._tool.function, eval_str=True)
+            except NameError:  # a name that is defined further down in the module, or only for type checkers
+                return None
+        return self._known
+
+    @property
+    def parameters(self) -> MappingProxyType[str, inspect.Parameter]:
+        """The parameters as the function declares them, with evaluated annotations."""
+        known = None if self._narrowed else self._evaluated()
+        return super().parameters if known is None else known.parameters
+
+    @property
+    def return_annotation(self) -> Any:
+        """An open type that carries the schema of the shaped answer; empty where the function says nothing."""
+        if self._tool is None:
+            return super().return_annotation
+        reader = reader_of_signature(sys._getframe())  # noqa: SLF001 (inspect's way is a hundred times slower)
+        if reader is not None:
+            self._tool.under_mcp_sdk |= reader == "sdk"
+            self._tool.pin()
+        declared = self.declared()
+        # Of a generator each item is shaped, and frameworks know no type for a row of answers.
+        if declared is inspect.Signature.empty or self._tool.yields:
+            return inspect.Signature.empty
+        if mentions_content(declared):
+            return declared
+        self._tool.advertises |= reader is not None
+        return annotation_for(self._tool, declared)
+
+    def declared(self) -> Any:
+        """Give the return annotation of the function itself, evaluated where that is possible."""
+        known = self._evaluated()
+        return super().return_annotation if known is None else known.return_annotation
+
+
+def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
+    """Give a wrapper the function's signature with the return annotation of the shaped answer."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # builtins and some C callables have none
+        return wrapper
+    made = wrapper.__signature__ = Signature(
+        list(signature.parameters.values()), return_annotation=signature.return_annotation, tool=tool
+    )
+    annotations = dict(getattr(function, "__annotations__", {}))
+    if "return" in annotations:
+        del annotations["return"]
+        declared = made.declared()
+        shown = declared if mentions_content(declared) else _open_dict(lambda: _schema(tool, made.declared()))
+        returned = {} if tool.yields else {"return": shown}
+        wrapper.__annotations__ = {**annotations, **returned}
+    return wrapper
+
+
+def annotation_for(tool: Tool, declared: Any) -> Any:
+    """Make the type that a framework derives an output schema from."""
+    schema = _schema(tool, declared)
+    if schema.get("type") == "object" or tool.plan().dialect != "none":
+        return _open_dict(lambda: schema)
+    return Annotated[Any, WithJsonSchema(schema)]
+
+
+def declared_schema(declared: Any) -> dict[str, Any]:
+    """Give the JSON Schema of a return annotation; an empty one for what has none."""
+    try:
+        return TypeAdapter(declared).json_schema(mode="serialization", schema_generator=_IntakeSchema)
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError):
+        return {}
+
+
+def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = ()) -> Any:
+    """Put definitions in the place of references, which pydantic refuses in custom schemas; a recursive one is open."""
+    if isinstance(schema, list):
+        return [inlined(item, definitions, inside) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in definitions:
+        return {} if name in inside else inlined(definitions[name], definitions, (*inside, name))
+    return {key: inlined(item, definitions, inside) for key, item in schema.items() if key != "$defs"}
+
+
+def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
+    plan, described = tool.plan(), declared_schema(declared)
+    tell_misses(plan, described)
+    schema = wire_schema(plan, described, nullable=tool.if_none_match is not None)
+    whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
+    return whole
+
+
+def _open_dict(schema: Callable[[], dict[str, Any]]) -> type[BaseModel]:
+    """Make a type that validates and writes like dict[str, Any].
+
+    It is a model class by name only: the MCP SDK drops the metadata of an annotated dict, but asks a model class.
+    """
+
+    class Answer(BaseModel):
+        model_config = ConfigDict(defer_build=True)
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
+            return core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+
+        @classmethod
+        def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+            return dict(schema())
+
+    return Answer
+
+
+class _IntakeSchema(GenerateJsonSchema):
+    """Schemas as intake writes values, where that is not how pydantic does."""
+
+    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+    def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
+        # An object by its names; an array inside a pydantic model, which writes itself.
+        return {"properties": {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}}
+
+    def int_schema(self, schema: core_schema.IntSchema) -> dict[str, Any]:
+        # Beyond 64 bits an integer is written as a string, and so are NaN and the infinities.
+        return {**super().int_schema(schema), "type": ["integer", "string"]}
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> dict[str, Any]:
+        return {**super().float_schema(schema), "type": ["number", "string"]}
+
+    def bytes_schema(self, _schema: core_schema.BytesSchema) -> dict[str, Any]:
+        return {}

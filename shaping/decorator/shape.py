@@ -1,0 +1,242 @@
+"""`@shape`: a function answers with what the config asks for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ParamSpec, overload
+
+from shaping.decorator.annotation import describe_return
+from shaping.decorator.content import as_content
+from shaping.decorator.frameworks import hand_over
+from shaping.decorator.tool import Tool
+from shaping.errors import from_exception
+from shaping.response import Shaped, ShapedDict, ShapedList, Warned
+from shaping.settings import context
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from contextvars import Token
+
+    from shaping.shaper import Shaper
+
+P = ParamSpec("P")
+
+
+@overload
+def shape(function: Callable[P, Any], /) -> Callable[P, Any]: ...
+@overload
+def shape(
+    *,
+    tool: str | None = None,
+    profile: str | None = None,
+    config: Any = None,
+    shaper: Shaper | None = None,
+    if_none_match: str | None = None,
+    state_changing: bool = False,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def shape(function: Any = None, /, **options: Any) -> Any:
+    """Shape what a function returns.
+
+    `if_none_match` names the argument in which callers send the tag they hold. A failure of a function that is
+    `state_changing` is not told to be retryable where something may have been done.
+    """
+    if function is None:
+        return lambda given: _decorate(given, Tool(given, **options))
+    return _decorate(function, Tool(function))
+
+
+class Run:
+    """One call of a decorated function: the clock, what the tool notes, and how it ends."""
+
+    __slots__ = ("notes", "started", "tag", "token", "tool")
+
+    def __init__(self, tool: Tool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+        self.tool = tool
+        self.tag = tool.tag_in(args, kwargs or {}) if tool.if_none_match else None
+        self.notes = context.Notes()
+        self.token: Token[context.Notes | None] = context.start_notes(self.notes)
+        self.started = perf_counter()
+
+    def done(self, result: Any) -> Any:
+        """Shape what the function returned."""
+        if hasattr(type(result), "__next__") and self.tool.shaper.mode == "on":
+            # Read here, so that what a generator raises on the way is this tool's error and not a fault of shaping.
+            try:
+                result = list(result)
+            except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+                return self.failed(error)
+        self.close()
+        content = as_content(result, self.tool)
+        if content is not None:
+            return content
+        shaped = self._shape(result)
+        return self._told(shaped, None) if shaped.failed else marked(shaped, result)
+
+    def failed(self, error: Exception) -> Any:
+        """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
+        self.close()
+        shaper, tool = self.tool.shaper, self.tool
+        if shaper.mode != "on":
+            raise error
+        table, debug = shaper.generation.config.errors, tool.plan().debug
+        detail = from_exception(error, table=table, debug=debug, state_changing=tool.state_changing)
+        return self._told(self._shape(None, error=detail), error)
+
+    def _told(self, shaped: Shaped, error: Exception | None) -> Any:
+        handed = hand_over(shaped, error, self.tool)
+        return marked(shaped, None) if handed is None else handed
+
+    def close(self) -> None:
+        """Stop collecting notes."""
+        context.stop_notes(self.token)
+
+    def reopen(self) -> None:
+        """Collect again, in the task that awaits the tool."""
+        self.token = context.start_notes(self.notes)
+
+    def _shape(self, value: Any, **about: Any) -> Shaped:
+        notes, tool = self.notes, self.tool
+        if notes.request_id is not None:
+            about["request_id"] = notes.request_id
+        if notes.upgrade_hints:
+            about["upgrade_hints"] = tuple(notes.upgrade_hints)
+        if notes.warnings:
+            about["warnings"] = tuple(Warned("TOOL", text) for text in notes.warnings)
+        if self.tag is not None:
+            about["if_none_match"] = self.tag
+        elapsed = round((perf_counter() - self.started) * 1000, 3)
+        return tool.shaper.shape(
+            value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, duration_ms=elapsed, **about
+        )
+
+
+def marked(shaped: Shaped, raw: Any) -> Any:
+    """Mark a wire value as shaped, so that shaping it again changes nothing."""
+    value = shaped.value
+    if value is raw:
+        return value
+    if type(value) is dict:
+        answer: Any = ShapedDict(value)
+    elif type(value) is list:
+        answer = ShapedList(value)
+    else:
+        return value
+    answer.shaped = shaped
+    return answer
+
+
+def _decorate(function: Any, tool: Tool) -> Any:
+    if isinstance(function, (classmethod, staticmethod)):
+        return type(function)(_decorate(function.__func__, tool))
+    if hasattr(function, "__shaping__"):
+        return function
+    wrapper: Any = functools.wraps(function)(_wrapper(function, tool))
+    wrapper.__shaping__ = tool
+    return describe_return(wrapper, function, tool)
+
+
+def _wrapper(function: Any, tool: Tool) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(function):
+        return _async_generator(function, tool)
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return _coroutine(function, tool)
+    if inspect.isgeneratorfunction(function):
+        return _generator(function, tool)
+    return _plain(function, tool)
+
+
+def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        run = Run(tool, args, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+            return run.failed(error)
+        except BaseException:
+            run.close()
+            raise
+        if hasattr(type(result), "__await__"):
+            run.close()
+            return _awaited(result, run)
+        return run.done(result)
+
+    return call
+
+
+def _coroutine(function: Callable[..., Awaitable[Any]], tool: Tool) -> Callable[..., Awaitable[Any]]:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        run = Run(tool, args, kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+            return run.failed(error)
+        except BaseException:
+            run.close()
+            raise
+        return run.done(result)
+
+    return call
+
+
+async def _awaited(result: Awaitable[Any], run: Run) -> Any:
+    run.reopen()
+    try:
+        value = await result
+    except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+        return run.failed(error)
+    except BaseException:
+        run.close()
+        raise
+    return run.done(value)
+
+
+def _generator(function: Callable[..., Any], tool: Tool) -> Callable[..., Generator[Any, Any, Any]]:
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        items: Any = function(*args, **kwargs)
+        sent = None
+        try:
+            while True:
+                run = Run(tool, args, kwargs)
+                try:
+                    item = next(items) if sent is None else items.send(sent)
+                except StopIteration as end:
+                    run.close()
+                    return end.value
+                except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+                    yield run.failed(error)
+                    return None
+                except BaseException:
+                    run.close()
+                    raise
+                sent = yield run.done(item)
+        finally:
+            items.close()
+
+    return call
+
+
+def _async_generator(function: Callable[..., Any], tool: Tool) -> Callable[..., AsyncGenerator[Any, Any]]:
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        items: Any = function(*args, **kwargs)
+        sent = None
+        try:
+            while True:
+                run = Run(tool, args, kwargs)
+                try:
+                    item = await (anext(items) if sent is None else items.asend(sent))
+                except StopAsyncIteration:
+                    run.close()
+                    return
+                except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
+                    yield run.failed(error)
+                    return
+                except BaseException:
+                    run.close()
+                    raise
+                sent = yield run.done(item)
+        finally:
+            await items.aclose()
+
+    return call

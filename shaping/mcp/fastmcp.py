@@ -1,0 +1,208 @@
+"""FastMCP: one middleware, and every tool of the server is shaped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import mcp_types
+from fastmcp.exceptions import NotFoundError
+from fastmcp.prompts.base import Message, PromptResult
+from fastmcp.resources.base import ResourceContent, ResourceResult
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
+
+from shaping.mcp import faults
+from shaping.mcp.adapter import EXPAND, EXPAND_TOOL, Adapter
+from shaping.mcp.announce import Announcer
+from shaping.mcp.beside import answer, passed_on
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from fastmcp import Context
+
+    from shaping.mcp.sessions import Session
+
+AskedT = TypeVar("AskedT")
+ResultT = TypeVar("ResultT")
+_CONTENT: TypeAdapter[list[mcp_types.ContentBlock]] = TypeAdapter(list[mcp_types.ContentBlock])
+
+
+class ShapingMiddleware(Middleware):
+    """Shapes what the tools of a FastMCP server return, and shows clients the schema of what is really sent."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        shaper: Shaper | None = None,
+        expand: bool = True,
+    ) -> None:
+        self.adapter = Adapter(shaper or Shaper(config, expandable=expand), expand=expand)
+        self._announcer = Announcer(self.adapter)
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mcp_types.ListToolsRequest],
+        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
+    ) -> Sequence[Tool]:
+        """Show each tool as this client's session knows it."""
+        tools = await call_next(context)
+        session = await self._session(context.fastmcp_context)
+        if session is None:
+            return tools
+        shown = {wire["name"]: wire for wire in self.adapter.show(session, [_wire_tool(tool) for tool in tools])}
+        listed = [_as_shown(tool, shown[tool.name]) for tool in tools if tool.name in shown]
+        return [*listed, _EXPAND] if self.adapter.expandable and listed else listed
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mcp_types.CallToolRequestParams],
+        call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        """Call the tool without what was meant for us, and shape its result."""
+        session = await self._session(context.fastmcp_context)
+        if session is None:
+            return await call_next(context)
+        name, given = context.message.name, context.message.arguments or {}
+        if name == EXPAND and self.adapter.expandable:
+            return tool_result(self.adapter.expand(session, given))
+        arguments, wishes = self.adapter.wishes(session, given, _request_meta(context.fastmcp_context))
+        message = context.message.model_copy(update={"arguments": arguments})
+        try:
+            await self._know(session, name, context.fastmcp_context)
+            result = await call_next(context.copy(message=message))
+        except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
+            return tool_result(self._failed(session, name, error))
+        # A question back to the user, or an extension's promise to answer later, is not ours to touch.
+        if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
+            return result
+        return tool_result(self.adapter.finish(session, name, wishes, wire_result(result)))
+
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
+    ) -> ResourceResult:
+        """Pass a resource on without the secrets in it."""
+        result = await _asked(call_next, context)
+        if not isinstance(result, ResourceResult):
+            return result
+        shaper, name = self.adapter.shaper, str(context.message.uri)
+        return result.model_copy(update={"contents": [_read(shaper, name, content) for content in result.contents]})
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
+        call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
+    ) -> PromptResult:
+        """Pass a prompt on without the secrets in it."""
+        result = await _asked(call_next, context)
+        if not isinstance(result, PromptResult):
+            return result
+        shaper, name = self.adapter.shaper, context.message.name
+        return result.model_copy(update={"messages": [_said(shaper, name, message) for message in result.messages]})
+
+    async def _session(self, context: Context | None) -> Session | None:
+        # A server calls its own tools without a client too; then there is nobody to shape for.
+        if context is None or context.request_context is None:
+            return None
+        session = self.adapter.session(context.session)
+        if self.adapter.refresh(session):
+            await context.session.send_tool_list_changed()
+        self._announcer.look_after()
+        return session
+
+    async def _know(self, session: Session, name: str, context: Context | None) -> None:
+        """See to it that a tool's schema is known even to a client that calls before it lists."""
+        if name in session.tools:
+            return
+        if self.adapter.dropped(session, name):
+            raise NotFoundError(f"Unknown tool: {name!r}")
+        tool = None if context is None else await context.fastmcp.get_tool(name)
+        if tool is not None:
+            self.adapter.show(session, [_wire_tool(tool)])
+
+    def _failed(self, session: Session, name: str, error: Exception) -> dict[str, Any]:
+        cause = error if isinstance(error, MCPError) else error.__cause__
+        if isinstance(cause, MCPError):
+            detail = getattr(cause, "detail", None)
+            if detail is None:
+                # An answer to the protocol, not to the model.
+                raise passed_on(cause)
+            return self.adapter.failed(session, name, detail)
+        if isinstance(error, NotFoundError):
+            return self.adapter.failed(session, name, faults.of_text(str(error), name, session.tools))
+        table = session.generation.config.errors
+        debug = self.adapter.shaper.plan(name, surface="mcp").debug
+        return self.adapter.failed(session, name, faults.of_exception(error, table, debug=debug))
+
+
+async def _asked(call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
+    try:
+        return await call_next(context)
+    except MCPError as error:
+        raise passed_on(error) from None
+
+
+def _read(shaper: Shaper, name: str, content: ResourceContent) -> ResourceContent:
+    wire: dict[str, Any] = {} if isinstance(content.content, bytes) else {"text": content.content}
+    [clean] = answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})["contents"]
+    return content.model_copy(update={"content": clean.get("text", content.content), "meta": clean.get("_meta")})
+
+
+def _said(shaper: Shaper, name: str, message: Message) -> Message:
+    block = message.content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    [clean] = answer(shaper, name, {"messages": [{"content": block}]})["messages"]
+    return message.model_copy(update={"content": _CONTENT.validate_python([clean["content"]])[0]})
+
+
+def _request_meta(context: Context | None) -> Mapping[str, Any] | None:
+    request = context.request_context if context is not None else None
+    return request.meta if request is not None else None
+
+
+def _wire_tool(tool: Tool) -> dict[str, Any]:
+    wire = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+    return wire if tool.output_schema is None else {**wire, "outputSchema": tool.output_schema}
+
+
+def _as_shown(tool: Tool, wire: Mapping[str, Any]) -> Tool:
+    update = {
+        "description": wire.get("description"),
+        "parameters": wire["inputSchema"],
+        "output_schema": wire.get("outputSchema"),
+    }
+    return tool.model_copy(update=update)
+
+
+def wire_result(result: ToolResult) -> dict[str, Any]:
+    """Write a result as it stands on the wire."""
+    wire: dict[str, Any] = {
+        "content": [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
+    }
+    if result.structured_content is not None:
+        wire["structuredContent"] = result.structured_content
+    if result.is_error:
+        wire["isError"] = True
+    if result.meta is not None:
+        wire["_meta"] = result.meta
+    return wire
+
+
+def tool_result(wire: Mapping[str, Any]) -> ToolResult:
+    """Read a result from its wire form."""
+    # Built without a second pass over the data: it has just been made plain.
+    return ToolResult.model_construct(
+        content=_CONTENT.validate_python(wire["content"]),
+        structured_content=wire.get("structuredContent"),
+        meta=wire.get("_meta"),
+        is_error=wire.get("isError", False),
+    )
+
+
+_EXPAND = Tool(name=EXPAND_TOOL["name"], description=EXPAND_TOOL["description"], parameters=EXPAND_TOOL["inputSchema"])

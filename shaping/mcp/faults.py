@@ -1,0 +1,173 @@
+"""What went wrong behind an MCP call, told as a coded error from whatever words the server had for it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.envelope.dialects.faults import only_for_this_call
+from shaping.errors import ErrorDetail, from_exception, make_error, nearest
+from shaping.errors.accounts import words
+from shaping.errors.issues import summary
+from shaping.errors.scrub import scrub, scrub_value
+from shaping.mcp.phrases import code_of, own_words, wait_of
+from shaping.response import present
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+# The SDKs' own refusals, which come before any work.
+_REFUSED = re.compile(
+    r"^(MCP error -32602|Input validation error|Invalid arguments?\b|\d+ validation errors? for )"
+    r"|\b\d+ validation errors? for \w*(arguments|call\[)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_UNKNOWN = re.compile(r"^Unknown tool\b|^MCP error -32601", re.IGNORECASE | re.MULTILINE)
+_PYDANTIC = re.compile(r"^(?P<path>[\w.\[\]-]+)\n {2}(?P<message>.+?)(?: \[type=(?P<type>\w+).*)?$", re.MULTILINE)
+_ZOD = re.compile(r"(?P<message>.+?) at (?P<path>[\w.\[\]-]+)")
+# Claude Code cuts an error's text at about 11,000 characters; what says most stands at its two ends.
+_LONGEST = 8000
+# What is read of an error, and what stands around one in an envelope; all else are a server's own words.
+_READ = frozenset(
+    {"code", "error_code", "message", "error", "hint", "suggestion", "retryable", "http", "retry_after", "phase"}
+    | {"next_actions", "similar", "similar_refs", "details", "error_details", "redirect", "docs_url"}
+)
+_AROUND = frozenset({"error", "ok", "meta", "_meta", "warnings", "jsonrpc", "id"})
+_SHOWN = ("code", "message", "hint", "retry_after", "next_actions", "similar", "details", "redirect")
+
+
+def of_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorDetail:
+    """Describe an error result by its text: a coded error where it holds one, else by the words in it."""
+    coded = _coded(text)
+    if coded is not None:
+        return coded
+    message = _words(text)
+    if not message or (message.endswith(":") and not own_words(text)):
+        message = f"The tool {tool!r} failed and did not say why."
+    if _REFUSED.search(text[:2000]):
+        return bad_argument(message)
+    if _UNKNOWN.search(text[:2000]):
+        return make_error("OPERATION_NOT_FOUND", message, similar=nearest(tool, [*tools]))
+    return make_error(code_of(text), message, retry_after=wait_of(text))
+
+
+def bad_argument(message: str) -> ErrorDetail:
+    """Describe refused arguments, with each issue apart where the text tells them apart."""
+    found = _issues(message)
+    if not found:
+        return make_error("BAD_ARGUMENT", message, phase="validation")
+    return make_error("BAD_ARGUMENT", summary(found), details={"issues": found}, phase="validation")
+
+
+def of_exception(error: Exception, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
+    """Describe an exception that a framework wrapped, without telling what the framework masked."""
+    cause = error.__cause__
+    if not isinstance(cause, Exception) or not _tells(error, cause):
+        return of_text(str(error), "")
+    return from_exception(cause, table=table, debug=debug)
+
+
+def said(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:
+    """Give the members that a model can act on; a hint that every error of its code has only where it is wanted."""
+    known = whole(error)
+    if not hint and not only_for_this_call(error):
+        known.pop("hint", None)
+    return {name: known[name] for name in _SHOWN if known.get(name) not in (None, {})}
+
+
+def whole(error: ErrorDetail) -> dict[str, Any]:
+    """Give every member that is set."""
+    dumped = error.model_dump(mode="json", exclude_none=True)
+    return {name: value for name, value in dumped.items() if value != []}
+
+
+def _words(text: str) -> str:
+    """Give an error's own words without the source lines of a trace, and no more than a model will read."""
+    if "Traceback (most recent call last)" in text:
+        return words(Exception(text))
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2000]}\n[…]\n{text[-2000:]}"
+
+
+def _tells(error: Exception, cause: Exception) -> bool:
+    # A server that hides its errors puts none of the cause's words into the error that it raises from it.
+    words = str(cause).strip()
+    return bool(words) and words.splitlines()[0] in str(error)
+
+
+def _coded(text: str) -> ErrorDetail | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        wire = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    told = _told(wire)
+    if not isinstance(told.get("code", told.get("error_code")), str):
+        return None
+    from shaping.agent.seen import read_error  # noqa: PLC0415 (only errors that are JSON need it)
+
+    clean = scrub_value(wire)
+    told = _told(clean)
+    found = present(read_error(told))
+    more = _more({} if told is clean else clean, told)
+    return found.model_copy(
+        update={
+            "message": found.message or scrub(text),
+            "details": {**(found.details or {}), **more} if more else found.details,
+        }
+    )
+
+
+def _told(wire: dict[str, Any]) -> dict[str, Any]:
+    inner = wire.get("error")
+    return inner if isinstance(inner, dict) else wire
+
+
+def _more(around: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a server says of an error in members of its own, which have no other place than the details."""
+    own = {key: value for key, value in told.items() if key not in _READ}
+    if "message" in told and "error" in told:
+        own["error"] = told["error"]
+    if not isinstance(told.get("details", {}), dict):
+        own["details"] = told["details"]
+    beside = {key: value for key, value in around.items() if key not in _AROUND}
+    return {key: value for key, value in {**beside, **own}.items() if value not in (None, "", [], {})}
+
+
+def _issues(text: str) -> list[dict[str, str]]:
+    found = _zod_json(text) or [match.groupdict() for match in _PYDANTIC.finditer(text)]
+    if not found:
+        found = _zod_lines(text.rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2])
+    return [
+        {name: str(issue.get(name, "")) for name in ("path", "type", "message") if issue.get(name) or name == "path"}
+        for issue in found
+    ]
+
+
+def _zod_lines(text: str) -> list[dict[str, Any]]:
+    """Read `what is wrong at where`, one issue a line or after a semicolon; what names no place is kept without."""
+    parts = [part.strip() for part in re.split(r"; |\n", text) if part.strip()]
+    told = [_ZOD.fullmatch(part) for part in parts]
+    if not any(told):
+        return []
+    return [match.groupdict() if match else {"message": part} for part, match in zip(parts, told, strict=True)]
+
+
+def _zod_json(text: str) -> list[dict[str, Any]]:
+    start = text.find("[\n")
+    try:
+        listed = orjson.loads(text[start:]) if start >= 0 else []
+    except orjson.JSONDecodeError:
+        return []
+    return [
+        {
+            "path": ".".join(str(step) for step in issue.get("path", [])),
+            "type": issue.get("code", ""),
+            "message": issue.get("message", ""),
+        }
+        for issue in listed
+        if isinstance(issue, dict)
+    ]

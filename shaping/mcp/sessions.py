@@ -1,0 +1,90 @@
+"""What a client was told stays true while its session lives, whatever happens to the config."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from shaping.clients.table import reads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.clients.table import Reads
+    from shaping.mcp.advertise import Listed
+    from shaping.settings import Generation, Plan
+
+# A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
+_IDLE_SECONDS = 1800.0
+_MOST_NAMED = 1000
+
+
+@dataclass
+class Session:
+    """One client's view: the config it began with, and the tools as it was shown them."""
+
+    generation: Generation
+    client: Mapping[str, Any] | None = None
+    tools: dict[str, Listed] = field(default_factory=dict)
+    arguments: frozenset[str] = frozenset()
+    kept: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether a plan keeps what a tool's schema says
+    used: float = field(default_factory=time.monotonic)
+    owner: str | None = None
+
+    @cached_property
+    def reads(self) -> Reads | None:
+        """The channel this client's model reads, as far as anybody knows."""
+        return reads(self.client)
+
+
+class Sessions:
+    """The live sessions, each as long as its connection."""
+
+    def __init__(self) -> None:
+        self._connected: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
+        self._named: dict[Any, Session] = {}
+
+    def of(self, session: Any, generation: Generation) -> Session:
+        """Return the session that an SDK session object belongs to, begun now where it is new."""
+        key = _channel(getattr(session, "_connection", None))
+        if key is None:
+            return self._known_by_name(_client(session), generation)
+        found = self._connected.get(key)
+        if found is None:
+            found = self._connected[key] = Session(generation, _client(session), owner=uuid4().hex)
+        return found
+
+    def live(self) -> list[tuple[Any, Session]]:
+        """List the sessions that can still be told something, each with the connection to tell it by."""
+        return list(self._connected.items())
+
+    def _known_by_name(self, client: Mapping[str, Any] | None, generation: Generation) -> Session:
+        key = tuple((client or {}).values())
+        now = time.monotonic()
+        found = self._named.get(key)
+        if found is None or now - found.used > _IDLE_SECONDS:
+            found = self._named[key] = Session(generation, client)
+        found.used = now
+        while len(self._named) > _MOST_NAMED:
+            del self._named[next(iter(self._named))]
+        return found
+
+
+def _client(session: Any) -> Mapping[str, Any] | None:
+    params = getattr(session, "client_params", None)
+    return params.client_info.model_dump(include={"name", "version"}) if params else None
+
+
+def _channel(connection: Any) -> Any:
+    """Give what lasts as long as a client stays: the connection, or the pipe under connections made per request."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: PLC0415 (an extra)
+
+    if connection is None:
+        return None
+    if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return connection
+    return connection.outbound if connection.has_standalone_channel else None

@@ -1,0 +1,218 @@
+"""Where the data of an MCP result stands: in its structured content, in a text block, or split over several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic_core import from_json
+
+from shaping.paths.schema import WRAPPED
+from shaping.values.intake import shallow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_MISSING = object()
+_ENTRY = frozenset({"name", "path", "type"})
+_KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Data, or prose, and the text blocks that hold it; `blocks` is empty where only structured content does."""
+
+    value: Any
+    blocks: tuple[int, ...]
+    prose: bool = False
+    written: bytes | None = field(default=None, compare=False)  # its compact JSON, where it comes from a text of JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All pieces of a result in order, which of them the structured content mirrors, and how that wraps it."""
+
+    pieces: tuple[Piece, ...]
+    structured: Piece | None = None
+    wrapped: bool = False  # the framework put the value under `result`
+    spoken: str | None = None  # the one member of the structured content whose string the text repeats
+    packed: bool = False  # and that string holds JSON, which is the data
+
+
+def read_source(
+    result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, *, verbatim: bool = False
+) -> Source:
+    """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
+    texts = [
+        (index, block["text"])
+        for index, block in enumerate(result.get("content") or ())
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    structured = result.get("structuredContent")
+    if structured is None:
+        return Source(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
+    read = _to_the_letter if verbatim else _text_piece
+    return _from_structured(structured, texts, _says_wrapped(result, schema), read)
+
+
+def is_listing(value: Any) -> bool:
+    """Say whether a value is a folder as code hosts list it, which their tools give in place of a file."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, dict) and each.keys() >= _ENTRY and not _KEPT_AS.isdisjoint(each) for each in value)
+    )
+
+
+def _from_structured(
+    structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], Piece]
+) -> Source:
+    inner = structured["result"] if _is_wrap(structured) else _MISSING
+    piece = _mirrored(structured, texts)
+    if inner is not _MISSING and not piece.blocks:
+        # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
+        inside = _mirrored(inner, texts)
+        wrapped = wrapped or bool(inside.blocks)
+        piece = inside if wrapped else piece
+    elif wrapped and inner is not _MISSING:
+        piece = Piece(inner, piece.blocks)
+    wrapped = wrapped and inner is not _MISSING
+    if not piece.blocks and not wrapped and (spoken := _spoken(structured, texts, read)) is not None:
+        return spoken
+    rest = [read(index, text) for index, text in texts if index not in piece.blocks]
+    return Source((piece, *rest), piece, wrapped)
+
+
+def _spoken(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], Piece]) -> Source | None:
+    """Read `{"content": "..."}` beside a text block of the same string, as servers write that only have text."""
+    if not isinstance(structured, dict) or len(structured) != 1:
+        return None
+    [(key, told)] = structured.items()
+    index = next((index for index, text in texts if text == told), None)
+    if index is None:
+        return None
+    told_piece = read(index, told)
+    packed = not told_piece.prose
+    piece = told_piece if packed else Piece(structured, (index,))
+    rest = [read(other, text) for other, text in texts if other != index]
+    return Source((piece, *rest), piece, spoken=key, packed=packed)
+
+
+def _is_wrap(structured: Any) -> bool:
+    return isinstance(structured, dict) and structured.keys() == {"result"}
+
+
+def _says_wrapped(result: Mapping[str, Any], schema: Mapping[str, Any] | None) -> bool:
+    meta = (result.get("_meta") or {}).get("fastmcp")
+    if isinstance(meta, dict) and meta.get("wrap_result") is True:
+        return True
+    return schema is not None and is_wrapper(schema)
+
+
+def is_wrapper(schema: Mapping[str, Any]) -> bool:
+    """Say whether a schema is of an object into which a framework put a value that is none."""
+    if schema.get(WRAPPED) is True:
+        return True
+    # The SDK's own wrapper carries no mark but a title of its own making.
+    return str(schema.get("title", "")).endswith("Output") and (schema.get("properties") or {}).keys() == {"result"}
+
+
+def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> Piece:
+    """Give a value with the text blocks that say the same: one block, or one for each of its items."""
+    if not isinstance(value, dict | list):
+        index = next((index for index, text in texts if _says(value, text)), None)
+        return Piece(value, () if index is None else (index,))
+    written = _compact(value)
+    for index, text in texts:
+        data, read = _read(text)
+        # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
+        if read is not None and read == written:
+            return Piece(data, (index,), written=read)
+        if data is not _MISSING and data == value:
+            return Piece(value, (index,))
+    split = isinstance(value, list) and 0 < len(value) == len(texts)
+    if split and all(_same(item, text) for item, (_, text) in zip(value, texts, strict=True)):
+        return Piece(value, tuple(index for index, _ in texts))
+    return Piece(value, ())
+
+
+def _same(value: Any, text: str) -> bool:
+    if not isinstance(value, dict | list):
+        return _says(value, text)
+    parsed = read_data(text)
+    return parsed is not _MISSING and bool(parsed == value)
+
+
+def _says(value: Any, text: str) -> bool:
+    return bool(value == text) if isinstance(value, str) else text.strip() == orjson.dumps(value).decode()
+
+
+def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[Piece, ...]:
+    pieces = [_text_piece(index, text) for index, text in texts]
+    if len(pieces) > 1 and _one_list(pieces):
+        return (Piece([piece.value for piece in pieces], tuple(index for index, _ in texts)),)
+    return tuple(pieces)
+
+
+def _one_list(pieces: Sequence[Piece]) -> bool:
+    """Say whether blocks look like the items of one list: all of them objects, alike enough to share a member."""
+    if not all(isinstance(piece.value, dict) for piece in pieces):
+        return False
+    first = pieces[0].value.keys()
+    return all(piece.value.keys() & first for piece in pieces[1:])
+
+
+def _text_piece(index: int, text: str) -> Piece:
+    data, written = _read(text)
+    return _prose(index, text) if data is _MISSING else Piece(data, (index,), written=written)
+
+
+def _to_the_letter(index: int, text: str) -> Piece:
+    if text.lstrip().startswith("[") and is_listing((listed := _text_piece(index, text)).value):
+        return listed
+    return _prose(index, text)
+
+
+def _prose(index: int, text: str) -> Piece:
+    return Piece(text, (index,), prose=True)
+
+
+def read_data(text: str) -> Any:
+    """Read an object or a list that stands as text, in JSON or as Python prints it; anything else is prose."""
+    return _read(text)[0]
+
+
+def _read(text: str) -> tuple[Any, bytes | None]:
+    """Read data that stands as text; with its compact JSON where it needs no intake."""
+    start = text.lstrip()[:1]
+    if start not in {"{", "[", "(", '"'}:
+        return _MISSING, None
+    try:
+        data = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        data = None
+    if isinstance(data, dict | list):
+        return _exactly(data, text)
+    from shaping.noise import read_text  # noqa: PLC0415 (few servers print anything but JSON)
+
+    data = read_text(text)
+    return (data if isinstance(data, dict | list) else _MISSING), None
+
+
+def _exactly(data: Any, text: str) -> tuple[Any, bytes | None]:
+    """Give what was read of a text, read again where the fast parser made a float of an integer beyond 64 bits."""
+    written = _compact(data)
+    if written is None or not shallow(data, written):
+        return data, None
+    # What is written back as it was has lost nothing.
+    if written.decode() == text or _compact(exact := from_json(text)) == written:
+        return data, written
+    return exact, None
+
+
+def _compact(value: Any) -> bytes | None:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # too deep, an integer too large, half of a surrogate pair
+        return None

@@ -1,0 +1,121 @@
+"""The servers to put behind a proxy, from a command, an address, or a client's list of servers."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from shaping.clients import jsonc
+from shaping.clients.wrap import HEADER_VARIABLE, LISTS, has_credentials, unwrap, wants_sign_in
+from shaping.errors import make_error
+from shaping.proxy.backend import Backend
+from shaping.proxy.child import Child
+from shaping.proxy.outage import ServerUnavailableError
+from shaping.proxy.remote import bare, remote_transport
+from shaping.proxy.sign_in import SIGN_IN_SECONDS, sign_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_UNFILLED = re.compile(r"\$\{([\w:.-]+)\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
+
+
+class ServersError(ValueError):
+    """A list of servers that cannot be used, and why."""
+
+
+def command_backend(command: Sequence[str], name: str | None = None, **options: Any) -> Backend:
+    """Return a server that is started as a child process."""
+    called = name or PurePath(command[0]).stem
+    return Backend(called, lambda: Child(command, name=called, **options))
+
+
+def url_backend(
+    url: str,
+    name: str | None = None,
+    *,
+    transport: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    oauth: bool = False,
+) -> Backend:
+    """Return a server that is reached by HTTP; an address that ends in `/sse` means the older transport."""
+    called = name or bare(url)
+    unfilled = next(filter(None, map(_UNFILLED.search, [url, *(headers or {}).values()])), None)
+    if unfilled is not None:
+        return Backend(called, partial(_refuse, called, unfilled))
+    if not oauth:
+        return Backend(called, lambda: remote_transport(url, kind=transport, headers=headers))
+    # One for all clients: signing in for one of them is enough.
+    auth = sign_in(url)
+    connect = partial(remote_transport, url, kind=transport, headers=headers, auth=auth)
+    return Backend(called, connect, seconds=SIGN_IN_SECONDS)
+
+
+def listed_backends(text: str, environ: Mapping[str, str] = os.environ, *, oauth: bool = False) -> list[Backend]:
+    """Return the servers of a client's list, those that are wrapped already without their wrapping."""
+    root = jsonc.read(unwrap(text).text).value
+    servers = next(filter(None, map(root.get, LISTS)), None) if isinstance(root, dict) else None
+    if not isinstance(servers, dict) or not servers:
+        raise ServersError(
+            "there is no server in it; expected an object `mcpServers`, `servers` or `context_servers` that names them"
+        )
+    return [_listed(name, _expanded(server, environ), oauth=oauth) for name, server in servers.items()]
+
+
+def headers_of(lines: Sequence[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Read headers as `Name: value`, those of the environment after those of the command line."""
+    given = [value for key, value in sorted(environ.items()) if key.startswith(HEADER_VARIABLE)]
+    headers: dict[str, str] = {}
+    for line in (*lines, *given):
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            # Its first word alone: the rest may be a token.
+            raise ServersError(f"{(line.split() or [''])[0]!r} begins no header; expected 'Name: value'")
+        headers[name.strip()] = str(_expanded(value.strip(), environ))
+    return headers
+
+
+def address_of(url: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return an address, or the one in the variable of `env:NAME`, which keeps it out of the list of processes."""
+    if not url.startswith("env:"):
+        return url
+    found = environ.get(url.removeprefix("env:"))
+    if found is None:
+        raise ServersError(f"the variable {url.removeprefix('env:')!r} is not set; expected an address in it")
+    return str(_expanded(found, environ))
+
+
+def _listed(name: str, server: Any, *, oauth: bool) -> Backend:
+    if isinstance(server, dict) and isinstance(server.get("command"), str):
+        command = [server["command"], *server.get("args", [])]
+        return command_backend(command, name, env=server.get("env"), cwd=server.get("cwd"))
+    if isinstance(server, dict) and isinstance(server.get("url"), str):
+        kind = server.get("type") or server.get("transport")
+        headers = server.get("headers") or {}
+        signs = (oauth or wants_sign_in(server)) and not has_credentials(server)
+        return url_backend(server["url"], name, transport=kind, headers=headers, oauth=signs)
+    raise ServersError(f"the server {name!r} has neither a command nor a url")
+
+
+def _refuse(name: str, unfilled: re.Match[str]) -> NoReturn:
+    """Refuse what was to be filled in and was not: a server would be sent the name of a secret for the secret."""
+    if unfilled[1].startswith("input:"):
+        message = f"the server {name!r} needs {unfilled[0]}, which only the client that asks for it can fill in"
+        hint = "Put the value into a variable of the environment and write ${NAME}."
+    else:
+        message = f"the server {name!r} needs {unfilled[0]}, which is not set"
+        hint = "Set it where the proxy is started, or write ${NAME:-default}."
+    raise ServerUnavailableError(make_error("PRECONDITION", message, hint=hint))
+
+
+def _expanded(value: Any, environ: Mapping[str, str]) -> Any:
+    """Fill in `${NAME}` and `${NAME:-default}` from the environment, as the clients do that write such lists."""
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: environ.get(found[1], found[2] if found[2] is not None else found[0]), value)
+    if isinstance(value, dict):
+        return {key: _expanded(item, environ) for key, item in value.items()}
+    return [_expanded(item, environ) for item in value] if isinstance(value, list) else value

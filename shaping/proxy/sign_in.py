@@ -1,0 +1,102 @@
+"""Signing in to a remote server by OAuth: in the user's browser once, by the kept tokens from then on."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import socket
+import sys
+import webbrowser
+from typing import TYPE_CHECKING, TextIO
+
+import anyio.to_thread
+import httpx2
+from fastmcp.client.auth import OAuth
+from fastmcp.client.auth.oauth import ClientNotFoundError
+
+from shaping.proxy.remote import bare
+from shaping.proxy.token_file import TokenFile, token_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.shared.auth import AuthorizationCodeResult
+
+logger = logging.getLogger("shaping")
+
+# As long as FastMCP waits for the browser, and time to connect after it.
+SIGN_IN_SECONDS = 330.0
+_FIRST_PORT, _PORTS = 49152, 16384
+_LOOK_SECONDS = 0.05
+
+
+class SignIn(OAuth):
+    """FastMCP's OAuth client, which tells where to sign in, and opens the browser when it can take its answer."""
+
+    log: TextIO | None = None
+    _page: str = ""
+
+    async def _initialize(self) -> None:
+        """Take up the kept tokens; where they cannot be read, forget them, and the user signs in again."""
+        try:
+            await super()._initialize()
+        except Exception as problem:  # noqa: BLE001 - whatever is wrong with what was kept, it must not keep the user out
+            logger.warning("the kept tokens of %s are damaged (%s)", bare(self.mcp_url), type(problem).__name__)
+            await self.token_storage_adapter.clear()
+            await super()._initialize()
+
+    async def redirect_handler(self, authorization_url: str) -> None:
+        """Say where to sign in, after making sure that the server still knows us."""
+        async with self.httpx_client_factory() as client:
+            answer = await client.get(authorization_url)
+        if answer.status_code == httpx2.codes.BAD_REQUEST:
+            raise ClientNotFoundError("the server has forgotten our registration")
+        self._page = authorization_url
+        # Told too, because a browser may not open by itself; nothing in the address is secret.
+        where = f"shaping: sign in to {bare(self.mcp_url)} in your browser: {authorization_url}"
+        print(where, file=self.log or sys.stderr, flush=True)
+
+    async def callback_handler(self) -> AuthorizationCodeResult:
+        """Wait for the browser to come back."""
+        opening = asyncio.get_running_loop().create_task(self._open())
+        try:
+            return await super().callback_handler()
+        finally:
+            opening.cancel()
+
+    async def _open(self) -> None:
+        while not _listens(self.redirect_port):  # noqa: ASYNC110 - FastMCP does not say when it listens
+            await anyio.sleep(_LOOK_SECONDS)
+        # On a thread, because a browser in a terminal keeps its caller waiting.
+        await anyio.to_thread.run_sync(webbrowser.open, self._page, abandon_on_cancel=True)
+
+
+def sign_in(url: str, environ: Mapping[str, str] = os.environ) -> SignIn:
+    """Return what signs every request to a server."""
+    return SignIn(
+        url,
+        client_name="shaping",
+        token_storage=TokenFile(token_file(url, environ)),
+        callback_host="127.0.0.1",
+        callback_port=_port(url),
+    )
+
+
+def _port(url: str) -> int | None:
+    """Choose the same port every time: a server that knows us by our registration expects it."""
+    port = _FIRST_PORT + int(hashlib.sha256(url.encode()).hexdigest(), 16) % _PORTS
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return None
+    return port
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

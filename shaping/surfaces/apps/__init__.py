@@ -1,6 +1,0 @@
-"""Click and Typer applications whose every command answers with an envelope."""
-
-from shaping.surfaces.apps.manifest import manifest_of
-from shaping.surfaces.apps.shape import shape_click, shape_typer
-
-__all__ = ["manifest_of", "shape_click", "shape_typer"]

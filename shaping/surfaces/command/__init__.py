@@ -1,5 +1,0 @@
-"""Commands as tools: run without a shell, recognised, cleaned, cut to a budget, and kept to be asked for."""
-
-from shaping.surfaces.command.command import command
-
-__all__ = ["command"]

@@ -1,0 +1,206 @@
+"""The careful walk of intake: it knows where it is, so it can warn about what plain JSON cannot hold."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from shaping.paths.grammar import join
+from shaping.response import Omission, Warned
+from shaping.values.declared import declared_fields
+from shaping.values.deep import write_deep
+from shaping.values.intake import DEEPEST, INT_MAX, INT_MIN
+from shaping.values.opening import OneShotError, UnknownTypeError, key_text, number_name, open_known
+from shaping.wording import counted, free_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
+_WITHHELD = "[withheld: no path reaches here, and something here may be private]"
+
+
+@dataclass(slots=True)
+class Taken:
+    """What intake made of a value, and what it has to say about it."""
+
+    value: Any = None
+    whole: Any = None  # the plain value with its default fields still in it
+    warnings: list[Warned] = field(default_factory=list)
+    omissions: list[Omission] = field(default_factory=list)
+    consumed: bool = False  # a generator was read, so the raw value cannot be read again
+    cut_short: bool = False  # and it broke off before its end
+
+
+def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False, reads: bool = True) -> Taken:
+    """Take a value in, warn about what had to change, and leave out default fields where asked.
+
+    `closed` holds back what no path could reach: text made of an object, what is nested too deep, a key said twice.
+    Without `reads`, a generator raises OneShotError and is not read.
+    """
+    walk = _Walk(closed=closed, reads=reads)
+    walk.taken.whole = walk.plain(value, "", 0, False)
+    walk.taken.value = walk.taken.whole
+    if drop_defaults and not walk.taken.consumed:
+        again = _Walk(closed=closed)
+        walk.taken.value = again.plain(value, "", 0, True)
+        walk.taken.omissions = _grouped(again.taken.omissions)
+    return walk.taken
+
+
+class _Walk:
+    """One careful walk: the containers on the way down, to see cycles, and what was noted."""
+
+    def __init__(self, *, closed: bool, reads: bool = True) -> None:
+        self.closed = closed
+        self.reads = reads
+        self.taken = Taken()
+        self.above: dict[int, str] = {}
+
+    def plain(self, value: Any, path: str, depth: int, drop: bool) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self.text(value, path)
+        if kind is bool or value is None:
+            return value
+        if kind is int:
+            return self.integer(value, path)
+        if kind is float:
+            return self.number(value, path)
+        if id(value) in self.above:
+            return self.cycle(value, path)
+        self.above[id(value)] = path
+        try:
+            return self.container(value, path, depth, drop)
+        finally:
+            del self.above[id(value)]
+
+    def container(self, value: Any, path: str, depth: int, drop: bool) -> Any:
+        if depth > DEEPEST:
+            return self.too_deep(value, path)
+        if type(value) is dict:
+            return self.members(value, path, depth, drop)
+        if type(value) is list:
+            return [self.plain(item, f"{path}[{i}]", depth + 1, drop) for i, item in enumerate(value)]
+        if drop and (kept := self.without_defaults(value, path)) is not None:
+            return self.members(kept, path, depth, drop)
+        return self.plain(self.opened(value, path), path, depth + 1, drop)
+
+    def opened(self, value: Any, path: str) -> Any:
+        try:
+            return open_known(value)
+        except UnknownTypeError as unknown:
+            self.warn("UNKNOWN_TYPE", f"a value of type {unknown} has no JSON form; its text stands for it", path)
+            return unknown.kind if self.closed else unknown.text
+        except OneShotError:
+            if not self.reads:
+                raise
+            self.taken.consumed = True
+            return self.read(value, path)
+
+    def read(self, items: Iterator[Any], path: str) -> list[Any]:
+        """Read what can be read only once; what it raises on the way must not cost what it gave before."""
+        given: list[Any] = []
+        try:
+            given.extend(items)
+        except Exception as error:  # noqa: BLE001 (a tool's generator may raise anything)
+            self.taken.cut_short = True
+            self.warn("CUT_SHORT", f"reading stopped after {counted(len(given), 'item')}: {type(error).__name__}", path)
+        return given
+
+    def members(self, value: dict[Any, Any], path: str, depth: int, drop: bool) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            name = self.text(key_text(key), path)
+            if name in out:
+                name = self.second_name(name, out, path)
+                item = _WITHHELD if self.closed else item  # noqa: PLW2901 (the new name is on no list of private ones)
+            out[name] = self.plain(item, join(path, name), depth + 1, drop)
+        return out
+
+    def second_name(self, name: str, out: dict[str, Any], path: str) -> str:
+        second = free_name(name, out)
+        self.warn("KEY_COLLISION", f"two keys are both written {name!r}; the later one is {second}", path)
+        return second
+
+    def without_defaults(self, value: Any, path: str) -> dict[str, Any] | None:
+        if isinstance(value, BaseModel):
+            whole = value.model_dump(mode="json", by_alias=True, warnings=False)
+            kept = value.model_dump(mode="json", by_alias=True, warnings=False, exclude_defaults=True)
+        else:
+            declared = declared_fields(value)
+            if declared is None:
+                return None
+            whole = {name: item for name, item, _, _ in declared}
+            kept = {name: item for name, item, has, default in declared if not (has and _same(item, default))}
+        self.taken.omissions.extend(Omission(join(path, name), 1, "default") for name in whole if name not in kept)
+        return kept
+
+    def text(self, value: str, path: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.warn("LONE_SURROGATE", "a lone surrogate is no text; it is written as its escape", path)
+            return value.encode(errors="backslashreplace").decode()
+        return value
+
+    def integer(self, value: int, path: str) -> int | str:
+        if INT_MIN <= value <= INT_MAX:
+            return value
+        self.warn("BIG_INTEGER", "an integer beyond 64 bits is written as a string", path)
+        return _digits(value)
+
+    def number(self, value: float, path: str) -> float | str:
+        if math.isfinite(value):
+            return value
+        name = number_name(value)
+        self.warn("NOT_A_NUMBER", f"JSON has no {name}; it is written as a string", path)
+        return name
+
+    def cycle(self, value: Any, path: str) -> str:
+        above = self.above[id(value)] or "the top"
+        self.warn("CYCLE", f"the value contains itself: here stands {above} again", path)
+        return f"[cycle: {above}]"
+
+    def too_deep(self, value: Any, path: str) -> str:
+        stands = "is withheld" if self.closed else "stands as JSON text"
+        self.warn("TOO_DEEP", f"nested deeper than {DEEPEST} levels: what is below {stands}", path[:200])
+        if self.closed:
+            return _WITHHELD
+        return write_deep(
+            value,
+            above=set(self.above) - {id(value)},
+            opened=lambda one: self.opened(one, ""),
+            plain=lambda one: self.plain(one, "", 0, False),
+        )
+
+    def warn(self, code: str, message: str, path: str) -> None:
+        self.taken.warnings.append(Warned(code, message, path or None))
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Compare as data: 0 is not False, and a comparison that fails or is not a boolean means different."""
+    if type(value) is not type(default):
+        return False
+    try:
+        return bool(value == default)
+    except Exception:  # noqa: BLE001 (a user's __eq__ may raise anything, e.g. on arrays)
+        return False
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # beyond sys.set_int_max_str_digits
+        return hex(value)
+
+
+def _grouped(omissions: list[Omission]) -> list[Omission]:
+    """Tell the same field of every element as one omission."""
+    counts = Counter(_INDEX.sub(lambda found: found[0] if found[0][0] == '"' else "[]", o.path) for o in omissions)
+    return [Omission(path, count, "default") for path, count in counts.items()]

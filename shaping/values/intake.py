@@ -1,0 +1,159 @@
+"""Any Python value becomes plain JSON data: dicts with string keys, lists, strings, numbers, booleans and None."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from shaping.values.opening import OneShotError, UnknownTypeError, key_text, open_known
+
+if TYPE_CHECKING:
+    from shaping.response import Draft
+
+# orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
+DEEPEST = 150
+
+# What orjson can write as an integer.
+INT_MIN, INT_MAX = -(2**63), 2**64 - 1
+
+
+class OddError(Exception):
+    """The fast walk met something that must be warned about; the careful walk takes over."""
+
+
+def intake(value: Any, draft: Draft) -> Any:
+    """Take the value in, unless it is plain already or a field list will open only what it selects."""
+    plan = draft.plan
+    if draft.plain is not None:
+        return value
+    if plan.fields is not None and plan.fields.selective and not plan.prune.defaults:
+        return value
+    return take_in(value, draft)
+
+
+def take_in(value: Any, draft: Draft) -> Any:
+    """Give the plain form of a value, by the fast walk where nothing in it is odd."""
+    if draft.plain is not None:  # then what was selected of it is plain too
+        return value
+    if not draft.plan.prune.defaults:
+        try:
+            taken_in = plain(value, 0)
+        except OddError:
+            pass
+        else:
+            if value is draft.raw:
+                draft.plain = taken_in  # whoever keeps or prices the raw value need not walk it again
+            return taken_in
+    from shaping.values.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
+
+    taken = take_in_carefully(value, drop_defaults=draft.plan.prune.defaults, closed=draft.plan.closed)
+    draft.warnings.extend(taken.warnings)
+    draft.omissions.extend(taken.omissions)
+    if taken.consumed:
+        draft.raw = taken.whole
+    draft.cut_short = draft.cut_short or taken.cut_short
+    return taken.value
+
+
+def plain_or_careful(value: Any, *, closed: bool = False) -> Any:
+    """Give the plain form of a value without a draft to warn in."""
+    try:
+        return plain(value, 0)
+    except OddError:
+        from shaping.values.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
+
+        return take_in_carefully(value, closed=closed).whole
+
+
+def plain(value: Any, depth: int) -> Any:
+    """Return the value itself where it is plain, else a plain copy; raise OddError at what needs a warning."""
+    kind = type(value)
+    if kind is dict:
+        return _plain_dict(value, depth)
+    if kind is list:
+        return _plain_list(value, depth)
+    if kind is str:
+        if value.isascii() or _encodable(value):
+            return value
+        raise OddError
+    if kind is bool or value is None:
+        return value
+    if kind is int:
+        if INT_MIN <= value <= INT_MAX:
+            return value
+        raise OddError
+    if kind is float:
+        if math.isfinite(value):
+            return value
+        raise OddError
+    if depth > DEEPEST:
+        raise OddError
+    try:
+        opened = open_known(value)
+    except (OneShotError, UnknownTypeError):
+        raise OddError from None
+    return plain(opened, depth + 1)
+
+
+def shallow(value: Any, written: bytes) -> bool:
+    """Tell whether what a parser of JSON gave, which is plain otherwise, is not nested too deep for us."""
+    return written.count(b"[") + written.count(b"{") <= DEEPEST or _within(value, 0)
+
+
+def _within(value: Any, depth: int) -> bool:
+    if depth > DEEPEST:
+        return False
+    items = value.values() if type(value) is dict else value
+    return all(_within(item, depth + 1) for item in items if type(item) is dict or type(item) is list)
+
+
+def _plain_dict(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    if depth > DEEPEST:
+        raise OddError
+    out: dict[str, Any] | None = None
+    for key, item in value.items():
+        if type(key) is not str or not (key.isascii() or _encodable(key)):
+            return _rekeyed(value, depth)
+        kind = type(item)
+        if kind is bool or item is None or (kind is str and item.isascii()):
+            continue
+        new = plain(item, depth + 1)
+        if new is not item:
+            if out is None:
+                out = dict(value)
+            out[key] = new
+    return value if out is None else out
+
+
+def _plain_list(value: list[Any], depth: int) -> list[Any]:
+    if depth > DEEPEST:
+        raise OddError
+    out: list[Any] | None = None
+    for index, item in enumerate(value):
+        kind = type(item)
+        if kind is bool or item is None or (kind is str and item.isascii()):
+            continue
+        new = plain(item, depth + 1)
+        if new is not item:
+            if out is None:
+                out = list(value)
+            out[index] = new
+    return value if out is None else out
+
+
+def _rekeyed(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, item in value.items():
+        text = key_text(key)
+        if text in out or not (text.isascii() or _encodable(text)):
+            raise OddError
+        out[text] = plain(item, depth + 1)
+    return out
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

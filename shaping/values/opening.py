@@ -1,0 +1,227 @@
+"""One level of any Python object, opened: the part of intake that knows types."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import enum
+import math
+import operator
+import re
+import types
+import uuid
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Set as AbstractSet
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from shaping.paths.opening import PLAIN
+from shaping.values.declared import declared_fields
+from shaping.values.frames import is_table, open_table
+from shaping.wording import free_name
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_UNOPENABLE = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    types.CoroutineType,
+    AsyncIterator,
+    type,
+)
+
+
+class OneShotError(Exception):
+    """A generator was met: it can be read once only, so whoever reads it must keep what it gave."""
+
+
+class UnknownTypeError(Exception):
+    """A value of a type that has no JSON form; `text` is what stands for it, or `kind` where that may say too much."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(f"{type(value).__module__}.{type(value).__qualname__}")
+        self.kind = f"<{type(value).__qualname__}>"
+        self.text = _words_of(value) or self.kind
+
+
+def open_value(value: Any) -> Any:
+    """Open one level: a dict with string keys, a list, or a scalar; an unknown type becomes its text."""
+    try:
+        return open_known(value)
+    except UnknownTypeError as unknown:
+        return unknown.text
+
+
+def open_closed(value: Any) -> Any:
+    """Open one level; of an unknown type only its name is told, because its text may hold what is private."""
+    try:
+        return open_known(value)
+    except UnknownTypeError as unknown:
+        return unknown.kind
+
+
+def open_known(value: Any) -> Any:
+    """Open one level, or raise UnknownTypeError or OneShotError."""
+    try:
+        return _opened(value)
+    except (OneShotError, UnknownTypeError):
+        raise
+    except Exception as fault:  # an object whose own code raises when it is looked at must not cost the whole answer
+        raise UnknownTypeError(value) from fault
+
+
+def _opened(value: Any) -> Any:
+    kind = type(value)
+    opener = _EXACT.get(kind)
+    if opener is not None:
+        return opener(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (str, bool, int, float)):
+        return _without_subclass(value)
+    if hasattr(kind, "__pydantic_serializer__"):
+        return _open_pydantic(value)
+    if isinstance(value, Mapping):
+        return _with_text_keys(value)
+    if isinstance(value, tuple):
+        return _open_tuple(value)
+    if isinstance(value, (list, AbstractSet)):
+        return list(value) if isinstance(value, list) else in_order(value)
+    declared = declared_fields(value)
+    if declared is not None:
+        return {name: item for name, item, _, _ in declared}
+    return _open_other(value)
+
+
+def key_text(key: Any) -> str:
+    """Write a key that is not a string as JSON would write the value; a tuple as a JSON array."""
+    opened = key
+    for _ in range(8):  # an enum of an enum is as deep as keys get; what is still not plain is said in its own words
+        if type(opened) in PLAIN:
+            break
+        opened = open_value(opened)
+    if type(opened) is str:
+        return opened
+    if type(opened) is float and not math.isfinite(opened):
+        return number_name(opened)
+    try:
+        return orjson.dumps(opened, default=open_value).decode()
+    except (TypeError, ValueError):
+        return str(key)
+
+
+def number_name(value: float) -> str:
+    """Name a number that JSON has no number for."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def in_order(values: AbstractSet[Any]) -> list[Any]:
+    """Sort a set so that the same set gives the same bytes."""
+    # Only these have an order of their own that is whole: sets compare by what they contain.
+    if any({type(item) for item in values} <= kinds for kinds in _ORDERED):
+        return sorted(values)
+    return sorted(values, key=lambda item: (type(item).__name__, key_text(item)))
+
+
+_ORDERED = (frozenset({str}), frozenset({int, float, bool}))
+
+
+def _binary(value: bytes | bytearray | memoryview) -> dict[str, str]:
+    return {"$base64": base64.b64encode(bytes(value)).decode()}
+
+
+_EXACT: dict[type, Any] = {
+    tuple: list,
+    set: in_order,
+    frozenset: in_order,
+    bytes: _binary,
+    bytearray: _binary,
+    memoryview: _binary,
+    Decimal: str,
+    uuid.UUID: str,
+    dt.datetime: to_jsonable_python,
+    dt.date: to_jsonable_python,
+    dt.time: to_jsonable_python,
+    dt.timedelta: to_jsonable_python,
+}
+
+
+def _without_subclass(value: str | float) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return operator.index(value)
+    return float.__float__(value)
+
+
+def _with_text_keys(value: Mapping[Any, Any]) -> Any:
+    if all(type(key) is str for key in value):
+        return dict(value)
+    out: dict[str, Any] = {}
+    for key, item in value.items():
+        out[free_name(key_text(key), out)] = item
+    return out
+
+
+def _open_tuple(value: tuple[Any, ...]) -> Any:
+    names = getattr(value, "_fields", None)
+    if isinstance(names, tuple) and len(names) == len(value):
+        return dict(zip(names, value, strict=True))
+    return list(value)
+
+
+def _open_pydantic(value: Any) -> Any:
+    serializer = type(value).__pydantic_serializer__
+    try:
+        return serializer.to_python(value, mode="json", by_alias=True, warnings=False)
+    except (PydanticSerializationError, ValueError):  # bytes that are not UTF-8, a field of an unknown type, a cycle
+        names = type(value).model_fields if isinstance(value, BaseModel) else type(value).__pydantic_fields__
+        return {name: getattr(value, name) for name in names}
+
+
+def _open_other(value: Any) -> Any:
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _binary(value)
+    if isinstance(value, (dt.date, dt.time, dt.timedelta)):
+        return value.isoformat() if not isinstance(value, dt.timedelta) else to_jsonable_python(value)
+    if isinstance(value, types.SimpleNamespace):
+        return dict(vars(value))
+    if is_table(value):
+        return open_table(value)
+    if isinstance(value, Iterator):
+        raise OneShotError
+    if isinstance(value, _UNOPENABLE):
+        raise UnknownTypeError(value)
+    if isinstance(value, Collection):  # a range, a view of a dict, a user's own sequence
+        return list(value)
+    return _open_by_pydantic_core(value)
+
+
+def _open_by_pydantic_core(value: Any) -> Any:
+    try:
+        return to_jsonable_python(value)
+    except (PydanticSerializationError, ValueError):
+        pass
+    attributes = getattr(value, "__dict__", None)
+    if attributes and not _says_itself(value):
+        return {name: item for name, item in attributes.items() if not name.startswith("_")}
+    raise UnknownTypeError(value)
+
+
+def _words_of(value: Any) -> str:
+    try:
+        # Where an object lies in memory is different each time.
+        return _ADDRESS.sub("", str(value)) if _says_itself(value) else ""
+    except Exception:  # noqa: BLE001 (a user's __str__ may raise anything)
+        return ""
+
+
+def _says_itself(value: Any) -> bool:
+    kind: Any = type(value)
+    return kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from shaping.clients.jsonc import JsoncError, read, replace
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 99) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(VALUES, st.sampled_from([None, 2, "\t"]), st.booleans())
+def test_every_json_text_is_read_as_json_reads_it(value: object, indent: int | str | None, ascii_only: bool) -> None:
+    assert read(json.dumps(value, indent=indent, ensure_ascii=ascii_only)).value == value
+
+
+def test_comments_and_trailing_commas_are_read_over() -> None:
+    text = '\ufeff// first\n{"a": [1, /* two */ 2,], "url": "http://x/*y*/", // last\n}\n'
+    assert read(text).value == {"a": [1, 2], "url": "http://x/*y*/"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: expected a value"),
+        ('{\n"a" 1}', "line 2: expected ':'"),
+        ('{"a": 1\n\n"b": 2}', "line 3: expected ','"),
+        ("[1 2]", "line 1: expected ','"),
+        ('{"a": tru}', "line 1: expected a value"),
+        ("{a: 1}", "line 1: expected a string"),
+        ('"open', "line 1: expected a string"),
+        ("{} {}", "line 1: expected the end of the document"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(JsoncError) as caught:
+        read(text)
+    assert str(caught.value) == message
+
+
+def test_a_replaced_value_leaves_every_other_byte() -> None:
+    text = '{\r\n\t// kept\r\n\t"a": {\r\n\t\t"b": 1\r\n\t},\r\n\t"c": {"d": 2},\r\n}'
+    node = read(text)
+    changed = replace(text, [(node.members["a"], {"new": [1]}), (node.members["c"], {"é": True})])
+    assert changed == (
+        '{\r\n\t// kept\r\n\t"a": {\r\n\t\t"new": [\r\n\t\t\t1\r\n\t\t]\r\n\t},\r\n\t"c": {"é": true},\r\n}'
+    )

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.clients.table import Entry, known, load, reads
+
+OLD_AND_NEW = (
+    Entry("new", ("agent",), "structured", "here", ">=2.0.21"),
+    Entry("old", ("agent",), "content", "here", "<2.0.21"),
+)
+
+
+@pytest.mark.parametrize(
+    ("client", "channel"),
+    [
+        ("claude-code", "structured"),
+        ("claude-code@2.1.280", "structured"),
+        ({"name": "claude-code", "version": "2.0.20"}, "content"),
+        ({"name": "codex-mcp-client", "version": "0.154.0"}, "structured"),
+        ({"name": "Visual Studio Code", "version": "1.120.0"}, "structured"),
+        ({"name": "codex-mcp-client", "version": "0.23.0"}, "content"),
+        ({"name": "opencode", "version": "1.0.0"}, "content"),
+        ({"name": "opencode", "version": "1.17.5"}, "structured"),
+        ({"name": "opencode", "version": "1.17.12"}, "content"),
+        ({"name": "claude-ai", "version": "0.1.0"}, "content"),
+        ({"name": "claude-ai (via mcp-remote 0.1.37)", "version": "0.1.0"}, "content"),
+        ({"name": "claude-code (via mcp-remote 0.1.37)", "version": "2.1.0"}, "structured"),
+        ({"name": "gemini-cli-mcp-client-files", "version": "0.0.1"}, "content"),
+        ({"name": "@n8n/n8n-nodes-langchain.mcpClientTool", "version": "1.2"}, "structured"),
+        ("@librechat/api-client", "content"),
+        ("@librechat/api-client@1.2.3", "content"),
+        ({"name": "cursor-vscode", "version": "1.0.0"}, None),
+        ({"name": "github-copilot-developer", "version": "1.0.57-3"}, "both"),
+        ({"name": "mcp", "version": "0.1.0"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_client_is_known_by_its_name_and_version(client: Any, channel: str | None) -> None:
+    assert reads(client) == channel
+
+
+def test_a_name_is_known_in_any_case() -> None:
+    assert reads("Claude-Code") == "structured"
+
+
+@pytest.mark.parametrize(
+    ("version", "channel"),
+    [
+        ("2.0.21", "structured"),
+        ("2.0.21-beta.1", "structured"),
+        ("2.1", "structured"),
+        ("2.0.20+build.9", "content"),
+        ("2", "content"),
+        ("", "structured"),
+    ],
+)
+def test_a_version_bound_divides_a_clients_past_from_its_present(version: str, channel: str) -> None:
+    assert reads({"name": "agent", "version": version}, OLD_AND_NEW) == channel
+
+
+@pytest.mark.parametrize(("bound", "met"), [("==1.0", True), ("<=1", True), (">1.0.0", False), (">=0.9,<1.1", True)])
+def test_every_kind_of_bound_is_understood(bound: str, met: bool) -> None:
+    entries = (Entry("a", ("agent",), "content", "here", bound),)
+    assert (reads("agent@1.0.0", entries) == "content") is met
+
+
+def test_a_bound_that_is_no_bound_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="'~1' is not a version bound"):
+        reads("agent@1", (Entry("a", ("agent",), "content", "here", "~1"),))
+
+
+def test_every_entry_says_where_it_is_known_from() -> None:
+    assert [entry.client for entry in known() if not entry.source or not entry.names] == []
+
+
+def test_a_clients_file_is_read_as_it_is_written() -> None:
+    payload = b'{"clients": [{"client": "A", "names": ["a", "b"], "reads": "both", "source": "s"}]}'
+    assert load(payload) == (Entry("A", ("a", "b"), "both", "s"),)
+
+
+def test_no_two_entries_tell_different_things_of_the_same_client() -> None:
+    told: dict[tuple[str, str], set[str | None]] = {}
+    for entry in known():
+        for name in entry.names:
+            told.setdefault((name.casefold(), entry.versions), set()).add(entry.reads)
+    assert {key: reads for key, reads in told.items() if len(reads) > 1} == {}

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shaping.commands.answer import answer
+from shaping.commands.capture import Capture
+from shaping.commands.command import plan_for
+from shaping.commands.process import Ended
+from shaping.commands.ran import Asked, Output, Ran
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from shaping.envelope import Envelope
+
+
+@pytest.fixture
+def make_shaper(tmp_path: Path) -> Iterator[Callable[..., Shaper]]:
+    """Shapers whose store is a file of the test's own."""
+    made: list[Shaper] = []
+
+    def make(config: Mapping[str, Any] | None = None) -> Shaper:
+        store = {"kind": "sqlite", "path": str(tmp_path / "store.sqlite")}
+        made.append(Shaper({"store": store, **(config or {})}, expandable=True))
+        return made[-1]
+
+    yield make
+    for shaper in made:
+        shaper.close()
+
+
+@pytest.fixture
+def shaper(make_shaper: Callable[..., Shaper]) -> Shaper:
+    return make_shaper()
+
+
+def captured(text: str | bytes) -> Output:
+    capture = Capture()
+    capture.take(text.encode() if isinstance(text, str) else text)
+    return Output(capture, None)
+
+
+@pytest.fixture
+def replay() -> Callable[..., Envelope[Any]]:
+    """Answer for a program that is said to have printed this."""
+
+    def replay(
+        shaper: Shaper,
+        argv: Sequence[str],
+        stdout: str | bytes = "",
+        stderr: str | bytes = "",
+        exit_code: int = 0,
+        *,
+        ended: Ended | None = None,
+        etag: str | None = None,
+        **said: Any,
+    ) -> Envelope[Any]:
+        plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
+        asked = Asked(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
+        outputs = captured(stdout), captured(stderr)
+        return answer(shaper, plan, Ran(asked, plan.tool, ended or Ended(exit_code, duration_ms=1.0), *outputs))
+
+    return replay

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from shaping.mcp.advertise import EXPAND_TOOL, advertised_schema, listed
+from shaping.shaper import Shaper
+from shaping.tokens import exact
+
+ISSUE = {
+    "type": "object",
+    "properties": {"number": {"type": "integer", "minimum": 1}, "title": {"type": "string"}},
+    "required": ["number", "title"],
+    "additionalProperties": False,
+}
+TOOL = {"name": "search", "description": "Search issues. It is slow.", "inputSchema": {"type": "object"}}
+
+
+def shaper(**override: Any) -> Shaper:
+    return Shaper({"tool_overrides": {"search": override}})
+
+
+def test_a_schema_shows_what_is_kept_and_promises_nothing_that_a_call_may_leave_out() -> None:
+    plan = shaper(include_only=["number"]).plan("search", surface="mcp")
+    assert advertised_schema(plan, ISSUE) == {"type": "object", "properties": {"number": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("mark", [{"x-fastmcp-wrap-result": True}, {"title": "searchOutput"}], ids=["fastmcp", "sdk"])
+def test_the_schema_inside_a_frameworks_wrapper_is_projected_and_the_wrapper_stays(mark: dict[str, Any]) -> None:
+    plan = shaper(include_only=["number"]).plan("search", surface="mcp")
+    declared = {
+        "type": "object",
+        "properties": {"result": {"type": "array", "items": {"$ref": "#/$defs/Issue"}}},
+        "required": ["result"],
+        "$defs": {"Issue": ISSUE},
+        **mark,
+    }
+    schema = advertised_schema(plan, declared)
+    assert schema is not None
+    assert schema["type"] == "object"
+    assert {key: schema[key] for key in mark} == mark
+    assert "title" not in json.dumps(schema["properties"])
+    assert "title" not in json.dumps(schema.get("$defs", {}))
+
+
+def test_a_field_that_no_answer_can_have_is_told_when_the_tool_is_listed(caplog: pytest.LogCaptureFixture) -> None:
+    one = shaper(include_only=["number", "titel"])
+    with caplog.at_level(logging.WARNING, logger="shaping"):
+        listed({**TOOL, "outputSchema": ISSUE}, one.plan("search", surface="mcp"), None, one.generation.config)
+    assert caplog.messages == ["of 'search', include_only names what its output schema does not have: titel"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"$ref": "https://x.example/schema"}, "is not advertised: the reference 'https://x.example/schema' leads out"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}}}, "is not advertised: the reference"),
+        ({"type": "object", "properties": True}, "cannot be read (AttributeError)"),
+    ],
+)
+def test_a_tool_whose_schema_cannot_be_followed_is_listed_without(
+    schema: dict[str, Any], says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = shaper(include_only=["a.b"])
+    with caplog.at_level(logging.WARNING, logger="shaping"):
+        found = listed({**TOOL, "outputSchema": schema}, one.plan("search", surface="mcp"), None, one.generation.config)
+    assert found is not None
+    assert "outputSchema" not in found.wire
+    assert says in caplog.messages[0]
+
+
+def test_an_envelope_wraps_the_schema_too() -> None:
+    plan = shaper(dialect="lean").plan("search", surface="mcp")
+    schema = advertised_schema(plan, ISSUE)
+    assert schema is not None
+    assert schema["properties"]["data"]["properties"].keys() == {"number", "title"}
+
+
+@pytest.mark.parametrize("declared", [{"type": "array"}, {"type": "object", "properties": {"a": {"type": "what"}}}])
+def test_a_schema_that_cannot_be_told_is_withdrawn_with_one_line(
+    declared: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = shaper().plan("search", surface="mcp")
+    with caplog.at_level(logging.WARNING, "shaping"):
+        assert advertised_schema(plan, declared) is None
+    assert len(caplog.records) == 1
+
+
+def test_a_schema_by_reference_says_that_it_is_an_object() -> None:
+    plan = shaper().plan("search", surface="mcp")
+    schema = advertised_schema(plan, {"$ref": "#/$defs/Issue", "$defs": {"Issue": ISSUE}})
+    assert schema is not None
+    assert schema["type"] == "object"
+
+
+@pytest.mark.parametrize(
+    ("reads", "typed", "shown"),
+    [
+        (None, False, True),
+        ("content", False, True),
+        ("structured", False, False),
+        ("both", False, False),
+        ("structured", True, True),
+        ("both", True, True),
+    ],
+)
+def test_a_client_that_would_not_see_cheaper_text_is_shown_no_schema(reads: Any, typed: bool, shown: bool) -> None:
+    made = shaper(typed=typed)
+    found = listed({**TOOL, "outputSchema": ISSUE}, made.plan("search", surface="mcp"), reads, made.generation.config)
+    assert found is not None
+    assert ("outputSchema" in found.wire) is shown
+
+
+def config(**sections: Any) -> Any:
+    return Shaper(sections).generation.config
+
+
+def show(sections: dict[str, Any], tool: dict[str, Any] = TOOL) -> dict[str, Any] | None:
+    made = Shaper(sections)
+    found = listed(tool, made.plan(tool["name"], surface="mcp"), None, made.generation.config)
+    return found.wire if found else None
+
+
+@pytest.mark.parametrize(
+    ("rules", "description"),
+    [
+        ({"search": {"description": "Find."}}, "Find."),
+        ({"sea*": {"max_description": 20}}, "Search issues."),
+        ({"search": {"max_description": 9}}, "Search…"),
+        ({"search": {"max_description": 100}}, "Search issues. It is slow."),
+        ({"*": {"max_description": 3}}, "Sea"),
+        ({"*": {"description": "All."}, "search": {"description": "One."}}, "One."),
+        ({"other": {"drop": True}}, "Search issues. It is slow."),
+    ],
+)
+def test_descriptions_can_be_replaced_or_cut(rules: dict[str, Any], description: str) -> None:
+    assert show({"tools": rules}) == {**TOOL, "description": description}
+
+
+def test_a_tool_can_be_dropped_from_the_list() -> None:
+    assert show({"tools": {"search": {"drop": True}}}) is None
+
+
+def test_agents_get_a_control_argument_only_where_the_config_says_so() -> None:
+    assert show({}) == TOOL
+    shown = show({"agent_controls": True}, {"name": "search", "inputSchema": {"properties": {"q": {}}}})
+    assert shown is not None
+    assert shown["inputSchema"]["properties"].keys() == {"q", "_shape"}
+    assert shown["inputSchema"]["properties"]["_shape"]["properties"].keys() == {"profile", "fields", "max_tokens"}
+
+
+def test_the_one_tool_of_our_own_costs_less_than_eighty_tokens() -> None:
+    assert exact(json.dumps(EXPAND_TOOL, separators=(",", ":"))) < 80

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import mcp_types
+import pytest
+from fastmcp import Client, Context, FastMCP
+from fastmcp.client.transports import FastMCPTransport
+from fastmcp.resources import ResourceContent, ResourceResult
+from mcp import Client as SdkClient
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
+
+from shaping.mcp.beside import answer
+from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.mcp.result import shape_result
+from shaping.mcp.sdk import shape_server
+from shaping.proxy.backend import Backend
+from shaping.proxy.proxy import Proxy
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.anyio
+TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+MARK = "[redacted:github-token]"
+RESULT: dict[str, Any] = {
+    "content": [
+        {"type": "resource", "resource": {"uri": "file:///a", "text": f"key {TOKEN}", "mimeType": "text/plain"}},
+        {"type": "resource", "resource": {"uri": "file:///b", "blob": TOKEN}},
+        {"type": "resource_link", "uri": f"https://x.example/?access_token={TOKEN}", "name": "l", "description": TOKEN},
+        {"type": "image", "data": TOKEN, "mimeType": "image/png"},
+        {"type": "text", "text": "fine", "_meta": {"k": TOKEN}},
+    ],
+    "_meta": {"trace": TOKEN},
+}
+
+
+def redacted(path: str) -> dict[str, str]:
+    return {"code": "REDACTED", "message": "a value matched the rule github-token and was replaced", "path": path}
+
+
+def test_secrets_leave_by_no_part_of_a_result_but_what_is_binary_stays_as_it_is() -> None:
+    shaped = shape_result(Shaper({}), RESULT, tool="t")
+    assert shaped["content"] == [
+        {"type": "resource", "resource": {"uri": "file:///a", "text": f"key {MARK}", "mimeType": "text/plain"}},
+        RESULT["content"][1],
+        {"type": "resource_link", "uri": f"https://x.example/?access_token={MARK}", "name": "l", "description": MARK},
+        RESULT["content"][3],
+        {"type": "text", "text": "fine", "_meta": {"k": MARK}},
+    ]
+    assert shaped["_meta"]["trace"] == MARK
+    assert shaped["_meta"]["shaping"]["warnings"] == [
+        redacted(place)
+        for place in (
+            "content[0].resource.text",
+            "content[2].uri",
+            "content[2].description",
+            "content[4]._meta.k",
+            "_meta.trace",
+        )
+    ]
+
+
+def test_a_member_of_the_servers_own_keeps_no_secret_either() -> None:
+    shaped = shape_result(Shaper({}), {**RESULT, "note": f"see {TOKEN}", "count": 2}, tool="t")
+    assert (TOKEN in str({**shaped, "content": shaped["content"][2:3]}), shaped["note"]) == (False, f"see {MARK}")
+    assert shaped["count"] == 2
+    assert shaped["_meta"]["shaping"]["warnings"][0] == redacted("result.note")
+    assert shaped["content"] == shape_result(Shaper({}), RESULT, tool="t")["content"]
+
+
+def test_an_error_keeps_no_secret_beside_its_text() -> None:
+    shaped = shape_result(Shaper({}), {**RESULT, "isError": True}, tool="t")
+    assert TOKEN not in str([block for block in shaped["content"] if block["type"] in {"resource_link", "text"}])
+    assert shaped["_meta"]["trace"] == MARK
+
+
+def test_a_tool_whose_job_is_a_secret_gives_it_in_every_part() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"redact": "off"}}})
+    assert shape_result(shaper, RESULT, tool="t")["content"] == RESULT["content"]
+
+
+def test_a_fault_in_shaping_lets_no_embedded_secret_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("shaping.mcp.result._shaped", broken)
+    shaped = shape_result(Shaper({}), RESULT, tool="t")
+    assert shaped["content"][0]["resource"]["text"] == f"key {MARK}"
+    assert (shaped["_meta"]["trace"], shaped["content"][2]["description"]) == (MARK, MARK)
+
+
+def text() -> str:
+    return f"key {TOKEN}"
+
+
+def job() -> str:
+    return TOKEN
+
+
+def ask() -> str:
+    return f"use {TOKEN}"
+
+
+def refuse() -> str:
+    raise MCPError(-32042, f"not with {TOKEN}", {"key": TOKEN, "n": 1})
+
+
+def offer(server: Any) -> Any:
+    server.resource("data://text")(text)
+    server.resource("data://job")(job)
+    server.prompt()(ask)
+    server.tool()(refuse)
+    return server
+
+
+CONFIG: dict[str, Any] = {"tool_overrides": {"data://job": {"redact": "off"}}}
+
+
+def fast() -> FastMCP[Any]:
+    return offer(FastMCP("f", middleware=[ShapingMiddleware(CONFIG)]))  # type: ignore[no-any-return]  # it gives back what it got
+
+
+def behind() -> FastMCP[Any]:
+    backend = Backend("b", lambda: FastMCPTransport(offer(FastMCP("u"))))
+    return Proxy([backend], [ShapingMiddleware(CONFIG)])
+
+
+@pytest.mark.parametrize("make", [fast, behind])
+async def test_resources_and_prompts_are_read_without_secrets(make: Callable[[], FastMCP[Any]]) -> None:
+    async with Client(make()) as client:
+        [read] = await client.read_resource("data://text")
+        [given] = await client.read_resource("data://job")
+        prompt = await client.get_prompt("ask", {})
+    assert isinstance(read, mcp_types.TextResourceContents)
+    assert isinstance(given, mcp_types.TextResourceContents)
+    assert (read.text, given.text) == (f"key {MARK}", TOKEN)
+    assert prompt.messages[0].content == mcp_types.TextContent(type="text", text=f"use {MARK}")
+
+
+async def test_resources_and_prompts_of_an_sdk_server_are_read_without_secrets() -> None:
+    async with SdkClient(sdk()) as client:
+        read = (await client.read_resource("data://text")).contents[0]
+        given = (await client.read_resource("data://job")).contents[0]
+        prompt = await client.get_prompt("ask")
+    assert isinstance(read, mcp_types.TextResourceContents)
+    assert isinstance(given, mcp_types.TextResourceContents)
+    assert (read.text, given.text) == (f"key {MARK}", TOKEN)
+    assert prompt.messages[0].content == mcp_types.TextContent(type="text", text=f"use {MARK}")
+
+
+async def test_bytes_and_the_meta_of_a_resource_stay_apart() -> None:
+    server: FastMCP[Any] = FastMCP("f", middleware=[ShapingMiddleware()])
+
+    @server.resource("data://both")
+    def both() -> ResourceResult:
+        return ResourceResult([ResourceContent(b"\x00\x01", meta={"k": TOKEN}), ResourceContent("t", meta={"n": 1})])
+
+    async with Client(server) as client:
+        binary, plain = await client.read_resource("data://both")
+    assert isinstance(binary, mcp_types.BlobResourceContents)
+    assert isinstance(plain, mcp_types.TextResourceContents)
+    assert (binary.blob, binary.meta, plain.text, plain.meta) == ("AAE=", {"k": MARK}, "t", {"n": 1})
+
+
+def sdk() -> MCPServer[Any]:
+    server: MCPServer[Any] = offer(MCPServer("s", log_level="CRITICAL"))
+    return shape_server(server, CONFIG)
+
+
+@pytest.mark.parametrize("make", [fast, sdk])
+async def test_a_protocol_error_keeps_its_code_and_loses_its_secrets(make: Callable[[], Any]) -> None:
+    client: Any = Client(make()) if make is fast else SdkClient(make())
+    async with client:
+        with pytest.raises(MCPError) as raised:
+            await client.call_tool("refuse", {})
+    told = raised.value.error
+    assert (told.code, told.message, told.data) == (-32042, f"not with {MARK}", {"key": MARK, "n": 1})
+
+
+async def test_log_lines_and_progress_pass_the_proxy_without_secrets() -> None:
+    server: FastMCP[Any] = FastMCP("l")
+
+    @server.tool
+    async def work(ctx: Context) -> str:
+        await ctx.report_progress(1, 2, f"with {TOKEN}")
+        params = mcp_types.LoggingMessageNotificationParams(level="warning", data={"key": TOKEN})
+        await ctx.session.send_notification(mcp_types.LoggingMessageNotification(params=params), ctx.request_id)
+        return "done"
+
+    heard: list[Any] = []
+
+    async def hear(message: Any) -> None:
+        heard.append(message.data)
+
+    async def follow(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    proxy = Proxy([Backend("l", lambda: FastMCPTransport(server))])
+    async with Client(proxy, mode="legacy", log_handler=hear, progress_handler=follow) as client:
+        await client.call_tool("work", {})
+    assert heard == [(1, 2, f"with {MARK}"), {"key": MARK}]
+
+
+def test_nothing_is_taken_out_where_shaping_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING", "off")
+    wire = {"contents": [{"uri": "data://x", "text": TOKEN}]}
+    assert answer(Shaper({}), "data://x", wire) is wire

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from shaping import tokens
+from shaping.cli.demo_server import issues
+from shaping.mcp import result as module
+from shaping.mcp.result import shape_result
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOKEN = "ghp_" + "a1B2" * 9
+CONFIG: dict[str, Any] = {
+    "tool_overrides": {
+        "search": {"include_only": ["items[].number", "items[].user.login"]},
+        "listing": {"include_only": ["number"]},
+        "safe": {"private": ["secret"]},
+        "cut": {"max_string": 200},
+        "flat": {"dialect": "flat"},
+    }
+}
+PAGE = {"items": [{"number": 1, "title": "a", "user": {"login": "ada", "id": 7}}], "total": 1}
+KEPT = {"items": [{"number": 1, "user": {"login": "ada"}}]}
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
+
+
+@pytest.fixture(scope="module")
+def shaper() -> Shaper:
+    return Shaper(CONFIG)
+
+
+def text(value: Any) -> dict[str, Any]:
+    return {"type": "text", "text": value if isinstance(value, str) else json.dumps(value, indent=2)}
+
+
+def without_meta(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in result.items() if key != "_meta"}
+
+
+def test_both_channels_are_written_in_step_from_one_source(shaper: Shaper) -> None:
+    result = {"content": [text(PAGE)], "structuredContent": PAGE}
+    assert without_meta(shape_result(shaper, result, tool="search")) == {
+        "content": [{"type": "text", "text": json.dumps(KEPT, separators=(",", ":"))}],
+        "structuredContent": KEPT,
+    }
+
+
+@pytest.mark.parametrize("form", [{"separators": (",", ":")}, {}, {"indent": 2}, {"ensure_ascii": True}, None])
+def test_data_is_shaped_and_kept_alike_however_its_mirror_is_printed(form: dict[str, Any] | None) -> None:
+    shaper = Shaper({}, expandable=True)
+    page = {"items": issues(8), "more": None, "ünïcode": ["é", 1.0, -0.0, 2**63, True, []]}
+    alone = shape_result(shaper, {"content": [], "structuredContent": page}, tool="list")
+    content = [] if form is None else [text(json.dumps(page, **form))]
+    shaped = shape_result(shaper, {"content": content, "structuredContent": page}, tool="list")
+    assert shaped["structuredContent"] == alone["structuredContent"]
+    assert shaped["_meta"] == alone["_meta"]
+    assert [block["text"] for block in shaped["content"]] == [
+        shaper.shape(page, tool="list", surface="mcp").text
+    ] * len(content)
+    shaper.close()
+
+
+def test_what_a_result_left_out_can_be_asked_back_at_once_and_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    shaper = Shaper({}, expandable=True)
+    page = {"items": issues(8)}
+    shaped = shape_result(shaper, {"content": [text(page)], "structuredContent": page}, tool="list")
+    assert shaped["structuredContent"] != page
+    assert shaper.expand(shaped["_meta"]["shaping"]["ref"], surface="mcp").data == page
+    shaper.close()
+
+
+def test_json_in_a_text_block_is_shaped_where_it_stands(shaper: Shaper) -> None:
+    assert without_meta(shape_result(shaper, {"content": [text(PAGE)]}, tool="search")) == {
+        "content": [{"type": "text", "text": json.dumps(KEPT, separators=(",", ":"))}]
+    }
+
+
+@pytest.mark.parametrize("channels", ["both", "structured"])
+def test_a_config_that_asks_for_structured_content_gets_it_from_text_too(shaper: Shaper, channels: Any) -> None:
+    shaped = shape_result(shaper, {"content": [text(PAGE)]}, tool="search", channels=channels)
+    assert shaped["structuredContent"] == KEPT
+    assert len(shaped["content"]) == (1 if channels == "both" else 0)
+
+
+def test_a_list_becomes_an_object_where_only_an_object_may_stand(shaper: Shaper) -> None:
+    shaped = shape_result(shaper, {"content": [text([{"number": 1, "a": 2}])]}, tool="listing", channels="both")
+    assert shaped["structuredContent"] == {"result": [{"number": 1}]}
+
+
+def test_blocks_of_one_list_are_joined_and_the_order_of_all_others_stays(shaper: Shaper) -> None:
+    result = {"content": [IMAGE, text({"number": 1, "a": 0}), LINK, text({"number": 2, "a": 0}), IMAGE]}
+    assert shape_result(shaper, result, tool="listing")["content"] == [
+        IMAGE,
+        {"type": "text", "text": '[{"number":1},{"number":2}]'},
+        LINK,
+        IMAGE,
+    ]
+
+
+def test_a_clients_own_way_of_reading_decides_the_channel(shaper: Shaper) -> None:
+    result = {"content": [text(PAGE)], "structuredContent": PAGE}
+    seen = {
+        client: ("structuredContent" in shaped, bool(shaped["content"]))
+        for client in ("claude-code", "opencode", "github-copilot-developer", "nobody")
+        for shaped in [shape_result(shaper, result, tool="search", client=client)]
+    }
+    assert seen == {
+        "claude-code": (False, True),
+        "opencode": (True, True),
+        "github-copilot-developer": (False, True),
+        "nobody": (True, True),
+    }
+
+
+def test_data_without_a_text_mirror_is_told_as_text_to_a_client_that_gets_text_only(shaper: Shaper) -> None:
+    result = {"content": [IMAGE], "structuredContent": PAGE}
+    shaped = shape_result(shaper, result, tool="search", client="claude-code")
+    assert shaped["content"] == [{"type": "text", "text": json.dumps(KEPT, separators=(",", ":"))}, IMAGE]
+
+
+def test_the_same_data_without_a_mirror_stays_without_one_elsewhere(shaper: Shaper) -> None:
+    shaped = shape_result(shaper, {"content": [], "structuredContent": PAGE}, tool="search")
+    assert without_meta(shaped) == {"content": [], "structuredContent": KEPT}
+
+
+def test_prose_is_left_alone_apart_from_secrets(shaper: Shaper) -> None:
+    result = {"content": [text("Two  spaces,\nkept."), text(f"key {TOKEN}")]}
+    assert shape_result(shaper, result, tool="search")["content"] == [
+        text("Two  spaces,\nkept."),
+        text("key [redacted:github-token]"),
+    ]
+
+
+def test_prose_is_cut_to_a_budget(shaper: Shaper) -> None:
+    shaped = shape_result(shaper, {"content": [text("word " * 500)]}, tool="cut")
+    assert len(shaped["content"][0]["text"]) < 400
+
+
+def test_text_repeated_under_one_member_stays_in_step_with_it(shaper: Shaper) -> None:
+    told = f"[FILE] a\n{TOKEN}"
+    shaped = shape_result(shaper, {"content": [text(told)], "structuredContent": {"content": told}}, tool="read")
+    assert shaped["content"][0]["text"] == shaped["structuredContent"]["content"] == "[FILE] a\n[redacted:github-token]"
+
+
+def test_json_packed_into_one_member_is_shaped_and_packed_again(shaper: Shaper) -> None:
+    packed = json.dumps([{"number": 1, "a": 2}], indent=2)
+    shaped = shape_result(shaper, {"content": [text(packed)], "structuredContent": {"content": packed}}, tool="listing")
+    assert shaped["structuredContent"] == {"content": '[{"number":1}]'}
+    assert shaped["content"] == [{"type": "text", "text": '[{"number":1}]'}]
+
+
+def test_the_mark_says_how_and_at_what_cost(shaper: Shaper) -> None:
+    result = {"content": [text(PAGE)], "structuredContent": PAGE, "_meta": {"own": 1}}
+    meta = shape_result(shaper, result, tool="search")["_meta"]
+    assert meta["own"] == 1
+    mark = meta["shaping"]
+    assert (mark["profile"], mark["config"]) == ("minimal", shaper.generation.hash)
+    assert mark["tokens"]["before"] > mark["tokens"]["after"] > 0
+
+
+@pytest.mark.parametrize("client", [None, "claude-code"])
+def test_a_text_that_stays_as_it_is_costs_what_it_did(shaper: Shaper, client: str | None) -> None:
+    lines = "[FILE] a.txt\n[FILE] b.py\n[FILE] c.py"
+    result = {"content": [text(lines)], "structuredContent": {"content": lines}}
+    shaped = shape_result(shaper, result, tool="list_directory", client=client)
+    assert shaped["content"] == [{"type": "text", "text": lines}]
+    assert shaped["_meta"]["shaping"]["tokens"]["after"] == tokens.exact(lines)
+
+
+def test_a_client_that_reads_both_channels_would_have_paid_for_both(shaper: Shaper) -> None:
+    result = {"content": [text(PAGE)], "structuredContent": PAGE}
+    before = {
+        client: shape_result(shaper, result, tool="search", client=client)["_meta"]["shaping"]["tokens"]["before"]
+        for client in ("claude-code", "opencode", "copilot-cli")
+    }
+    assert before["claude-code"] < before["opencode"] < before["copilot-cli"]
+
+
+def test_shaping_twice_is_shaping_once(shaper: Shaper) -> None:
+    once = shape_result(shaper, {"content": [text(PAGE)], "structuredContent": PAGE}, tool="search")
+    assert shape_result(shaper, once, tool="listing") == once
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"resultType": "input_required", "inputRequests": {"a": {}}},
+        {"resultType": "task", "taskId": "1"},
+        {"task": {"taskId": "1", "status": "working"}},
+        {"content": [], "inputRequests": {}},
+    ],
+)
+def test_what_is_not_an_answer_yet_passes_untouched(shaper: Shaper, result: dict[str, Any]) -> None:
+    assert shape_result(shaper, result, tool="search") == result
+
+
+def test_an_error_is_coded_in_text_and_meta_and_never_in_structured_content(shaper: Shaper) -> None:
+    result = {"content": [text("ENOENT: no such file"), IMAGE], "structuredContent": {"path": "x"}, "isError": True}
+    shaped = shape_result(shaper, result, tool="search")
+    assert without_meta(shaped) == {
+        "content": [
+            {
+                "type": "text",
+                "text": '{"error":{"code":"FILE_NOT_FOUND","message":"ENOENT: no such file"},"data":{}}',
+            },
+            IMAGE,
+        ],
+        "isError": True,
+    }
+    assert shaped["_meta"]["shaping/error"]["code"] == "FILE_NOT_FOUND"
+
+
+def test_an_error_that_is_told_only_as_data_is_read_there(shaper: Shaper) -> None:
+    result = {"content": [], "structuredContent": {"code": "TIMEOUT", "message": "late"}, "isError": True}
+    shaped = shape_result(shaper, result, tool="t")
+    assert json.loads(shaped["content"][0]["text"]) == {"error": {"code": "TIMEOUT", "message": "late"}}
+
+
+def test_an_error_speaks_the_dialect_of_the_config(shaper: Shaper) -> None:
+    shaped = shape_result(shaper, {"content": [text("Issue not found")], "isError": True}, tool="flat")
+    told = json.loads(shaped["content"][0]["text"])
+    assert (told["ok"], told["code"]) == (False, "NOT_FOUND")
+
+
+def test_no_secret_leaves_by_an_error(shaper: Shaper) -> None:
+    shaped = shape_result(shaper, {"content": [text(f"bad key {TOKEN}")], "isError": True}, tool="t")
+    assert TOKEN not in json.dumps(shaped)
+
+
+def test_a_result_without_any_text_is_only_marked(shaper: Shaper) -> None:
+    assert without_meta(shape_result(shaper, {"content": [IMAGE]}, tool="t")) == {"content": [IMAGE]}
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"type": "object"}}, "total": {"type": "integer"}},
+    "required": ["items", "total"],
+}
+
+
+def test_a_result_that_would_not_fit_its_schema_goes_out_whole_with_a_warning() -> None:
+    shaper = Shaper({"tool_overrides": {"drift": {"include_only": ["number"]}}})
+    schema = {"type": "object", "properties": {"number": {"type": "integer"}}}
+    drifted = {"number": "one", "other": None, "key": TOKEN}
+    shaped = shape_result(shaper, {"content": [], "structuredContent": drifted}, tool="drift", schema=schema)
+    assert shaped["structuredContent"] == drifted | {"key": "[redacted:github-token]"}
+    assert [warning["code"] for warning in shaped["_meta"]["shaping"]["warnings"]] == ["SCHEMA_MISMATCH", "REDACTED"]
+
+
+def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
+    shaped = shape_result(shaper, {"content": [], "structuredContent": PAGE}, tool="search", schema=SCHEMA)
+    assert shaped["structuredContent"] == KEPT
+    assert "warnings" not in shaped["_meta"]["shaping"]
+
+
+def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
+    from shaping.mcp.channels import BOTH
+    from shaping.mcp.result import Call, shape_call
+
+    result = {"content": [text(PAGE)], "structuredContent": PAGE}
+    plan = shaper.plan("search", surface="mcp")
+    first = shape_call(shaper, result, Call("search", plan, BOTH, if_none_match="none"))
+    tag = first["_meta"]["shaping"]["etag"]
+    again = shape_call(shaper, result, Call("search", plan, BOTH, if_none_match=tag))
+    assert without_meta(again) == {"content": [text("not modified")], "structuredContent": {}}
+    assert again["_meta"]["shaping"]["not_modified"] is True
+
+
+def test_a_fault_in_shaping_loses_nothing_and_lets_no_secret_out(
+    shaper: Shaper, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "_shaped", broken)
+    data = {"secret": 1, "key": TOKEN, "n": 1}
+    result = {"content": [text(data), text(f"x {TOKEN}"), IMAGE], "structuredContent": data}
+    shaped = shape_result(shaper, result, tool="safe")
+    assert shaped["structuredContent"] == {"key": "[redacted:github-token]", "n": 1}
+    assert json.loads(shaped["content"][0]["text"]) == {"key": "[redacted:github-token]", "n": 1}
+    assert shaped["content"][1:] == [text("x [redacted:github-token]"), IMAGE]
+    assert shaped["_meta"]["shaping"]["warnings"][0]["code"] == "SHAPING_FAULT"
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_fault_in_redaction_withholds_everything(shaper: Shaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "_shaped", broken)
+    monkeypatch.setattr("shaping.redaction.redact_text", broken)
+    shaped = shape_result(shaper, {"content": [text("fine")]}, tool="t")
+    assert without_meta(shaped) == {"content": [text("[withheld: redaction failed]")], "isError": True}
+
+
+def test_several_blocks_share_one_budget() -> None:
+    shaper = Shaper({"global": {"max_tokens": 60}})
+    shaped = shape_result(shaper, {"content": [text("alpha " * 300), text("beta " * 300)]}, tool="t")
+    assert sum(len(block["text"]) for block in shaped["content"]) < 900
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-9, 999) | st.text(max_size=12)
+DATA = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+)
+BLOCKS = st.lists(st.just(IMAGE) | st.just(LINK) | st.builds(text, DATA | st.text(max_size=30)), max_size=4)
+
+
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(BLOCKS, st.none() | st.dictionaries(st.text(max_size=6), DATA, max_size=3))
+def test_any_result_keeps_its_form_its_order_and_its_input(
+    shaper: Shaper, content: list[Any], structured: dict[str, Any] | None
+) -> None:
+    result: dict[str, Any] = {"content": content}
+    if structured is not None:
+        result["structuredContent"] = structured
+    before = copy.deepcopy(result)
+    shaped = shape_result(shaper, result, tool="t")
+    assert result == before
+    assert [block for block in shaped["content"] if block["type"] != "text"] == [
+        block for block in content if block["type"] != "text"
+    ]
+    assert ("structuredContent" in shaped) == (structured is not None)
+    assert shape_result(shaper, shaped, tool="t") == shaped
+
+
+def test_what_was_left_out_is_listed_for_programs_under_standard() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"profile": "standard", "exclude_fields": ["title"]}}})
+    data = {"title": "gone", "number": 1, "none": None}
+    mark = shape_result(shaper, {"content": [text(data)]}, tool="t")["_meta"]["shaping"]
+    assert {(entry["path"], entry["reason"]) for entry in mark["omissions"]} == {("title", "fields"), ("none", "null")}
+
+
+def test_an_error_whose_data_adds_to_it_keeps_the_data(shaper: Shaper) -> None:
+    result = {"content": [text("the build failed")], "structuredContent": {"line": 3}, "isError": True}
+    told = json.loads(shape_result(shaper, result, tool="t")["content"][0]["text"])
+    assert told == {"error": {"code": "INTERNAL_ERROR", "message": "the build failed"}, "data": {"line": 3}}

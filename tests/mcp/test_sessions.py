@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mcp.server.connection import Connection, NotifyOnlyOutbound
+
+from shaping import using
+from shaping.mcp import sessions as module
+from shaping.mcp.adapter import Adapter, Wishes
+from shaping.mcp.sessions import Sessions
+from shaping.proxy.front import of_envelope
+from shaping.shaper import Shaper
+
+ENVELOPE: dict[str, Any] = {
+    "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2.1.0"},
+    "io.modelcontextprotocol/clientCapabilities": {"sampling": {}},
+}
+
+
+def request(name: str = "claude-code", **options: Any) -> Any:
+    """A request of the newer protocol, whose connection lives no longer than itself."""
+    info = {"name": name, "version": "2.1.0"}
+    connection = Connection.from_envelope("2026-07-28", info, {}, **options)
+    return SimpleNamespace(_connection=connection, client_params=connection.client_params)
+
+
+def test_a_client_without_a_session_is_known_by_its_name_while_it_keeps_calling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generation, sessions = Shaper({}).generation, Sessions()
+    first = sessions.of(request(), generation)
+    assert sessions.of(request(), generation) is first
+    assert sessions.of(request("other"), generation) is not first
+    assert (first.reads, first.owner) == ("structured", None)
+    monkeypatch.setattr(module, "_IDLE_SECONDS", -1.0)
+    assert sessions.of(request(), generation) is not first
+
+
+def test_a_pipe_is_one_session_however_many_connections_are_made_on_it() -> None:
+    generation, sessions, pipe = Shaper({}).generation, Sessions(), NotifyOnlyOutbound(SimpleNamespace())
+    first = sessions.of(request(outbound=pipe), generation)
+    assert sessions.of(request(outbound=pipe), generation) is first
+    assert first.owner
+
+
+def test_only_so_many_clients_without_sessions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_NAMED", 2)
+    generation, sessions = Shaper({}).generation, Sessions()
+    for name in ("a", "b", "c"):
+        sessions.of(request(name), generation)
+    assert len(sessions._named) == 2
+
+
+def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> None:
+    assert Sessions().of(SimpleNamespace(), Shaper({}).generation).client is None
+
+
+def test_a_block_in_the_program_outranks_the_config() -> None:
+    adapter = Adapter(Shaper({}))
+    with using(profile="debug", max_items=3):
+        plan, warnings = adapter._plan(adapter.shaper.generation, "t", Wishes())
+    assert (plan.profile, plan.max_items, warnings) == ("debug", 3, ())
+
+
+@pytest.mark.parametrize(
+    ("control", "fields"),
+    [({"fields": "a, b"}, ("a", "b")), ({"fields": ["a"]}, ("a",)), ({"fields": 3}, ("3",)), ("wrong", None)],
+)
+def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, ...] | None) -> None:
+    adapter = Adapter(Shaper({"agent_controls": True}))
+    session = adapter.session(SimpleNamespace())
+    arguments, wishes = adapter.wishes(session, {"q": 1, "_shape": control}, None)
+    assert arguments == {"q": 1}
+    assert (wishes.request.fields if wishes.request else None) == fields
+
+
+def test_an_introduction_that_cannot_be_read_counts_as_none() -> None:
+    front = of_envelope({"_meta": {"io.modelcontextprotocol/clientInfo": 3}})
+    assert (front.info, front.capabilities.model_dump(exclude_none=True)) == (None, {})
+    assert of_envelope({"_meta": ENVELOPE}).capabilities.sampling is not None

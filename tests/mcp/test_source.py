@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, strategies as st
+
+from shaping.mcp.source import Piece, Source, read_source
+from shaping.values.intake import DEEPEST, OddError, plain
+
+ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+def text(value: Any) -> dict[str, Any]:
+    return {"type": "text", "text": value if isinstance(value, str) else json.dumps(value, indent=2)}
+
+
+def test_structured_content_and_the_text_that_mirrors_it_are_one_piece() -> None:
+    piece = Piece({"a": 1}, (0,))
+    assert read_source({"content": [text({"a": 1})], "structuredContent": {"a": 1}}) == Source((piece,), piece)
+
+
+def test_text_beside_structured_content_that_says_something_else_is_a_piece_of_its_own() -> None:
+    piece = Piece({"a": 1}, (1,))
+    prose = Piece("Found one.", (0,), prose=True)
+    result = {"content": [text("Found one."), text({"a": 1})], "structuredContent": {"a": 1}}
+    assert read_source(result) == Source((piece, prose), piece)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [text(ITEMS)], "structuredContent": {"result": ITEMS}},
+        {"content": [text(item) for item in ITEMS], "structuredContent": {"result": ITEMS}},
+    ],
+)
+def test_a_wrapper_is_known_by_the_text_that_mirrors_what_is_inside(result: dict[str, Any]) -> None:
+    piece = Piece(ITEMS, tuple(range(len(result["content"]))))
+    assert read_source(result) == Source((piece,), piece, wrapped=True)
+
+
+@pytest.mark.parametrize(
+    ("meta", "schema"),
+    [
+        ({"fastmcp": {"wrap_result": True}}, None),
+        ({}, {"x-fastmcp-wrap-result": True}),
+        ({}, {"title": "listOutput", "properties": {"result": {}}}),
+    ],
+)
+def test_a_wrapper_is_known_by_its_frameworks_mark(meta: dict[str, Any], schema: dict[str, Any] | None) -> None:
+    piece = Piece([1], ())
+    result = {"content": [], "structuredContent": {"result": [1]}, "_meta": meta}
+    assert read_source(result, schema) == Source((piece,), piece, wrapped=True)
+
+
+def test_a_member_called_result_is_no_wrapper_without_a_sign() -> None:
+    piece = Piece({"result": [1]}, (0,))
+    result = {"content": [text({"result": [1]})], "structuredContent": {"result": [1]}}
+    assert read_source(result, {"title": "Answer"}) == Source((piece,), piece)
+
+
+@pytest.mark.parametrize(("value", "shown"), [("hi", "hi"), (True, "true"), (3, "3"), (None, "null")])
+def test_a_wrapped_scalar_is_mirrored_by_its_text(value: Any, shown: str) -> None:
+    piece = Piece(value, (0,))
+    result = {"content": [text(shown)], "structuredContent": {"result": value}}
+    assert read_source(result) == Source((piece,), piece, wrapped=True)
+
+
+def test_a_server_that_only_has_text_repeats_it_under_one_member() -> None:
+    piece = Piece({"content": "[FILE] a"}, (0,))
+    result = {"content": [text("[FILE] a")], "structuredContent": {"content": "[FILE] a"}}
+    assert read_source(result) == Source((piece,), piece, spoken="content")
+
+
+def test_json_under_that_one_member_is_the_data() -> None:
+    packed = json.dumps(ITEMS, indent=2)
+    piece, note = Piece(ITEMS, (0,)), Piece("note", (1,), prose=True)
+    result = {"content": [text(packed), text("note")], "structuredContent": {"content": packed}}
+    assert read_source(result) == Source((piece, note), piece, spoken="content", packed=True)
+
+
+def test_a_list_that_was_split_into_blocks_is_put_together() -> None:
+    assert read_source({"content": [text(item) for item in ITEMS]}) == Source((Piece(ITEMS, (0, 1)),))
+
+
+def test_blocks_that_have_nothing_in_common_stay_apart() -> None:
+    pieces = (Piece({"a": 1}, (0,)), Piece({"b": 2}, (1,)))
+    assert read_source({"content": [text({"a": 1}), text({"b": 2})]}) == Source(pieces)
+
+
+def test_text_as_python_prints_it_is_data_too() -> None:
+    assert read_source({"content": [text("{'a': None, 'b': True}")]}) == Source((Piece({"a": None, "b": True}, (0,)),))
+
+
+@pytest.mark.parametrize("prose", ["hello", "42", "true", '"quoted"', "[not json", "{half", ""])
+def test_what_holds_no_object_and_no_list_is_prose(prose: str) -> None:
+    assert read_source({"content": [text(prose)]}) == Source((Piece(prose, (0,), prose=True),))
+
+
+def test_only_text_is_looked_at() -> None:
+    content = [{"type": "image", "data": "x", "mimeType": "image/png"}, {"type": "text"}, text("a")]
+    assert read_source({"content": content}) == Source((Piece("a", (2,), prose=True),))
+    assert read_source({}) == Source(())
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES.map(lambda value: {"value": value}), st.sampled_from([None, 2]), st.booleans())
+def test_what_is_said_to_need_no_intake_is_plain_and_written_as_it_is(
+    value: dict[str, Any], indent: int | None, beside: bool
+) -> None:
+    result = {"content": [text(json.dumps(value, indent=indent))]}
+    for piece in read_source(result | ({"structuredContent": value} if beside else {})).pieces:
+        if piece.written is not None:
+            assert plain(piece.value, 0) is piece.value
+            assert piece.written == orjson.dumps(piece.value)
+
+
+def test_a_mirror_needs_no_intake_however_it_is_printed() -> None:
+    [piece] = read_source({"content": [text(ITEMS)], "structuredContent": {"result": ITEMS}}).pieces
+    assert piece.written == orjson.dumps(ITEMS)
+
+
+@pytest.mark.parametrize(("structured", "told"), [({"a": 1}, {"a": True}), ({"a": 1.0}, {"a": 1})])
+def test_a_mirror_that_only_compares_equal_does_not_replace_the_data(structured: Any, told: Any) -> None:
+    [piece] = read_source({"content": [text(told)], "structuredContent": structured}).pieces
+    assert (repr(piece.value), piece.blocks, piece.written) == (repr(structured), (0,), None)
+
+
+@pytest.mark.parametrize("levels", [DEEPEST + 1, 300])
+def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
+    [piece] = read_source({"content": [text("[" * levels + "]" * levels)]}).pieces
+    assert piece.written is None or plain(piece.value, 0) is piece.value
+    [deeper] = read_source({"content": [text("[" * (levels + 1) + "]" * (levels + 1))]}).pieces
+    assert deeper.written is None
+    with pytest.raises(OddError):
+        plain(deeper.value, 0)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_integer_beyond_64_bits_in_a_text_is_not_rounded(beside: bool) -> None:
+    value = {"wei": 123456789012345678901234, "ten": 10**22, "rows": [{"n": 2**64}, {"n": -(2**63) - 1}, {"n": 1e22}]}
+    result = {"content": [text(value)]} | ({"structuredContent": value} if beside else {})
+    assert [repr(piece.value) for piece in read_source(result).pieces] == [repr(value)]
+
+
+def test_a_wide_value_needs_no_intake() -> None:
+    [piece] = read_source({"content": [text([[[index]] for index in range(DEEPEST)])]}).pieces
+    assert piece.written is not None

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import json
+
+import orjson
+import pytest
+from hypothesis import given, strategies as st
+
+from shaping.parsers.json import read_json
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(VALUES)
+def test_every_value_is_read_as_it_was_written(value: object) -> None:
+    assert read_json(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize("text", ["", "NaN", "1e999", "[1,]", "{'a': 1}", "01", b"\xff", '"\\ud800"'])
+def test_what_is_not_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(orjson.JSONDecodeError):
+        read_json(text)
+
+
+def test_deep_nests_are_read() -> None:
+    assert read_json("[" * 900 + "]" * 900) == orjson.loads("[" * 900 + "]" * 900)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from fastmcp import Client
+from fastmcp.client.auth.oauth import ClientNotFoundError
+from mcp.shared.exceptions import MCPError
+
+from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.proxy.configured import url_backend
+from shaping.proxy.proxy import Proxy
+from shaping.proxy.sign_in import SignIn, _port, sign_in
+from shaping.proxy.token_file import TokenFile, token_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.anyio
+SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def guarded(free_port: Callable[[], int], until_it_listens: Callable[..., None]) -> Iterator[str]:
+    port = free_port()
+    script = str(Path(__file__).parents[1] / "servers" / "guarded_server.py")
+    process = subprocess.Popen([sys.executable, script, str(port)], stderr=subprocess.DEVNULL)
+    try:
+        until_it_listens(process, port)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Browser:
+    """A user who always agrees, by following the redirects as a browser does."""
+
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+
+    def open(self, page: str) -> bool:
+        self.pages.append(page)
+        with urllib.request.urlopen(page, timeout=300) as answer:  # noqa: S310 - the page of our own server
+            answer.read()
+        return True
+
+
+async def welcome(url: str) -> str:
+    proxy = Proxy([url_backend(url, oauth=True)], [ShapingMiddleware({}, expand=False)])
+    with anyio.fail_after(600):
+        async with Client(proxy, mode="legacy") as client:
+            result: Any = await client.call_tool("inside", {})
+    text: str = result.content[0].text
+    return text
+
+
+async def test_a_user_signs_in_once_and_the_tokens_are_kept_for_that_user_alone(
+    guarded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    browser = Browser()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", browser.open)
+    answers = [await welcome(guarded), await welcome(guarded)]
+    file = token_file(guarded)
+    told = capsys.readouterr().err
+    assert (answers, len(browser.pages)) == (["welcome", "welcome"], 1)
+    assert told.splitlines()[0] == f"shaping: sign in to {guarded} in your browser: {browser.pages[0]}"
+    assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
+    tokens = next(value for key, value in json.loads(file.read_bytes()).items() if key.endswith("/tokens"))
+    assert tokens["access_token"] not in told
+
+
+async def test_without_signing_in_the_server_says_what_it_wants_and_how_to_give_it(guarded: str) -> None:
+    client = Client(Proxy([url_backend(guarded)]), mode="legacy")
+    with pytest.raises(MCPError) as caught:
+        await client.__aenter__()  # type: ignore[no-untyped-call]  # FastMCP does not annotate it
+    assert (caught.value.error.data["code"], "--oauth" in caught.value.error.message) == ("AUTH_REQUIRED", True)
+
+
+async def test_a_server_that_forgot_us_is_noticed_before_the_user_is_sent_there(guarded: str, tmp_path: Path) -> None:
+    signing: SignIn = sign_in(guarded, {"XDG_CACHE_HOME": str(tmp_path)})
+    signing.log = io.StringIO()
+    with pytest.raises(ClientNotFoundError):
+        await signing.redirect_handler(guarded.replace("/mcp", "/authorize?client_id=nobody&response_type=code"))
+    assert signing.log.getvalue() == ""
+
+
+def test_the_command_line_signs_in_by_the_users_own_browser(guarded: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    script = tmp_path / "browser"
+    script.write_text(
+        f"#!{sys.executable}\nimport sys, urllib.request\nprint('opened', file=open({str(log)!r}, 'a'))\n"
+        "urllib.request.urlopen(sys.argv[1], timeout=300).read()\n"
+    )
+    script.chmod(0o700)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "BROWSER": f"{script} %s"}
+    command = [*SHAPING, "tools", "--json", "--oauth", "--url", guarded]
+    runs = [
+        subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3000, check=True)
+        for _ in range(2)
+    ]
+    listed = [json.loads(run.stdout)["data"] for run in runs]
+    assert [[tool["tool"] for tool in tools] for tools in listed] == [["inside"], ["inside"]]
+    assert log.read_text() == "opened\n"
+    assert [run.stderr.startswith("shaping: sign in to ") for run in runs] == [True, False]
+
+
+async def test_tokens_are_kept_by_key_and_collection(tmp_path: Path) -> None:
+    store = TokenFile(tmp_path / "deep" / "tokens.json")
+    assert await store.get("a") is None
+    await store.put("a", {"n": 1})
+    await store.put_many(["a", "b"], [{"n": 2}, {"n": 3}], collection="c", ttl=1)
+    assert await store.get("a") == {"n": 1}
+    assert await store.get_many(["a", "b", "x"], collection="c") == [{"n": 2}, {"n": 3}, None]
+    assert await store.ttl_many(["a"], collection="c") == [({"n": 2}, None)]
+    assert await store.delete_many(["a", "x"], collection="c") == 1
+    assert await store.get("a", collection="c") is None
+    for broken in (b"[]", b"{"):
+        store.file.write_bytes(broken)
+        assert await store.get("a") is None
+
+
+async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "cache"
+    blocked.write_bytes(b"a file where a directory should be")
+    store = TokenFile(blocked / "tokens.json")
+    await store.put("a", {"n": 1})
+    await store.put("b", {"n": 2})
+    assert await store.get_many(["a", "b"]) == [{"n": 1}, {"n": 2}]
+    assert [record.getMessage() for record in caplog.records] == [f"tokens cannot be kept in {store.file}: File exists"]
+    blocked.unlink()
+    await store.delete("b")
+    assert await TokenFile(store.file).get_many(["a", "b"]) == [{"n": 1}, None]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"mcp-oauth-token {}/tokens": {"x": 1}},
+        {"mcp-oauth-client-info {}/client_info": {"client_id": []}},
+        {
+            "mcp-oauth-token {}/tokens": {"access_token": "a", "token_type": "Bearer", "expires_in": 5},
+            "mcp-oauth-token-expiry {}/token_expiry": {"expires_at": "soon"},
+        },
+    ],
+)
+async def test_kept_tokens_that_are_damaged_are_forgotten_and_never_keep_the_user_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: dict[str, Any]
+) -> None:
+    url, environ = "http://127.0.0.1:9/mcp", {"XDG_CACHE_HOME": str(tmp_path)}
+    file = token_file(url, environ)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({key.format(url): value for key, value in damaged.items()}))
+    signing = sign_in(url, environ)
+    await signing._initialize()
+    assert (signing.context.current_tokens, json.loads(file.read_text())) == (None, {})
+    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
+        f"the kept tokens of {url} are damaged"
+    ]
+
+
+def test_the_same_address_comes_back_to_the_same_port_unless_that_is_taken() -> None:
+    # An address whose port is free here: which that is, nobody chooses.
+    url, port = next((url, port) for n in range(100) if (port := _port(url := f"https://example.com/{n}")) is not None)
+    assert port == _port(url)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        assert _port(url) is None
