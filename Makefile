@@ -30,6 +30,7 @@ demo: .venv/installed
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 
 types: .venv/installed-dev
 	$(BIN)/mypy
