@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from shaping.encoders import compact, csv, markdown, table, toon
-from shaping.tokens.density import cheap
+from shaping.tokens.estimate import cheap
 
 if TYPE_CHECKING:
     from shaping.response import Json

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shaping.tokens.counts import CountingError, Method, TokenCount, TokenCounter
-from shaping.tokens.density import cheap, upper_bound
-from shaping.tokens.elsewhere import Multiplier, multipliers
+from shaping.tokens.estimate import cheap, upper_bound
 from shaping.tokens.registry import DEFAULT, UnknownTokenizerError, counter, tokenizers, warm
 from shaping.tokens.savings import Tokens
+from shaping.tokens.vocabulary import Multiplier, multipliers
 
 __all__ = [
     "CountingError",

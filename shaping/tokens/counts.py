@@ -1,3 +1,5 @@
+"""A number of tokens with the method that found it, and the protocol of what counts them."""
+
 from __future__ import annotations
 
 from typing import Literal, Protocol, Self, TypeAlias, runtime_checkable

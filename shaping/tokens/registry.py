@@ -1,3 +1,5 @@
+"""Tokenizers by name: built in, or installed under an entry point."""
+
 from __future__ import annotations
 
 import threading

@@ -1,3 +1,5 @@
+"""The tokens of a response before and after shaping."""
+
 from __future__ import annotations
 
 from functools import cached_property

@@ -7,7 +7,7 @@ import pytest
 import tiktoken
 
 from shaping.tokens import vocabulary
-from shaping.tokens.engines import Engine, tiktoken_engine
+from shaping.tokens.bpe import Engine, tiktoken_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

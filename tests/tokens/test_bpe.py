@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks import texts
 from shaping.tokens import CountingError, TokenCount
-from shaping.tokens.bpe import BpeCounter
-from shaping.tokens.engines import Engine
+from shaping.tokens.bpe import BpeCounter, Engine
 from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:

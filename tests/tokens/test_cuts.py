@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import texts
-from shaping.tokens.cuts import CUT, chunks, gaps
+from shaping.tokens.sampling import CUT, chunks, gaps
 from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from shaping.tokens.vocabulary import NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shaping.tokens.engines import Engine
+    from shaping.tokens.bpe import Engine
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -43,3 +43,11 @@ def test_the_data_is_small_and_carries_its_licence() -> None:
         "cl100k_base.xz": 0.37,
     }
     assert "MIT License" in data.joinpath("LICENSE.tiktoken").read_text()
+
+
+def test_models_without_a_public_tokenizer_are_multipliers_with_a_source_and_never_counts() -> None:
+    told = {other.family: (other.label, bool(other.source), bool(other.note)) for other in vocabulary.multipliers()}
+    assert told == {
+        "claude": ("about 1.15 to 1.5 times o200k_base (reported, not counted)", True, True),
+        "gemini": ("about 1.22 times o200k_base (reported, not counted)", True, True),
+    }
