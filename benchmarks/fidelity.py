@@ -73,7 +73,7 @@ def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
 
 def _compact(result: dict[str, Any]) -> str:
     """Return a result's texts with the data among them as compact JSON: what no shaped text may exceed."""
-    from shaping.encoders.compact import encode  # noqa: PLC0415 (only the guard needs it)
+    from shaping.encoders.json import encode  # noqa: PLC0415 (only the guard needs it)
 
     texts = [block["text"] for block in result["content"] if block.get("type") == "text"]
     return "\n".join(text if (data := read_text(text)) is None else encode(data) for text in texts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
-from shaping.encoders import compact, csv, markdown, table, toon
+from shaping.encoders import csv, json, markdown, table, toon
 from shaping.tokens.estimate import cheap
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Format(Protocol):
         ...
 
 
-FORMATS: dict[str, Format] = {"json": compact, "table": table, "markdown": markdown, "csv": csv, "toon": toon}
+FORMATS: dict[str, Format] = {"json": json, "table": table, "markdown": markdown, "csv": csv, "toon": toon}
 
 
 class UnknownEncodingError(ValueError):
@@ -66,7 +66,7 @@ def encode(
         return Encoded(table.encode(value, repeats=repeats, constants=constants, near=lossless), "table")
     if (text := _format(encoding).encode(value)) is not None:
         return Encoded(text, encoding)
-    return Encoded(compact.encode(value), "json", (f"{encoding} is for lists of records; this is compact JSON",))
+    return Encoded(json.encode(value), "json", (f"{encoding} is for lists of records; this is compact JSON",))
 
 
 def decode(text: str, encoding: str) -> Json:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.encoders.tabular.cells import MISSING, cell, read_cell
-from shaping.encoders.tabular.columns import columns
+from shaping.encoders.table.cells import MISSING, cell, read_cell
+from shaping.encoders.table.columns import columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

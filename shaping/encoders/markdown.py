@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from shaping.encoders.flat import records_of, rows_of
-from shaping.encoders.tabular.cells import quoted, read_cell
+from shaping.encoders.table.cells import quoted, read_cell
 
 if TYPE_CHECKING:
     from shaping.response import Json

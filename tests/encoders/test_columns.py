@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from hypothesis import given, settings, strategies as st
 
-from shaping.encoders.tabular.cells import MISSING, cell, cells, texts
-from shaping.encoders.tabular.columns import columns
-from shaping.encoders.tabular.once import Finder
+from shaping.encoders.table.cells import MISSING, cell, cells, texts
+from shaping.encoders.table.columns import columns
+from shaping.encoders.table.dedupe import Finder
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

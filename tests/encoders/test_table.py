@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from shaping.encoders.table import decode, encode
-from shaping.encoders.tabular.cells import quoted
-from shaping.encoders.tabular.names import TableError
+from shaping.encoders.table.cells import quoted
+from shaping.encoders.table.header import TableError
 
 
 def test_records_are_rows_under_one_header_with_their_number() -> None:

@@ -6,7 +6,7 @@ import re
 from json import JSONDecodeError, JSONDecoder
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from shaping.encoders.tabular.cells import MISSING, read_cell
+from shaping.encoders.table.cells import MISSING, read_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from shaping.encoders.tabular.cells import line
-from shaping.encoders.tabular.layout import NO_COLUMNS
-from shaping.encoders.tabular.nodes import Given, Items, Lookup, Text
+from shaping.encoders.table.cells import line
+from shaping.encoders.table.layout import NO_COLUMNS
+from shaping.encoders.table.model import Given, Items, Lookup, Text
 
 if TYPE_CHECKING:
-    from shaping.encoders.tabular.layout import Layout, Steps
+    from shaping.encoders.table.layout import Layout, Steps
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from shaping.encoders.tabular.cells import KEY, MISSING, read_cell
-from shaping.encoders.tabular.layout import NO_COLUMNS
-from shaping.encoders.tabular.names import Pair, Path, Step, TableError, read_cells, read_members, read_path
+from shaping.encoders.table.cells import KEY, MISSING, read_cell
+from shaping.encoders.table.header import Pair, Path, Step, TableError, read_cells, read_members, read_path
+from shaping.encoders.table.layout import NO_COLUMNS
 
 if TYPE_CHECKING:
     from shaping.response import Json
@@ -21,7 +21,7 @@ _LINES = re.compile(r", (\d+) lines:")
 
 
 @dataclass(slots=True)
-class Lines:
+class LineReader:
     """A text, line by line."""
 
     lines: list[str]
@@ -44,7 +44,7 @@ class Lines:
 
 
 @dataclass(slots=True)
-class Schema:
+class TableSchema:
     """What the lines above the rows say."""
 
     count: int
@@ -52,20 +52,20 @@ class Schema:
     columns: list[Path] = field(default_factory=list)
     constants: list[tuple[Path, Json]] = field(default_factory=list)
     same: list[tuple[Path, Path]] = field(default_factory=list)
-    items: dict[Path, Schema] = field(default_factory=dict)
+    items: dict[Path, TableSchema] = field(default_factory=dict)
     lookups: dict[Path, tuple[str, dict[Any, dict[str, Json]]]] = field(default_factory=dict)
     # By the value's repr, which tells 1 from 1.0 from True and does for lists too.
     tagged: dict[tuple[Path, str], Any] = field(default_factory=dict)
     given: list[tuple[Path, Path, dict[str, Any]]] = field(default_factory=list)
 
 
-def read_table(rest: str, lines: Lines, indent: int) -> list[dict[str, Json]]:
+def read_table(rest: str, lines: LineReader, indent: int) -> list[dict[str, Json]]:
     """Return a table's records; `rest` is its label line after the name."""
     schema = read_schema(rest, lines, indent)
     return read_rows(schema, schema.count, lines, indent)
 
 
-def read_text(rest: str, lines: Lines) -> Any:
+def read_text(rest: str, lines: LineReader) -> Any:
     """Return the value that the rest of a label line announces, or MISSING where it announces something else."""
     if rest.startswith(": "):
         return read_cell(rest[2:])
@@ -79,12 +79,12 @@ def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
     return records if length.startswith("[") else {str(record.pop(KEY)): record for record in records}  # type: ignore[return-value]
 
 
-def read_schema(rest: str, lines: Lines, indent: int) -> Schema:
+def read_schema(rest: str, lines: LineReader, indent: int) -> TableSchema:
     """Return what stands above the rows; `rest` is the label line after the name."""
     found = _LENGTH.match(rest)
     if found is None or not rest.endswith(":"):
         raise TableError(f"expected a length in brackets and a colon at the end, got {rest!r}")
-    schema, at = Schema(int(found[1] or 0)), found.end()
+    schema, at = TableSchema(int(found[1] or 0)), found.end()
     if rest.startswith(" by ", at):
         (key,), at = read_path(rest, at + 4)
         schema.key = str(key)
@@ -97,7 +97,7 @@ def read_schema(rest: str, lines: Lines, indent: int) -> Schema:
     return schema
 
 
-def _inside(schema: Schema, lines: Lines, indent: int) -> None:
+def _inside(schema: TableSchema, lines: LineReader, indent: int) -> None:
     """Read a table declared inside another: its rows come later, or it is a lookup and they come now."""
     label = lines.take(indent)
     path, at = read_path(label, 0)
@@ -114,12 +114,12 @@ def _inside(schema: Schema, lines: Lines, indent: int) -> None:
     schema.lookups[path] = inner.key, {record[inner.key]: record for record in records}
 
 
-def read_rows(schema: Schema, count: int, lines: Lines, indent: int) -> list[dict[str, Json]]:
+def read_rows(schema: TableSchema, count: int, lines: LineReader, indent: int) -> list[dict[str, Json]]:
     """Return so many records under what was said above them."""
     return [_row(schema, lines, indent) for _ in range(count)]
 
 
-def _row(schema: Schema, lines: Lines, indent: int) -> dict[str, Json]:
+def _row(schema: TableSchema, lines: LineReader, indent: int) -> dict[str, Json]:
     record: dict[str, Json] = {}
     if (text := lines.take(indent)) != "-":
         cells = list(read_cells(text))
@@ -144,7 +144,7 @@ def _row(schema: Schema, lines: Lines, indent: int) -> dict[str, Json]:
     return record
 
 
-def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -> None:
+def _under(record: dict[str, Json], schema: TableSchema, lines: LineReader, indent: int) -> None:
     label = lines.take(indent)
     if label.startswith("(also "):
         for path, told in read_members(label[6:-1])[1]:
@@ -164,7 +164,7 @@ def _under(record: dict[str, Json], schema: Schema, lines: Lines, indent: int) -
     _put(record, path, value)
 
 
-def _read_tagged(found: re.Match[str], path: Path, schema: Schema, lines: Lines) -> Any:
+def _read_tagged(found: re.Match[str], path: Path, schema: TableSchema, lines: LineReader) -> Any:
     """Return a text that comes back: said here with its number, or by its number alone."""
     if found[2]:
         schema.tagged[path, found[1]] = read_text(found[2], lines)

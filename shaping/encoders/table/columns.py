@@ -6,7 +6,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from shaping.encoders.tabular.cells import MISSING
+from shaping.encoders.table.cells import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

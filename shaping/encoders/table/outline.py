@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from shaping.encoders.tabular.cells import Missing, name, quoted
-from shaping.encoders.tabular.infer import keyed, table
-from shaping.encoders.tabular.layout import lay_out
-from shaping.encoders.tabular.names import TableError, read_path
-from shaping.encoders.tabular.once import Finder
-from shaping.encoders.tabular.read import (
-    Lines,
-    Schema,
+from shaping.encoders.table.cells import Missing, name, quoted
+from shaping.encoders.table.dedupe import Finder
+from shaping.encoders.table.header import TableError, read_path
+from shaping.encoders.table.infer import keyed, table
+from shaping.encoders.table.layout import lay_out
+from shaping.encoders.table.parse import (
+    LineReader,
+    TableSchema,
     listed_or_keyed,
     read_rows,
     read_schema,
     read_table,
     read_text,
 )
-from shaping.encoders.tabular.write import rows, schema, write, write_text
+from shaping.encoders.table.write import rows, schema, write, write_text
 
 if TYPE_CHECKING:
     from shaping.response import Json
@@ -46,11 +46,11 @@ def decode(text: str) -> Json:
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = _read(Lines(text.split("\n")))
+        value = _read(LineReader(text.split("\n")))
     return value
 
 
-def _read(lines: Lines) -> Json:
+def _read(lines: LineReader) -> Json:
     value = _read_lines(lines, 0)
     if lines.peek() is not None:
         raise TableError(f"expected the end at line {lines.at + 1}, got {lines.peek()!r}")
@@ -141,7 +141,7 @@ def _is_page(value: Json) -> bool:
     return type(value) is str and value.count("\n") > 4
 
 
-def _read_lines(lines: Lines, indent: int) -> Json:
+def _read_lines(lines: LineReader, indent: int) -> Json:
     first = lines.peek() or ""
     if first[indent:] == "[0]:":
         lines.take()
@@ -151,9 +151,9 @@ def _read_lines(lines: Lines, indent: int) -> Json:
     return _read_object(lines, indent)
 
 
-def _read_object(lines: Lines, indent: int) -> Json:
+def _read_object(lines: LineReader, indent: int) -> Json:
     value: dict[str, Json] = {}
-    said: dict[str, Schema] = {}
+    said: dict[str, TableSchema] = {}
     pad = " " * indent
     while (line := lines.peek()) is not None and line.startswith(pad):
         label = lines.take(indent)
@@ -169,7 +169,7 @@ def _read_object(lines: Lines, indent: int) -> Json:
     return value
 
 
-def _member(rest: str, lines: Lines, indent: int) -> Json:
+def _member(rest: str, lines: LineReader, indent: int) -> Json:
     found: Json | Missing = read_text(rest, lines)
     if not isinstance(found, Missing):
         return found
@@ -178,5 +178,5 @@ def _member(rest: str, lines: Lines, indent: int) -> Json:
     return _records(rest, lines, indent)
 
 
-def _records(rest: str, lines: Lines, indent: int) -> Json:
+def _records(rest: str, lines: LineReader, indent: int) -> Json:
     return listed_or_keyed(rest, read_table(rest, lines, indent))

@@ -1,0 +1,7 @@
+"""Our own text form: records as rows under one header, everything around them as an outline of names and values."""
+
+from __future__ import annotations
+
+from shaping.encoders.table.outline import decode, encode
+
+__all__ = ["decode", "encode"]
