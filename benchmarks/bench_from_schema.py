@@ -21,7 +21,7 @@ from shaping.operations.from_schema import from_schema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.operations.validator import Draft
+    from shaping.operations.schemas import Draft
 
 DRAFTS: dict[str, Draft] = {"draft7": "7", "draft2020-12": "2020-12"}
 KEYWORDS = [

@@ -17,7 +17,7 @@ from shaping.wording import counted
 if TYPE_CHECKING:
     from shaping.operations.openapi import HttpConfig
     from shaping.operations.registry import Registry
-    from shaping.operations.serve import Choice
+    from shaping.operations.selection import OperationFilter
     from shaping.operations.spec import Spec
 
 OPENAPI = typer.Option(
@@ -79,7 +79,7 @@ def serve(
 ) -> None:
     """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
     _need_extras()
-    from shaping.operations.serve import Choice  # noqa: PLC0415 (an extra)
+    from shaping.operations.selection import OperationFilter  # noqa: PLC0415 (an extra)
 
     if not openapi and not scan:
         _stop("give --openapi or --scan: there is nothing to serve")
@@ -88,7 +88,7 @@ def serve(
     registry = _registry(config, allow_eval=allow_eval)
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
-    choice = Choice(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
+    choice = OperationFilter(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
     specs = _chosen(registry, choice, max_tool_tokens)
     if only_list:
         _list(specs, as_json=as_json)
@@ -181,8 +181,8 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
         _stop(f"the document could not be fetched: {problem}", 1, code="UNAVAILABLE")
 
 
-def _chosen(registry: Registry, choice: Choice, limit: int) -> list[Spec]:
-    from shaping.operations.serve import TooManyError, choose, cost  # noqa: PLC0415 (an extra)
+def _chosen(registry: Registry, choice: OperationFilter, limit: int) -> list[Spec]:
+    from shaping.operations.selection import TooManyError, choose, cost  # noqa: PLC0415 (an extra)
 
     try:
         specs = choose(registry.list(), choice, limit=limit)
@@ -201,7 +201,7 @@ def _numbers(specs: list[Spec]) -> str:
 
 
 def _list(specs: list[Spec], *, as_json: bool) -> None:
-    from shaping.operations.serve import cost  # noqa: PLC0415 (an extra)
+    from shaping.operations.selection import cost  # noqa: PLC0415 (an extra)
 
     rows = [(spec.id, spec.type, spec.description.splitlines()[0] if spec.description else "") for spec in specs]
     if as_json:
@@ -215,7 +215,7 @@ def _list(specs: list[Spec], *, as_json: bool) -> None:
 def _serve_mcp(registry: Registry, specs: list[Spec], place: tuple[str, int] | None, *, typed: bool) -> None:
     import logging  # noqa: PLC0415 (only this command needs it)
 
-    from shaping.operations.serve.over_mcp import mcp_server  # noqa: PLC0415 (an extra)
+    from shaping.operations.mcp_server import mcp_server  # noqa: PLC0415 (an extra)
 
     # FastMCP prints a trace for every failed call; the client is told in its own channel.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
@@ -239,7 +239,7 @@ def _serve_mcp(registry: Registry, specs: list[Spec], place: tuple[str, int] | N
 def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int]) -> None:
     import uvicorn  # noqa: PLC0415 (an extra)
 
-    from shaping.operations.serve.over_http import http_app  # noqa: PLC0415 (an extra)
+    from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
 
     host, port = place
     typer.echo(f"serving http://{host}:{port}/operations", err=True)

@@ -1,4 +1,4 @@
-"""What is said about a call between the two sides of it."""
+"""The events of the call protocol."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -9,13 +9,13 @@ from shaping.errors import ErrorDetail
 from shaping.operations.access import Identity
 
 
-class _Said(BaseModel):
+class _CallEvent(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     request_id: str
 
 
-class Caller(BaseModel):
+class CallerIdentity(BaseModel):
     """An identity as it travels."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,18 +29,18 @@ class Caller(BaseModel):
         return Identity(self.id, frozenset(self.scopes), self.resources)
 
 
-class Requested(_Said):
+class Requested(_CallEvent):
     """Somebody asks for a call and says where the answer goes and how long there is."""
 
     type: Literal["call.requested"] = "call.requested"
     operation: str
     input: Any = None
-    caller: Caller | None = None
+    caller: CallerIdentity | None = None
     reply_to: str
     seconds: float | None = None
 
 
-class Responded(_Said):
+class Responded(_CallEvent):
     """The operation answered; an answer that is an error is an answer."""
 
     type: Literal["call.responded"] = "call.responded"
@@ -54,13 +54,13 @@ class Responded(_Said):
         return output
 
 
-class Completed(_Said):
+class Completed(_CallEvent):
     """Nothing more will be said about this call."""
 
     type: Literal["call.completed"] = "call.completed"
 
 
-class Aborted(_Said):
+class Aborted(_CallEvent):
     """The call is to be stopped, or was."""
 
     type: Literal["call.aborted"] = "call.aborted"
@@ -68,7 +68,7 @@ class Aborted(_Said):
     reply_to: str = ""  # whose call, where the caller says it: a request id is only its caller's own
 
 
-class Failed(_Said):
+class Failed(_CallEvent):
     """The operation raised."""
 
     type: Literal["call.error"] = "call.error"

@@ -12,9 +12,8 @@ import anyio
 from shaping.agent.seen import look
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
-from shaping.operations.kinds import kind_of_annotations
-from shaping.operations.spec import Spec, make_spec
-from shaping.operations.validator import Validator
+from shaping.operations.schemas import Validator
+from shaping.operations.spec import Spec, kind_of_annotations, make_spec
 from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 
-from shaping.operations.validator import Draft, Validator
+from shaping.operations.schemas import Draft, Validator
 from shaping.paths.schema_refs import pointed
 
 if TYPE_CHECKING:

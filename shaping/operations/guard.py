@@ -19,7 +19,7 @@ from shaping.operations import guard_javascript, guard_python
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from shaping.operations.kinds import Language, Manifest
+    from shaping.operations.spec import Language, Manifest
 
 MAX_CODE_BYTES = 65_536
 MAX_PAYLOAD_BYTES = 4_194_304

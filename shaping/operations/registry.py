@@ -9,21 +9,28 @@ from typing import TYPE_CHECKING, Any, Literal
 from shaping.envelope import unwrap
 from shaping.errors import ToolError, nearest
 from shaping.operations.access import Trust
-from shaping.operations.context import Context
+from shaping.operations.context import Context, Env
 from shaping.operations.decorate import Operation
-from shaping.operations.env import Env
-from shaping.operations.execute import Entry, Policy, execute, perform, refused, shaped, stamped
+from shaping.operations.execute import (
+    Policy,
+    RegisteredOperation,
+    error_envelope,
+    execute,
+    perform,
+    prepare,
+    shape_envelope,
+    subscribe,
+    with_meta,
+)
 from shaping.operations.guard import visible
-from shaping.operations.handlers import prepare
 from shaping.operations.spec import Spec, check_spec
-from shaping.operations.subscriptions import subscribe
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable
 
     from shaping.envelope import Envelope
     from shaping.operations.access import Identity
-    from shaping.operations.handlers import Handler, Prepared
+    from shaping.operations.execute import Handler, PreparedHandler
     from shaping.shaper import Shaper
 
 
@@ -36,8 +43,8 @@ class Registry:
 
     def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None, debug: bool = False) -> None:
         self._specs: dict[str, Spec] = {}
-        self._handlers: dict[str, Prepared] = {}
-        self._entries: dict[str, Entry] = {}
+        self._handlers: dict[str, PreparedHandler] = {}
+        self._entries: dict[str, RegisteredOperation] = {}
         self._shaper = shaper
         self._trust = Trust()
         self._allow_eval = allow_eval
@@ -97,7 +104,7 @@ class Registry:
     def _join(self, name: str) -> None:
         if name in self._specs and name in self._handlers:
             spec = self._specs[name]
-            self._entries[name] = Entry(spec, self._handlers[name], spec.manifest)
+            self._entries[name] = RegisteredOperation(spec, self._handlers[name], spec.manifest)
 
     def get(self, name: str) -> Spec | None:
         """Give the spec of an operation that may be known to callers."""
@@ -127,11 +134,11 @@ class Registry:
         try:
             entry = self._find(name, "call")
         except ToolError as wrong:
-            return stamped(refused(wrong.detail, name), request_id=request_id)
+            return with_meta(error_envelope(wrong.detail, name), request_id=request_id)
         context, trusted = self._context(name, identity, request_id), trust is self._trust
         given = {} if input is None else input
         envelope = await execute(entry, given, context, self.policy, trusted=trusted, time_limit=time_limit)
-        return shaped(envelope, name, self.shaper) if shape else envelope
+        return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     async def perform(
         self,
@@ -147,8 +154,8 @@ class Registry:
         entry, context = self._find(name, "call"), self._context(name, identity, request_id)
         given = {} if input is None else input
         envelope = await perform(entry, given, context, self.policy, time_limit=time_limit)
-        envelope = stamped(envelope, request_id=request_id)
-        return shaped(envelope, name, self.shaper) if shape else envelope
+        envelope = with_meta(envelope, request_id=request_id)
+        return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     async def execute_or_raise(
         self,
@@ -175,14 +182,14 @@ class Registry:
         try:
             entry = self._find(name, "subscription")
         except ToolError as wrong:
-            yield stamped(refused(wrong.detail, name), request_id=request_id)
+            yield with_meta(error_envelope(wrong.detail, name), request_id=request_id)
             return
         context, trusted = self._context(name, identity, request_id), trust is self._trust
         given = {} if input is None else input
         opened = subscribe(entry, given, context, self.policy, trusted=trusted, idle_timeout=idle_timeout)
         async with aclosing(opened) as envelopes:
             async for envelope in envelopes:
-                yield shaped(envelope, name, self.shaper) if shape else envelope
+                yield shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     def build_env(
         self,
@@ -219,7 +226,7 @@ class Registry:
 
         return Context(name, identity, request_id, make_env)
 
-    def _find(self, name: str, way: Literal["call", "subscription"]) -> Entry:
+    def _find(self, name: str, way: Literal["call", "subscription"]) -> RegisteredOperation:
         entry = self._entries.get(name)
         if entry is None or self.get(name) is None:
             reason = "has no handler" if name in self._specs and name not in self._handlers else "is not registered"

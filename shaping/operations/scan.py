@@ -15,7 +15,7 @@ from shaping.operations.spec import Spec, check_spec, make_spec
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DirectoryEntry:
     """An entry of a directory."""
 
     name: str
@@ -25,7 +25,7 @@ class Found:
 class Files(Protocol):
     """As much of a file system as a scan needs."""
 
-    def entries(self, path: str) -> Iterable[Found]:
+    def entries(self, path: str) -> Iterable[DirectoryEntry]:
         """List a directory."""
         ...
 
@@ -37,9 +37,9 @@ class Files(Protocol):
 class LocalFiles:
     """The machine's own file system; links that lead out of the directory are not followed."""
 
-    def entries(self, path: str) -> Iterable[Found]:
+    def entries(self, path: str) -> Iterable[DirectoryEntry]:
         """List a directory in a stable order."""
-        return [Found(p.name, p.is_dir()) for p in sorted(Path(path).iterdir()) if not p.is_symlink()]
+        return [DirectoryEntry(p.name, p.is_dir()) for p in sorted(Path(path).iterdir()) if not p.is_symlink()]
 
     def read(self, path: str) -> bytes:
         """Read a file."""
@@ -47,7 +47,7 @@ class LocalFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ScanProblem:
     """A module that cannot be used, and why."""
 
     path: str
@@ -60,7 +60,7 @@ class Scan:
 
     operations: list[tuple[Spec, Callable[..., Any]]] = field(default_factory=list)
     specs: list[Spec] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ScanProblem] = field(default_factory=list)
     without: list[str] = field(default_factory=list)  # modules that export no operation
 
 
@@ -73,7 +73,7 @@ def scan(directory: str, files: Files | None = None) -> Scan:
         except KeyboardInterrupt:
             raise
         except BaseException as fault:  # noqa: BLE001  a module may do anything when it is imported, even exit
-            found.problems.append(Problem(path, _reason(fault)))
+            found.problems.append(ScanProblem(path, _reason(fault)))
             continue
         if not exports:
             found.without.append(path)

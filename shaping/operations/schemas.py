@@ -1,19 +1,87 @@
-"""What an operation takes and gives: a JSON Schema or a Python type, asked in the same way."""
+"""What an operation takes and returns: a JSON Schema or a Python type behind one interface."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
-from shaping.errors.issues import candidates, issues, summary
+from shaping.errors.issues import candidates, issues, place, summary
 from shaping.operations.normalise import normalise
-from shaping.operations.validator import Validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+Draft: TypeAlias = Literal["7", "2020-12"]
+
+# What a message shows in place of the value, which may be a secret.
+MASK = "it"
+
+
+class Validator:
+    """A compiled JSON Schema; references to other documents are never fetched."""
+
+    def __init__(self, schema: dict[str, Any], draft: Draft | None = None) -> None:
+        rules = _library()
+        name = draft or _draft(schema)
+        known = {"7": rules.Draft7Validator, "2020-12": rules.Draft202012Validator}
+        self._masked = known[name](schema, mask=MASK, offline=True)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value fits; what is not JSON does not."""
+        try:
+            return bool(self._masked.is_valid(value))
+        except ValueError:
+            return False
+
+    def issues(self, value: Any) -> list[dict[str, str]]:
+        """List what does not fit as path, kind and sentence, without the values."""
+        try:
+            return list(self._issues(value))
+        except ValueError as problem:
+            return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
+
+    def _issues(self, value: Any) -> Iterator[dict[str, str]]:
+        for found in self._masked.iter_errors(value):
+            yield {"path": place(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
+
+
+def _draft(schema: dict[str, Any]) -> Draft:
+    """Tell the draft by what the schema says, else by words that the newer one does not have."""
+    said = str(schema.get("$schema", ""))
+    if said:
+        return "7" if any(old in said for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
+    return "7" if any(_is_old(part) for part in _parts(schema)) else "2020-12"
+
+
+def _is_old(part: dict[str, Any]) -> bool:
+    return isinstance(part.get("items"), list) or "additionalItems" in part
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _library() -> Any:
+    try:
+        import jsonschema_rs  # noqa: PLC0415  an extra, imported where it is used
+    except ImportError:
+        raise ImportError('checking a JSON Schema needs an extra: pip install "shaping[http]"') from None
+    return jsonschema_rs
+
 
 Issue: TypeAlias = dict[str, str]
 Settled: TypeAlias = tuple[Any, list[Issue]]
@@ -21,7 +89,7 @@ SHOWN = 8  # names in a warning, which a model may have to read
 
 
 @runtime_checkable
-class Schema(Protocol):
+class OperationSchema(Protocol):
     """A description of values that can be shown, that reads input, and that settles output."""
 
     @property
@@ -38,15 +106,15 @@ class Schema(Protocol):
         ...
 
 
-def schema_of(source: Any) -> Schema:
+def schema_of(source: Any) -> OperationSchema:
     """Make a schema of a JSON Schema, a pydantic model, a TypeAdapter or any type; None takes everything."""
     if source is None or source is True or source == {}:
         return Anything()
-    if isinstance(source, Schema):
+    if isinstance(source, OperationSchema):
         return source
     if isinstance(source, Mapping) or source is False:
-        return Written(source if isinstance(source, bool) else dict(source))
-    return Typed(source if isinstance(source, TypeAdapter) else TypeAdapter(source))
+        return JsonSchema(source if isinstance(source, bool) else dict(source))
+    return PythonType(source if isinstance(source, TypeAdapter) else TypeAdapter(source))
 
 
 class Anything:
@@ -66,7 +134,7 @@ class Anything:
         return value, []
 
 
-class Written:
+class JsonSchema:
     """A JSON Schema as it was written."""
 
     def __init__(self, schema: dict[str, Any] | bool) -> None:
@@ -97,7 +165,7 @@ class Written:
         return settled, wrong or stripped(value, settled)
 
 
-class Typed:
+class PythonType:
     """A Python type that pydantic validates."""
 
     def __init__(self, adapter: TypeAdapter[Any]) -> None:

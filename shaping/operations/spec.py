@@ -1,24 +1,164 @@
-"""What is known of an operation before it runs."""
+"""What is known of an operation before it runs, and the checks that a declaration must pass."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
-from shaping.errors import registry as codes
+from shaping.errors import registry, registry as codes
 from shaping.operations.access import Access
-from shaping.operations.describe import describe
-from shaping.operations.kinds import (
-    Language,
-    Manifest,
-    ManifestError,
-    OperationType,
-    check_input_schema,
-    check_kind,
-    check_language,
-)
-from shaping.operations.schemas import Anything, Schema, schema_of
+from shaping.operations.schemas import Anything, OperationSchema, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+OperationType: TypeAlias = Literal[
+    "command",  # changes state
+    "query",  # reads state
+    "eval",  # runs code that the caller wrote
+    "screenshot",
+    "logs",
+    "window_info",
+]
+Language: TypeAlias = Literal["python", "javascript"]
+
+OPERATION_TYPES: tuple[OperationType, ...] = get_args(OperationType)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
+MARKERS = ("operation_type", "operationType", "operation-type", "x-operation-type")
+
+
+class ManifestError(ValueError):
+    """A tool that must not be registered as it is declared: which tool, which member, and why."""
+
+    def __init__(self, tool: str, member: str, reason: str) -> None:
+        super().__init__(f"tool {tool!r} cannot be registered: {reason}")
+        self.tool = tool
+        self.member = member
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the server knows of one tool; of these only name, description and input_schema are shown to a caller."""
+
+    name: str
+    operation_type: OperationType
+    description: str = ""
+    input_schema: Mapping[str, Any] | None = None
+    language: Language | None = None  # of the code that an eval tool runs
+    code_members: tuple[str, ...] = ()  # input members that hold code; none named means every string does
+
+
+def manifest(declared: Mapping[str, Any]) -> Manifest:
+    """Check a tool's declaration and give it back typed; whatever is missing or unknown refuses it."""
+    name = declared.get("name")
+    if not isinstance(name, str) or not name:
+        raise ManifestError(str(name), "name", "its manifest has no name")
+    kind = check_kind(name, declared.get("operation_type"))
+    schema = declared.get("input_schema")
+    check_input_schema(name, schema)
+    return Manifest(
+        name=name,
+        operation_type=kind,
+        description=str(declared.get("description") or ""),
+        input_schema=schema,
+        language=check_language(name, kind, declared.get("language")),
+        code_members=tuple(declared.get("code_members") or ()),
+    )
+
+
+def check_kind(tool: str, declared: object) -> OperationType:
+    """Give the operation type back, or refuse the tool that declares none or one that does not exist."""
+    if declared in OPERATION_TYPES:
+        return declared
+    expected = f"expected one of {', '.join(OPERATION_TYPES)}"
+    if declared is None:
+        raise ManifestError(tool, "operation_type", f"its manifest declares no operation_type; {expected}")
+    near = difflib.get_close_matches(str(declared), OPERATION_TYPES, n=1)
+    hint = f". Did you mean {near[0]!r}?" if near else ""
+    raise ManifestError(tool, "operation_type", f"operation_type is {declared!r}; {expected}{hint}")
+
+
+def check_language(tool: str, kind: OperationType, declared: object) -> Language | None:
+    """Give the language of an eval tool's code, without which its payloads could not be checked."""
+    if kind != "eval":
+        return None
+    if declared in LANGUAGES:
+        return declared
+    expected = f"expected {' or '.join(LANGUAGES)}, so that its payloads can be checked"
+    raise ManifestError(tool, "language", f"an eval tool's language is {declared!r}; {expected}")
+
+
+def check_input_schema(tool: str, schema: Mapping[str, Any] | None) -> None:
+    """Refuse an input schema that shows the operation type: a caller must neither see it nor be able to claim it."""
+    if schema is None:
+        return
+    for marker in MARKERS:
+        member = (schema.get("properties") or {}).get(marker)
+        if marker in schema or _claims_a_kind(member):
+            raise ManifestError(
+                tool,
+                "input_schema",
+                f"its input schema has {marker!r}; the operation type belongs in the manifest only",
+            )
+
+
+def _claims_a_kind(member: object) -> bool:
+    """Tell our marker from an API's own member of that name, which has values of its own."""
+    if not isinstance(member, Mapping):
+        return False
+    values = [*(member.get("enum") or ()), *([member["const"]] if "const" in member else [])]
+    return any(value in OPERATION_TYPES for value in values)
+
+
+def kind_of_method(method: str) -> OperationType:
+    """Derive the type of an HTTP operation: methods that only read are queries, the rest change state."""
+    return "query" if method.upper() in READING_METHODS else "command"
+
+
+def kind_of_annotations(annotations: object) -> OperationType:
+    """Derive the type of an MCP tool: only an explicit readOnlyHint makes it a query."""
+    if isinstance(annotations, Mapping):
+        hint = annotations.get("readOnlyHint", annotations.get("read_only_hint"))
+    else:
+        hint = getattr(annotations, "readOnlyHint", getattr(annotations, "read_only_hint", None))
+    return "query" if hint is True else "command"
+
+
+LEAD = "Errors: "
+
+
+class Tool(Protocol):
+    """What has a description and says what it can fail with, as a spec does."""
+
+    @property
+    def description(self) -> str:
+        """What the tool is for."""
+
+    @property
+    def codes(self) -> Iterable[str]:
+        """The codes it can return."""
+
+
+def describe(tool: Tool | str, codes: Iterable[str] = ()) -> str:
+    """Append the codes a tool can return as one short line, in place of such a line that is already there."""
+    description, codes = (tool, codes) if isinstance(tool, str) else (tool.description, tool.codes)
+    known = dict.fromkeys(_known(code) for code in codes)
+    body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(LEAD)).rstrip()
+    if not known:
+        return body
+    return f"{body}\n{LEAD}{', '.join(known)}".lstrip("\n")
+
+
+def _known(code: str) -> str:
+    """Give the canonical spelling of a registered code; an unknown one is refused with the nearest that exists."""
+    registry.definition(code)
+    return registry.canonical(code)
+
 
 Shape: TypeAlias = Literal["query", "mutation", "subscription"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
@@ -34,8 +174,8 @@ class Spec:
     namespace: str = ""
     version: str = "1.0.0"
     description: str = ""
-    input: Schema = field(default_factory=Anything)
-    output: Schema = field(default_factory=Anything)
+    input: OperationSchema = field(default_factory=Anything)
+    output: OperationSchema = field(default_factory=Anything)
     access: Access = field(default_factory=Access)
     codes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

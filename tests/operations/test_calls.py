@@ -15,19 +15,18 @@ import pytest
 from shaping.envelope import Envelope, local_envelope, mcp_envelope
 from shaping.errors import ToolError, make_error
 from shaping.operations.access import Identity
-from shaping.operations.calls import CallHandler
+from shaping.operations.call_handler import CallHandler
 from shaping.operations.events import Aborted, Completed, Event, Failed, Requested, Responded, read_event, write_event
-from shaping.operations.pending import PendingCalls
-from shaping.operations.redis_transport import RedisTransport
+from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec
-from shaping.operations.transport import InProcess
+from shaping.operations.transports import InProcess, RedisTransport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from shaping.operations.transport import Transport
+    from shaping.operations.transports import Transport
 
 
 class Shop:

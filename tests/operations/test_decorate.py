@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from shaping.operations.access import Identity
 from shaping.operations.context import Context
 from shaping.operations.decorate import operation
-from shaping.operations.kinds import ManifestError
 from shaping.operations.registry import Registry
+from shaping.operations.spec import ManifestError
 
 
 class Price(BaseModel):

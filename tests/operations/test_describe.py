@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shaping.errors import UnknownCodeError
-from shaping.operations.describe import describe
+from shaping.operations.spec import describe
 
 
 def test_codes_are_appended_in_one_line() -> None:

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from shaping.operations.from_command import from_command
-from shaping.operations.kinds import ManifestError
 from shaping.operations.registry import Registry
+from shaping.operations.spec import ManifestError
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope

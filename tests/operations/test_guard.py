@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from shaping.errors import ToolError
 from shaping.operations.guard import MAX_CODE_BYTES, admit, visible
-from shaping.operations.kinds import Manifest
+from shaping.operations.spec import Manifest
 
 PIECES = [
     "x",

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from shaping.errors import ToolError
-from shaping.operations.guard_javascript import find_construct
-from shaping.operations.javascript_text import unescape
+from shaping.operations.guard_javascript import find_construct, unescape
 
 BLOCKED = [
     "process.exit(1)",

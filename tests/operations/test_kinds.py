@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shaping.operations.kinds import (
+from shaping.operations.spec import (
     OPERATION_TYPES,
     Manifest,
     ManifestError,

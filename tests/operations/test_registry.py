@@ -11,9 +11,8 @@ from shaping import Shaper
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, UnknownCodeError
 from shaping.operations.access import Identity
-from shaping.operations.kinds import ManifestError
 from shaping.operations.registry import RegistrationError, Registry
-from shaping.operations.spec import make_spec
+from shaping.operations.spec import ManifestError, make_spec
 
 if TYPE_CHECKING:
     from shaping.operations.context import Context

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from shaping.operations.registry import Registry
-from shaping.operations.scan import Found, LocalFiles, Problem, scan
+from shaping.operations.scan import DirectoryEntry, LocalFiles, ScanProblem, scan
 
 PRICE = """
 from shaping.operations.decorate import operation
@@ -47,10 +47,10 @@ class Memory:
     def __init__(self, tree: dict[str, str]) -> None:
         self.tree = tree
 
-    def entries(self, path: str) -> list[Found]:
+    def entries(self, path: str) -> list[DirectoryEntry]:
         inside = [PurePosixPath(name).relative_to(path).parts for name in self.tree if name.startswith(f"{path}/")]
         names = dict.fromkeys((parts[0], len(parts) > 1) for parts in inside)
-        return [Found(name, is_directory) for name, is_directory in names]
+        return [DirectoryEntry(name, is_directory) for name, is_directory in names]
 
     def read(self, path: str) -> bytes:
         return self.tree[path].encode()
@@ -62,19 +62,19 @@ def test_every_module_is_imported_by_itself_and_every_problem_is_told() -> None:
     assert [spec.id for spec in found.specs] == ["waits"]
     assert found.without == ["ops/helper.py"]
     assert found.problems == [
-        Problem("ops/exits.py", "SystemExit: 3"),
-        Problem("ops/broken.py", "SyntaxError: invalid syntax (broken.py, line 1)"),
-        Problem("ops/raises.py", "RuntimeError: no database"),
-        Problem(
+        ScanProblem("ops/exits.py", "SystemExit: 3"),
+        ScanProblem("ops/broken.py", "SyntaxError: invalid syntax (broken.py, line 1)"),
+        ScanProblem("ops/raises.py", "RuntimeError: no database"),
+        ScanProblem(
             "ops/untyped.py",
             (
                 "ManifestError: tool 'untyped' cannot be registered: its manifest declares no operation_type; "
                 "expected one of command, query, eval, screenshot, logs, window_info"
             ),
         ),
-        Problem("ops/odd.py", "TypeError: spec is int; expected a Spec or a mapping"),
-        Problem("ops/uncallable.py", "TypeError: handler is int; expected a callable"),
-        Problem("ops/silent.py", "AssertionError"),
+        ScanProblem("ops/odd.py", "TypeError: spec is int; expected a Spec or a mapping"),
+        ScanProblem("ops/uncallable.py", "TypeError: handler is int; expected a callable"),
+        ScanProblem("ops/silent.py", "AssertionError"),
     ]
 
 
@@ -96,7 +96,7 @@ def test_the_machines_own_files_are_scanned_without_following_links(tmp_path: Pa
     (tmp_path / "outside.py").write_text(TREE["ops/deep/whole.py"])
     (tmp_path / "ops" / "link.py").symlink_to(tmp_path / "outside.py")
     assert len(scan(str(tmp_path / "ops")).operations) == 1
-    assert list(LocalFiles().entries(str(tmp_path / "ops"))) == [Found("deep", is_directory=True)]
+    assert list(LocalFiles().entries(str(tmp_path / "ops"))) == [DirectoryEntry("deep", is_directory=True)]
 
 
 def test_an_interrupt_stops_the_scan() -> None:

@@ -8,8 +8,7 @@ import pytest
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter
 
 from shaping.errors import ToolError
-from shaping.operations.schemas import Anything, Typed, Written, schema_of
-from shaping.operations.validator import Validator
+from shaping.operations.schemas import Anything, JsonSchema, PythonType, Validator, schema_of
 
 ITEM = {
     "type": "object",
@@ -130,7 +129,7 @@ def test_a_pydantic_that_cannot_tell_what_it_did_not_read_names_what_is_not_ther
             return Renamed.model_validate(value)
 
     older: Any = Older()
-    assert Typed(older).settle({"userName": "ada", "age": 7})[1][0]["message"].endswith("left out: age")
+    assert PythonType(older).settle({"userName": "ada", "age": 7})[1][0]["message"].endswith("left out: age")
 
 
 @pytest.mark.parametrize("value", [{"unit": "g"}, {"n": "many"}, [], None, "text"])
@@ -200,7 +199,7 @@ def test_input_is_never_changed_in_place() -> None:
 
 
 def test_issues_have_a_path_and_no_value() -> None:
-    found = Written({"type": "array", "items": ITEM}).settle([{"n": 1}, {"n": "secret"}])[1]
+    found = JsonSchema({"type": "array", "items": ITEM}).settle([{"n": 1}, {"n": "secret"}])[1]
     assert found == [{"path": "[1].n", "type": "type", "message": 'it is not of type "integer"'}]
 
 

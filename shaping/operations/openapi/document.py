@@ -1,8 +1,9 @@
-"""An OpenAPI document, wherever it comes from, and what its references lead to."""
+"""An OpenAPI document: reading it, following its references, and its schemas as standalone JSON Schemas."""
 
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ import orjson
 from shaping.paths.schema_refs import pointed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from os import PathLike
+
 
 MAX_HOPS = 50
 
@@ -24,7 +27,7 @@ class DocumentError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OpenApiDocument:
     """The document's content and where it was found."""
 
     content: Mapping[str, Any]
@@ -58,7 +61,7 @@ class Document:
         return urljoin(self.place, url) if self.place.startswith("http") else url
 
 
-def read_document(source: Mapping[str, Any] | str | bytes, place: str = "") -> Document:
+def read_document(source: Mapping[str, Any] | str | bytes, place: str = "") -> OpenApiDocument:
     """Read a document from a mapping, or from JSON or YAML text."""
     content = source if isinstance(source, Mapping) else _parse(source, place or "the document")
     if not isinstance(content, Mapping):
@@ -71,10 +74,10 @@ def read_document(source: Mapping[str, Any] | str | bytes, place: str = "") -> D
         raise DocumentError(
             f"{place or 'the document'} is not OpenAPI 3: openapi is {found!r}; expected '3.0.x' or '3.1.x'"
         )
-    return Document(content, place)
+    return OpenApiDocument(content, place)
 
 
-def read_file(path: str | PathLike[str], read: Callable[[str], bytes] | None = None) -> Document:
+def read_file(path: str | PathLike[str], read: Callable[[str], bytes] | None = None) -> OpenApiDocument:
     """Read a document from a file, plain or gzipped, through whatever file system is given."""
     content = read(str(path)) if read is not None else Path(path).read_bytes()
     return read_document(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content, str(path))
@@ -105,3 +108,145 @@ def _parse_yaml(text: str | bytes, place: str) -> Any:
         return yaml.load(text, Loader)  # noqa: S506  a safe loader with less in it
     except yaml.YAMLError as problem:
         raise DocumentError(f"{place} is neither JSON nor YAML: {str(problem).splitlines()[0]}") from None
+
+
+# Members that say something about documents, not about values.
+DROPPED = frozenset(
+    {"example", "examples", "xml", "externalDocs", "discriminator", "nullable", "deprecated"}
+    | {"$id", "$schema", "$recursiveAnchor", "$recursiveRef"}
+)
+NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+LITERAL = frozenset({"enum", "const", "default"})
+BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+
+
+class SchemaConverter:
+    """Turns the schemas of one document into JSON Schemas; each definition is turned once."""
+
+    def __init__(self, document: OpenApiDocument) -> None:
+        self._document = document
+        self._defs: dict[str, Any] = {}
+        self._names: dict[str, str] = {}
+        self._needs: dict[str, frozenset[str]] = {}
+        self._inside: list[str] = []
+
+    def schema(self, node: Any) -> dict[str, Any]:
+        """Give one schema with every definition that it needs."""
+        turned = self._turn(node)
+        if not isinstance(turned, dict):
+            return {} if turned else {"not": {}}
+        needed = self._closure(_references(turned))
+        return {**turned, "$defs": {name: self._defs[name] for name in needed}} if needed else turned
+
+    def part(self, node: Any) -> Any:
+        """Give one schema whose definitions the caller collects with `with_defs`."""
+        return self._turn(node)
+
+    def with_defs(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add every definition that an already turned schema needs."""
+        needed = self._closure(_references(schema))
+        return {**schema, "$defs": {name: self._defs[name] for name in needed}} if needed else schema
+
+    def _closure(self, start: frozenset[str]) -> list[str]:
+        found, waiting = dict.fromkeys(sorted(start)), sorted(start, reverse=True)
+        while waiting:
+            for name in sorted(self._needs[waiting.pop()]):
+                if name not in found:
+                    found[name] = None
+                    waiting.append(name)
+        return list(found)
+
+    def _turn(self, node: Any) -> Any:
+        if isinstance(node, bool):
+            return node
+        if not isinstance(node, Mapping):
+            return {}
+        if isinstance(node.get("$ref"), str):
+            return self._reference(node)
+        turned = {
+            word: self._value(word, value) for word, value in node.items() if word not in DROPPED and word[:2] != "x-"
+        }
+        if "$recursiveRef" in node and self._inside:
+            # An earlier draft's way of saying "this same schema", which documents of 3.1 still use.
+            return {**turned, "$ref": f"#/$defs/{self._inside[-1]}"}
+        # Documents that call themselves 3.1 still use the words of 3.0.
+        turned = _bounded(turned)
+        return _nullable(turned) if node.get("nullable") is True else turned
+
+    def _value(self, word: str, value: Any) -> Any:
+        if word in LITERAL:
+            return value
+        if word == "required":
+            # Some documents name a member twice, which JSON Schema does not allow.
+            return (
+                list(dict.fromkeys(name for name in value if isinstance(name, str))) if isinstance(value, list) else []
+            )
+        if word in NAMED:
+            return {name: self._turn(part) for name, part in value.items()} if isinstance(value, Mapping) else {}
+        if isinstance(value, list):
+            return [self._turn(part) if isinstance(part, (Mapping, bool)) else part for part in value]
+        return self._turn(value) if isinstance(value, Mapping) else value
+
+    def _reference(self, node: Mapping[str, Any]) -> dict[str, Any]:
+        ref = node["$ref"]
+        if not ref.startswith("#"):
+            return {}
+        name = self._names.get(ref)
+        if name is None:
+            name = self._name(ref)
+            # Entered before it is turned: it may contain itself.
+            self._names[ref] = name
+            self._defs[name] = {}
+            self._needs[name] = frozenset()
+            self._inside.append(name)
+            self._defs[name] = self._turn(self._document.look_up(ref))
+            self._inside.pop()
+            self._needs[name] = _references(self._defs[name])
+        said = {} if self._document.is_old else {k: v for k, v in node.items() if k in {"description", "default"}}
+        return {"$ref": f"#/$defs/{name}", **said}
+
+    def _name(self, ref: str) -> str:
+        plain = re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root"
+        name, number = plain, 2
+        while name in self._defs:
+            name, number = f"{plain}_{number}", number + 1
+        return name
+
+
+def _references(schema: Any) -> frozenset[str]:
+    return frozenset(_walk(schema))
+
+
+def _walk(schema: Any) -> Iterator[str]:
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            ref = node.get("$ref")
+            if isinstance(ref, str) and ref.startswith("#/$defs/"):
+                yield ref.removeprefix("#/$defs/")
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
+    """Turn 3.0's `minimum: 1, exclusiveMinimum: true` into a number of its own."""
+    out = dict(schema)
+    for exclusive, bound in BOUNDS.items():
+        if isinstance(out.get(exclusive), bool):
+            is_exclusive = out.pop(exclusive)
+            if is_exclusive and bound in out:
+                out[exclusive] = out.pop(bound)
+    return out
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Turn 3.0's `nullable` into a type, an enum member, or a choice."""
+    out = dict(schema)
+    if isinstance(out.get("enum"), list) and None not in out["enum"]:
+        out["enum"] = [*out["enum"], None]
+    if isinstance(out.get("type"), str):
+        out["type"] = [out["type"], "null"]
+        return out
+    return {"anyOf": [out, {"type": "null"}]} if out else {}

@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors.outcomes import code_for_status
-from shaping.operations.kinds import kind_of_method
-from shaping.operations.openapi.client import Auth, Client, HttpConfig, _new_client
-from shaping.operations.openapi.document import Document, read_document, read_file
-from shaping.operations.openapi.handlers import HttpCall
-from shaping.operations.openapi.inputs import read_inputs
-from shaping.operations.openapi.portable import Portable
+from shaping.operations.openapi.client import Auth, Client, HttpCall, HttpConfig, _new_client
+from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file
+from shaping.operations.openapi.parameters import read_inputs
 from shaping.operations.openapi.sse import EventStream
-from shaping.operations.spec import Shape, Spec, make_spec
+from shaping.operations.spec import Shape, Spec, kind_of_method, make_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +24,7 @@ STREAM = "text/event-stream"
 
 
 @dataclass(frozen=True)
-class Api:
+class HttpOperations:
     """The operations of one API; give it to `registry.add`, and close it when done."""
 
     operations: tuple[tuple[Spec, Any], ...]
@@ -44,31 +41,33 @@ class Api:
         await self.client.aclose()
 
 
-def from_openapi(source: Mapping[str, Any] | str | bytes | Document, config: HttpConfig | None = None) -> Api:
+def from_openapi(
+    source: Mapping[str, Any] | str | bytes | OpenApiDocument, config: HttpConfig | None = None
+) -> HttpOperations:
     """Make an operation of every path and method of a document, given as a mapping, JSON or YAML."""
-    document = source if isinstance(source, Document) else read_document(source)
+    document = source if isinstance(source, OpenApiDocument) else read_document(source)
     config = _with_scheme(config or HttpConfig(), document)
     client = Client(config, config.base_url or document.base_url)
-    portable, taken = Portable(document), set[str]()
+    schemas, taken = SchemaConverter(document), set[str]()
     made = tuple(
         operation
         for path, node in (document.content.get("paths") or {}).items()
         if isinstance(item := document.follow(node), Mapping)
         for method in METHODS
         if isinstance(item.get(method), Mapping)
-        for operation in _operations(client, portable, _Place(document, path, method, item), taken)
+        for operation in _operations(client, schemas, _Place(document, path, method, item), taken)
     )
-    return Api(made, client)
+    return HttpOperations(made, client)
 
 
 def from_openapi_file(
     path: str | PathLike[str], config: HttpConfig | None = None, *, read: Callable[[str], bytes] | None = None
-) -> Api:
+) -> HttpOperations:
     """Do the same from a file, through whatever file system is given."""
     return from_openapi(read_file(path, read), config)
 
 
-async def from_openapi_url(url: str, config: HttpConfig | None = None) -> Api:
+async def from_openapi_url(url: str, config: HttpConfig | None = None) -> HttpOperations:
     """Do the same from an address; a server that the document names relatively is found from there."""
     config = config or HttpConfig()
     async with _new_client(config) as client:
@@ -81,31 +80,31 @@ async def from_openapi_url(url: str, config: HttpConfig | None = None) -> Api:
 class _Place:
     """Where in a document an operation stands."""
 
-    document: Document
+    document: OpenApiDocument
     path: str
     method: str
     item: Mapping[str, Any]
 
 
-def _operations(client: Client, portable: Portable, place: _Place, taken: set[str]) -> Iterator[tuple[Spec, Any]]:
+def _operations(client: Client, schemas: SchemaConverter, place: _Place, taken: set[str]) -> Iterator[tuple[Spec, Any]]:
     """Make the operation, and beside one that offers its answer whole or as a stream, the subscription `…_stream`."""
     operation = place.item[place.method]
-    inputs = read_inputs(place.document, portable, place.item, operation, place.path)
+    inputs = read_inputs(place.document, schemas, place.item, operation, place.path)
     answers = _answers(place.document, operation)
     name = _name(operation, place.method, place.path, taken)
     call = HttpCall(client, place.method.upper(), place.path, inputs, _accept(tuple(answers)))
     if tuple(answers) != (STREAM,):
         shape: Shape = "query" if place.method in READING else "mutation"
         whole = answers.get(_json_of(tuple(answers)) or "")
-        yield _spec(client, portable, place, name=name, type=shape, input=inputs.schema, answer=whole), call
+        yield _spec(client, schemas, place, name=name, type=shape, input=inputs.schema, answer=whole), call
         if STREAM not in answers:
             return
         name = _free(f"{name}_stream", taken)
-    spec = _spec(client, portable, place, name=name, type="subscription", input=inputs.schema, answer=answers[STREAM])
+    spec = _spec(client, schemas, place, name=name, type="subscription", input=inputs.schema, answer=answers[STREAM])
     yield spec, EventStream(call).__call__
 
 
-def _spec(client: Client, portable: Portable, place: _Place, *, name: str, answer: Any, **said: Any) -> Spec:
+def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str, answer: Any, **said: Any) -> Spec:
     document, path, method, item = place.document, place.path, place.method, place.item
     operation = item[method]
     reads = said["type"] == "subscription" and method in READING
@@ -116,7 +115,7 @@ def _spec(client: Client, portable: Portable, place: _Place, *, name: str, answe
         version=str((document.content.get("info") or {}).get("version", "")),
         operation_type="query" if reads else kind_of_method(method),
         description=_description(operation, item),
-        output=portable.schema(answer) if answer is not None else None,
+        output=schemas.schema(answer) if answer is not None else None,
         codes=_codes(operation),
         tags=[tag for tag in operation.get("tags") or () if isinstance(tag, str)],
         origin={"method": method.upper(), "path": path, "deprecated": operation.get("deprecated") is True},
@@ -139,7 +138,7 @@ def _free(plain: str, taken: set[str]) -> str:
     return name
 
 
-def _answers(document: Document, operation: Mapping[str, Any]) -> dict[str, Any]:
+def _answers(document: OpenApiDocument, operation: Mapping[str, Any]) -> dict[str, Any]:
     """Give the schema of a success for each media type on offer: of 200, of 201, else of the first 2xx."""
     responses = {str(status): node for status, node in (operation.get("responses") or {}).items()}
     good = sorted((s for s in responses if s.startswith("2")), key=lambda s: {"200": 0, "201": 1}.get(s, 2))
@@ -174,7 +173,7 @@ def _codes(operation: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599))
 
 
-def _with_scheme(config: HttpConfig, document: Document) -> HttpConfig:
+def _with_scheme(config: HttpConfig, document: OpenApiDocument) -> HttpConfig:
     """Take the name and the place of a key from the document, where the config does not say."""
     auth = config.auth
     if auth is None or auth.type != "api_key" or auth.name is not None:

@@ -1,21 +1,23 @@
-"""Server-sent events: reading the stream, and going on after it breaks off."""
+"""Server-sent events as a subscription that reconnects after the last event it received."""
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError
-from shaping.operations.openapi.handlers import HttpCall, read_response
+from shaping.operations.openapi.client import HttpCall, read_response
 from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     import httpx
+    from httpx_sse import ServerSentEvent
 
     from shaping.operations.context import Context
 
@@ -25,79 +27,45 @@ MAX_EVENT = 1_048_576  # characters; a stream without line ends must not fill th
 DONE = "[DONE]"  # what some APIs send as their last event
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """One event of a stream."""
+class BoundedText:
+    """A response's text for httpx-sse, which itself would keep an event without an end in memory for ever."""
 
-    data: str
-    event: str = "message"
-    id: str | None = None
+    def __init__(self, response: httpx.Response) -> None:
+        self.headers = response.headers
+        self.size = 0  # characters since the last event
+        self._response = response
 
-
-class Lines:
-    """Text in chunks as lines, which end with LF, CR or both."""
-
-    def __init__(self) -> None:
-        self._rest = ""
-        self._first = True
-
-    def feed(self, chunk: str) -> list[str]:
-        """Take a chunk and give the lines that are whole."""
-        text = self._rest + (chunk.removeprefix("\ufeff") if self._first else chunk)
-        self._first = self._first and not chunk
-        # A CR at the end may be the first half of a CRLF.
-        held = "\r" if text.endswith("\r") else ""
-        *whole, rest = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = rest + held
-        if len(self._rest) > MAX_EVENT:
-            raise ToolError("TOO_LARGE", f"a line of the stream has more than {MAX_EVENT} characters")
-        return whole
+    async def aiter_text(self) -> AsyncIterator[str]:
+        """Yield the text without a byte order mark, and refuse an event that is too long."""
+        first = True
+        async for chunk in self._response.aiter_text():
+            self.size += len(chunk)
+            if self.size > MAX_EVENT:
+                raise ToolError("TOO_LARGE", f"an event of the stream has more than {MAX_EVENT} characters")
+            yield chunk.removeprefix("\ufeff") if first else chunk
+            first = False
 
 
-class Parser:
-    """Lines as events; remembers the last id and how long to wait before reconnecting."""
+@dataclass(slots=True)
+class Resumption:
+    """What the next connection of a stream needs to know."""
 
-    def __init__(self) -> None:
-        self.last_id: str | None = None
-        self.retry = RETRY_SECONDS
-        self._lines = Lines()
-        self._data: list[str] = []
-        self._size = 0
-        self._event = ""
+    retry: float  # seconds to wait
+    last_id: str | None = None
 
-    def feed(self, chunk: str) -> list[Happening]:
-        """Take a chunk and give the events that are complete."""
-        return [happened for line in self._lines.feed(chunk) if (happened := self._take(line)) is not None]
+    async def events(self, response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
+        """Yield the events of one connection that carry data."""
+        from httpx_sse import EventSource  # noqa: PLC0415 (an extra)
 
-    def restart(self) -> None:
-        """Forget what was begun: a new connection starts with a new event."""
-        self._lines, self._data, self._event, self._size = Lines(), [], "", 0
-
-    def _take(self, line: str) -> Happening | None:
-        if not line:
-            return self._dispatch()
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        match name:
-            case "data":
-                self._data.append(value)
-                self._size += len(value)
-                if self._size > MAX_EVENT:
-                    raise ToolError("TOO_LARGE", f"an event of the stream has more than {MAX_EVENT} characters")
-            case "event":
-                self._event = value
-            case "id" if "\0" not in value:
-                self.last_id = value
-            case "retry" if value.isascii() and value.isdecimal():
-                self.retry = int(value[:9]) / 1000
-            case _:
-                pass  # a comment, or a field of another time
-        return None
-
-    def _dispatch(self) -> Happening | None:
-        data, event = self._data, self._event
-        self._data, self._event, self._size = [], "", 0
-        return Happening("\n".join(data), event or "message", self.last_id) if data else None
+        text = BoundedText(response)
+        async with aclosing(EventSource(cast("httpx.Response", text)).aiter_sse()) as events:
+            async for event in events:
+                text.size = 0
+                self.last_id = event.id or self.last_id
+                self.retry = self.retry if event.retry is None else event.retry / 1000
+                # httpx-sse also reports blocks without data, which the standard says are no events.
+                if event.data:
+                    yield event
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +87,10 @@ class EventStream:
         ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
         that reads is ever sent again: any other would do its work twice.
         """
-        parser, silent = Parser(), 0
-        parser.retry = RETRY_SECONDS if self.retry is None else self.retry
+        state, silent = Resumption(RETRY_SECONDS if self.retry is None else self.retry), 0
         while True:
             heard, ended = False, False
-            async for outcome in self._connection(parser, given, context):
+            async for outcome in self._connection(state, given, context):
                 if isinstance(outcome, Envelope):
                     heard = True
                     yield outcome
@@ -131,13 +98,12 @@ class EventStream:
             silent = 0 if heard else silent + 1
             if ended or not self.repeatable or silent > MAX_SILENT_RECONNECTS:
                 break
-            await anyio.sleep(parser.retry)
-            parser.restart()
+            await anyio.sleep(state.retry)
         if silent > MAX_SILENT_RECONNECTS:
             raise ToolError("UNAVAILABLE", f"the stream broke off {silent} times without an event in between")
 
     async def _connection(
-        self, parser: Parser, given: Mapping[str, Any], context: Context
+        self, state: Resumption, given: Mapping[str, Any], context: Context
     ) -> AsyncIterator[Envelope[Any] | bool]:
         """Yield the events of one connection, then whether the stream is over for good."""
         import httpx  # noqa: PLC0415  an extra, imported where it is used
@@ -146,28 +112,30 @@ class EventStream:
         request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if context.request_id is not None:
             request["headers"]["X-Request-ID"] = context.request_id
-        if parser.last_id is not None:
-            request["headers"]["Last-Event-ID"] = parser.last_id
+        if state.last_id is not None:
+            request["headers"]["Last-Event-ID"] = state.last_id
         try:
             response = await self.call.client.send(self.call.method, url, stream=True, **request)
             try:
                 await _refuse(response)
-                async for chunk in response.aiter_text():
-                    for happened in parser.feed(chunk):
-                        if happened.data == DONE:
-                            yield True
-                            return
-                        yield _wrapped(happened, response)
+                if response.status_code == 204:
+                    yield True
+                    return
+                async for event in state.events(response):
+                    if event.data == DONE:
+                        yield True
+                        return
+                    yield _wrapped(event, response)
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
         except httpx.TransportError:
             # Before the first event a failed connection is a failed call; later it is a pause.
-            if parser.last_id is None or not self.repeatable:
+            if state.last_id is None or not self.repeatable:
                 raise
             yield False
             return
-        yield parser.last_id is None or response.status_code == 204
+        yield state.last_id is None
 
 
 async def _refuse(response: httpx.Response) -> None:
@@ -184,10 +152,10 @@ async def _refuse(response: httpx.Response) -> None:
         raise ToolError("BAD_RESPONSE", f"expected a stream of events, got {response.status_code} {kind}")
 
 
-def _wrapped(happened: Happening, response: httpx.Response) -> Envelope[Any]:
+def _wrapped(event: ServerSentEvent, response: httpx.Response) -> Envelope[Any]:
     try:
-        data = read_json(happened.data)
+        data = read_json(event.data)
     except ValueError:
-        data = happened.data
-    said: dict[str, Any] = {"event": happened.event, **({"event_id": happened.id} if happened.id is not None else {})}
+        data = event.data
+    said: dict[str, Any] = {"event": event.event, **({"event_id": event.id} if event.id else {})}
     return http_envelope(data, status=response.status_code, headers=response.headers.multi_items(), **said)

@@ -11,8 +11,7 @@ import jsonschema_rs
 import pytest
 
 from shaping.operations.openapi import DocumentError, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
-from shaping.operations.openapi.document import Document, read_document
-from shaping.operations.openapi.portable import Portable
+from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "openapi"
 CORPUS_FILES = sorted([*CORPUS.glob("*.gz"), *CORPUS.glob("oai-examples/*")])
@@ -113,7 +112,7 @@ def test_definitions_that_contain_themselves_stay_so() -> None:
 
 
 def turned(schema: Any, version: str = "3.0.3", **schemas: Any) -> Any:
-    return Portable(Document({"openapi": version, "components": {"schemas": schemas}})).schema(schema)
+    return SchemaConverter(OpenApiDocument({"openapi": version, "components": {"schemas": schemas}})).schema(schema)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +161,11 @@ def test_an_earlier_drafts_recursion_is_read() -> None:
 
 
 def test_two_definitions_of_one_name_are_two() -> None:
-    document = Document(
+    document = OpenApiDocument(
         {"openapi": "3.1.0", "components": {"schemas": {"A": {"type": "string"}}, "more": {"A": {"type": "integer"}}}}
     )
     schema = {"anyOf": [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/more/A"}]}
-    assert Portable(document).schema(schema)["$defs"] == {"A": {"type": "string"}, "A_2": {"type": "integer"}}
+    assert SchemaConverter(document).schema(schema)["$defs"] == {"A": {"type": "string"}, "A_2": {"type": "integer"}}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +173,7 @@ def test_two_definitions_of_one_name_are_two() -> None:
     [("#/a/0/b~1c", 1), ("#/a/9", {}), ("#/a/0/b~1c/d", {}), ("#/no", {}), ("x.json", {}), ("#/loop", {})],
 )
 def test_a_pointer_leads_into_the_document_or_nowhere(ref: str, found: Any) -> None:
-    document = Document({"a": [{"b/c": 1}], "loop": {"$ref": "#/loop"}})
+    document = OpenApiDocument({"a": [{"b/c": 1}], "loop": {"$ref": "#/loop"}})
     assert document.follow({"$ref": ref}) == found
 
 
@@ -192,7 +191,7 @@ def test_a_pointer_leads_into_the_document_or_nowhere(ref: str, found: Any) -> N
     ],
 )
 def test_the_address_comes_from_the_document(servers: Any, place: str, url: str) -> None:
-    assert Document({"openapi": "3.1.0", "servers": servers}, place).base_url == url
+    assert OpenApiDocument({"openapi": "3.1.0", "servers": servers}, place).base_url == url
 
 
 def test_yaml_is_read_and_dates_in_it_stay_text() -> None:

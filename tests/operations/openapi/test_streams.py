@@ -7,46 +7,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from shaping.errors import ToolError
 from shaping.operations.openapi import HttpConfig, from_openapi
-from shaping.operations.openapi.sse import EventStream, Happening, Parser
+from shaping.operations.openapi.sse import EventStream
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
-
-
-@pytest.mark.parametrize(
-    ("text", "events"),
-    [
-        ("data: a\n\n", [Happening("a")]),
-        ("data:a\ndata: b\n\n", [Happening("a\nb")]),
-        ("event: tick\nid: 7\ndata: 1\n\n", [Happening("1", "tick", "7")]),
-        (": comment\n\ndata\n\n", [Happening("")]),
-        ("\ufeffdata: a\r\n\r\ndata: b\r\rdata: c\n\n", [Happening("a"), Happening("b"), Happening("c")]),
-        ("id: 1\n\ndata: a\n\nid\ndata: b\n\n", [Happening("a", id="1"), Happening("b", id="")]),
-        ("id: a\0b\ndata: x\n\nunknown: y\ndata: unfinished\n", [Happening("x")]),
-        ("data:  two spaces\n\n", [Happening(" two spaces")]),
-    ],
-)
-def test_events_are_read_as_the_standard_says_however_they_are_cut(text: str, events: list[Happening]) -> None:
-    for size in (1, 2, 3, len(text)):
-        parser = Parser()
-        chunks = [text[start : start + size] for start in range(0, len(text), size)]
-        assert [event for chunk in chunks for event in parser.feed(chunk)] == events
-
-
-@pytest.mark.parametrize("chunk", ["data: " + "x" * 2_000_000, "data: " + "x" * 600_000 + "\n"])
-def test_an_event_without_end_is_refused(chunk: str) -> None:
-    parser = Parser()
-    with pytest.raises(ToolError, match="more than 1048576 characters"):
-        [parser.feed(chunk) for _ in range(2)]
-
-
-def test_the_server_says_how_long_to_wait() -> None:
-    parser = Parser()
-    parser.feed("retry: 1500\nretry: soon\n\n")
-    assert parser.retry == 1.5
 
 
 def taken(server: str, name: str, limit: int | None = None, *, method: str = "get", **more: Any) -> list[Envelope[Any]]:
@@ -81,6 +47,19 @@ def test_each_event_is_an_envelope(server: str, streams: Any) -> None:
     assert [envelope.meta.extensions["event"] for envelope in envelopes] == ["message", "tick", "message"]
     assert [envelope.meta.extensions["sequence"] for envelope in envelopes] == [0, 1, 2]
     assert {envelope.meta.source for envelope in envelopes} == {"http"}
+
+
+@pytest.mark.parametrize("chunk", ["data: " + "x" * 700_000, "data: " + "x" * 600_000 + "\n"])
+def test_an_event_without_end_is_refused(server: str, streams: Any, chunk: str) -> None:
+    streams.scripts["endless"] = [[chunk, chunk]]
+    (envelope,) = taken(server, "endless")
+    assert envelope.error is not None
+    assert (envelope.error.code, "more than 1048576 characters" in envelope.error.message) == ("TOO_LARGE", True)
+
+
+def test_a_byte_order_mark_and_blocks_without_data_are_no_part_of_an_event(server: str, streams: Any) -> None:
+    streams.scripts["marked"] = [["\ufeffdata: 1\r\n\r\n", ": ping\n\n", "data: [DONE]\n\n"]]
+    assert [envelope.data for envelope in taken(server, "marked")] == [1]
 
 
 def test_a_stream_with_ids_goes_on_after_its_last_event_until_the_server_says_it_is_over(

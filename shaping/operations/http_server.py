@@ -15,7 +15,7 @@ from starlette.routing import Route
 from shaping.envelope import local_envelope
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.operations.access import identified
-from shaping.operations.serve.choose import brief, input_schema
+from shaping.operations.selection import input_schema, short_description
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -32,7 +32,7 @@ log = logging.getLogger("shaping.serve")
 MAX_BODY = 4_194_304
 
 
-class Api:
+class _Routes:
     """The routes of one registry."""
 
     def __init__(
@@ -50,7 +50,13 @@ class Api:
     async def list(self, _: Request) -> Response:
         """List the operations."""
         listed = [
-            {"id": s.id, "type": s.type, "description": brief(s), "input": input_schema(s), "output": s.output.json}
+            {
+                "id": s.id,
+                "type": s.type,
+                "description": short_description(s),
+                "input": input_schema(s),
+                "output": s.output.json,
+            }
             for s in self._specs.values()
         ]
         return _json({"operations": listed})
@@ -119,7 +125,7 @@ def http_app(
     dialect: str | None = None,
 ) -> Starlette:
     """Make a Starlette app of a registry's operations; `identify` may be async, and what it raises is the answer."""
-    api = Api(registry, registry.list() if specs is None else specs, identify, dialect)
+    api = _Routes(registry, registry.list() if specs is None else specs, identify, dialect)
     return Starlette(
         routes=[
             Route("/operations", api.list, methods=["GET"]),

@@ -1,4 +1,4 @@
-"""Which operations to serve, and what the list of them costs a model before it has asked for anything."""
+"""Which operations to serve, and what their list costs a model before it has called anything."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.operations.describe import describe
+from shaping.operations.spec import describe
 from shaping.tokens import cheap, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from shaping.operations.spec import Spec
+
 
 # A model carries the list through the whole session; beyond this it is larger than most answers it will ever get.
 MAX_TOKENS = 25_000
@@ -25,7 +26,7 @@ LONGEST_DESCRIPTION = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OperationFilter:
     """Which operations are wanted; each member that is given narrows, several values of one widen."""
 
     tags: tuple[str, ...] = ()
@@ -37,7 +38,7 @@ class Choice:
     @property
     def is_open(self) -> bool:
         """Whether nothing was chosen."""
-        return self == Choice()
+        return self == OperationFilter()
 
     def takes(self, spec: Spec) -> bool:
         """Whether an operation is wanted."""
@@ -78,7 +79,7 @@ class TooManyError(ValueError):
         ]
 
 
-def choose(specs: Iterable[Spec], choice: Choice, *, limit: int = MAX_TOKENS) -> list[Spec]:
+def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int = MAX_TOKENS) -> list[Spec]:
     """Give the operations that are wanted; more of them than a model should carry are refused."""
     chosen = [spec for spec in specs if choice.takes(spec)]
     tokens = cost(chosen)
@@ -98,7 +99,7 @@ def cost(specs: Sequence[Spec]) -> int:
 
 def definition(spec: Spec) -> dict[str, Any]:
     """Give a tool as it is listed."""
-    return {"name": tool_name(spec), "description": brief(spec), "inputSchema": input_schema(spec)}
+    return {"name": tool_name(spec), "description": short_description(spec), "inputSchema": input_schema(spec)}
 
 
 def tool_name(spec: Spec) -> str:
@@ -110,7 +111,7 @@ def tool_name(spec: Spec) -> str:
     return f"{name[:31]}__{name[-31:]}"
 
 
-def brief(spec: Spec) -> str:
+def short_description(spec: Spec) -> str:
     """Give the first paragraphs of a description, as far as they fit, and the codes that a call can fail with."""
     text, start = spec.description, spec.description[:LONGEST_DESCRIPTION]
     if start != text:

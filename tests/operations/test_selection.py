@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from shaping.operations.serve.choose import Choice, TooManyError, brief, choose, cost, definition, tool_name
+from shaping.operations.selection import (
+    OperationFilter,
+    TooManyError,
+    choose,
+    cost,
+    definition,
+    short_description,
+    tool_name,
+)
 from shaping.operations.spec import Spec, make_spec
 
 
@@ -25,24 +33,24 @@ SPECS = [
 @pytest.mark.parametrize(
     ("choice", "names"),
     [
-        (Choice(), ["get_issue", "add_issue", "get_user", "run"]),
-        (Choice(tags=("issues", "public")), ["get_issue", "add_issue", "get_user"]),
-        (Choice(methods=("post",)), ["add_issue", "run"]),
-        (Choice(paths=("/issues*", "/run")), ["get_issue", "add_issue", "run"]),
-        (Choice(ids=("get_*",)), ["get_issue", "get_user"]),
-        (Choice(ids=("api.add_*",)), ["add_issue"]),
-        (Choice(read_only=True), ["get_issue", "get_user"]),
-        (Choice(tags=("issues",), read_only=True), ["get_issue"]),
+        (OperationFilter(), ["get_issue", "add_issue", "get_user", "run"]),
+        (OperationFilter(tags=("issues", "public")), ["get_issue", "add_issue", "get_user"]),
+        (OperationFilter(methods=("post",)), ["add_issue", "run"]),
+        (OperationFilter(paths=("/issues*", "/run")), ["get_issue", "add_issue", "run"]),
+        (OperationFilter(ids=("get_*",)), ["get_issue", "get_user"]),
+        (OperationFilter(ids=("api.add_*",)), ["add_issue"]),
+        (OperationFilter(read_only=True), ["get_issue", "get_user"]),
+        (OperationFilter(tags=("issues",), read_only=True), ["get_issue"]),
     ],
 )
-def test_each_wish_narrows_and_its_values_widen(choice: Choice, names: list[str]) -> None:
+def test_each_wish_narrows_and_its_values_widen(choice: OperationFilter, names: list[str]) -> None:
     assert [s.name for s in choose(SPECS, choice)] == names
     assert choice.is_open == (len(names) == 4)
 
 
 def test_a_list_that_costs_too_much_is_refused_with_what_there_is_to_choose() -> None:
     with pytest.raises(TooManyError) as caught:
-        choose(SPECS, Choice(), limit=10)
+        choose(SPECS, OperationFilter(), limit=10)
     tokens = cost(SPECS)
     assert str(caught.value) == (
         f"4 operations are about {tokens} tokens of tool definitions; the limit is 10.\n"
@@ -55,9 +63,9 @@ def test_a_list_that_costs_too_much_is_refused_with_what_there_is_to_choose() ->
 def test_many_tags_are_counted_and_not_listed() -> None:
     specs = [spec(f"op{n}", tags=[f"t{n}"]) for n in range(15)]
     with pytest.raises(TooManyError, match=r"and 3 more\."):
-        choose(specs, Choice(), limit=1)
+        choose(specs, OperationFilter(), limit=1)
     with pytest.raises(TooManyError) as caught:
-        choose([spec("x")], Choice(), limit=1)
+        choose([spec("x")], OperationFilter(), limit=1)
     assert "Tags" not in str(caught.value)
 
 
@@ -73,10 +81,11 @@ def test_a_name_is_one_that_every_client_takes() -> None:
 
 def test_a_long_description_is_cut_between_paragraphs_or_words() -> None:
     assert (
-        brief(spec("a", description="First.\n\n" + "more " * 100, codes=["NOT_FOUND"])) == "First. …\nErrors: NOT_FOUND"
+        short_description(spec("a", description="First.\n\n" + "more " * 100, codes=["NOT_FOUND"]))
+        == "First. …\nErrors: NOT_FOUND"
     )
-    assert brief(spec("a", description="word " * 100)).endswith("word word …")
-    assert brief(spec("a", description="Short.")) == "Short."
+    assert short_description(spec("a", description="word " * 100)).endswith("word word …")
+    assert short_description(spec("a", description="Short.")) == "Short."
 
 
 def test_a_definition_is_an_object_with_an_object_for_input() -> None:

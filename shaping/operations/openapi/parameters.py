@@ -1,4 +1,4 @@
-"""One input object for an operation: its parameters and the members of its body, and where each goes."""
+"""The input of an HTTP operation: parameters and body members merged into one object, and where each goes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shaping.operations.openapi.bodies import Body, choose_body
+from shaping.operations.openapi.serialization import Body, choose_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping.operations.openapi.document import Document
-    from shaping.operations.openapi.portable import Portable
+    from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter
+
 
 HOLE = re.compile(r"\{([^{}]+)\}")
 STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
@@ -38,7 +38,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class OperationInputs:
     """Everything an operation takes."""
 
     parameters: tuple[Parameter, ...]
@@ -50,32 +50,36 @@ class Inputs:
 
 
 def read_inputs(
-    document: Document, portable: Portable, item: Mapping[str, Any], operation: Mapping[str, Any], path: str = ""
-) -> Inputs:
+    document: OpenApiDocument,
+    schemas: SchemaConverter,
+    item: Mapping[str, Any],
+    operation: Mapping[str, Any],
+    path: str = "",
+) -> OperationInputs:
     """Merge the parameters of a path and of its operation with the body.
 
     A name that two of them have is kept by the first in the order path, query, header, cookie, body; the others are
     called by their place and name: `query_id`, `body_id`.
     """
     taken: set[str] = set()
-    parameters = tuple(_read(portable, node, taken) for node in _in_order(document, item, operation, path))
-    body = choose_body(document, portable, operation.get("requestBody"))
+    parameters = tuple(_read(schemas, node, taken) for node in _in_order(document, item, operation, path))
+    body = choose_body(document, schemas, operation.get("requestBody"))
     members = _mergeable(document, operation, body)
     names = {name: _free("body", name, taken) for name in members}
     alone = _free("request", "body", taken) if body is not None and not names else None
     schema = _schema(parameters, body, members, names, alone)
-    return Inputs(
+    return OperationInputs(
         parameters,
         body,
         {ours: theirs for theirs, ours in names.items()},
         alone,
         bool(body and body.required),
-        portable.with_defs(schema),
+        schemas.with_defs(schema),
     )
 
 
 def _in_order(
-    document: Document, item: Mapping[str, Any], operation: Mapping[str, Any], path: str
+    document: OpenApiDocument, item: Mapping[str, Any], operation: Mapping[str, Any], path: str
 ) -> list[Mapping[str, Any]]:
     """Give the parameters by place; the operation's own outrank those of its path, and what a path names is one."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {
@@ -94,12 +98,12 @@ def _list(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _read(portable: Portable, node: Mapping[str, Any], taken: set[str]) -> Parameter:
+def _read(schemas: SchemaConverter, node: Mapping[str, Any], taken: set[str]) -> Parameter:
     place, name = node["in"], node["name"]
     style = node.get("style") or STYLES[place]
     content = node.get("content")
     media: Mapping[str, Any] = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
-    schema = portable.part(media.get("schema") if content else node.get("schema"))
+    schema = schemas.part(media.get("schema") if content else node.get("schema"))
     if isinstance(schema, dict) and isinstance(node.get("description"), str):
         schema = {**schema, "description": node["description"]}
     return Parameter(
@@ -123,7 +127,7 @@ def _free(place: str, name: str, taken: set[str]) -> str:
     return free
 
 
-def _mergeable(document: Document, operation: Mapping[str, Any], body: Body | None) -> dict[str, Any]:
+def _mergeable(document: OpenApiDocument, operation: Mapping[str, Any], body: Body | None) -> dict[str, Any]:
     """Give the members of a body that is a plain object; any other body is one member."""
     if body is None or not isinstance(body.schema, dict) or not body.has_members:
         return {}

@@ -15,7 +15,7 @@ from shaping.envelope import Envelope, local_envelope
 from shaping.errors import make_error
 from shaping.operations.events import (
     Aborted,
-    Caller,
+    CallerIdentity,
     Completed,
     Event,
     Failed,
@@ -24,7 +24,7 @@ from shaping.operations.events import (
     read_event,
     write_event,
 )
-from shaping.operations.listening import Listening
+from shaping.operations.transports import Listener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus
 
     from shaping.operations.access import Identity
-    from shaping.operations.transport import Transport
+    from shaping.operations.transports import Transport
 
 log = logging.getLogger("shaping.calls")
-FAREWELL_SECONDS = 1.0  # for telling the other side that nobody waits any more
+ABORT_SECONDS = 1.0  # for telling the other side that nobody waits any more
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class _Wait:
             self.done.set()
 
 
-class PendingCalls(Listening):
+class PendingCalls(Listener):
     """Makes calls over a transport and waits for their answers; use it as `async with`.
 
     Whatever happens - an answer, an error, a deadline, an abort, a lost connection, leaving the block - every call ends
@@ -112,7 +112,7 @@ class PendingCalls(Listening):
             return _ended(wait.operation, request.request_id, "UNAVAILABLE", reason)
         finally:
             if wait.answer is None and reached:
-                await self._farewell(request.request_id)
+                await self._send_abort(request.request_id)
         return wait.answer or _ended(wait.operation, request.request_id, "TIMEOUT", f"no answer in {seconds} seconds")
 
     async def abort(self, request_id: str, reason: str = "") -> bool:
@@ -121,7 +121,7 @@ class PendingCalls(Listening):
         if wait is None:
             return False
         wait.settle(_ended(wait.operation, request_id, "ABORTED", reason or "the caller stopped the call"))
-        await self._farewell(request_id, reason)
+        await self._send_abort(request_id, reason)
         return True
 
     def _request(
@@ -130,14 +130,14 @@ class PendingCalls(Listening):
         caller = None
         if identity is not None:
             resources = {place: tuple(actions) for place, actions in identity.resources.items()}
-            caller = Caller(id=identity.id, scopes=tuple(sorted(identity.scopes)), resources=resources)
+            caller = CallerIdentity(id=identity.id, scopes=tuple(sorted(identity.scopes)), resources=resources)
         return Requested(
             request_id=number, operation=operation, input=given, caller=caller, reply_to=self._replies, seconds=seconds
         )
 
-    async def _farewell(self, request_id: str, reason: str = "") -> None:
+    async def _send_abort(self, request_id: str, reason: str = "") -> None:
         """Tell the other side that nobody waits; also while this side is being cancelled."""
-        with anyio.move_on_after(FAREWELL_SECONDS, shield=True):
+        with anyio.move_on_after(ABORT_SECONDS, shield=True):
             try:
                 over = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)
                 await self._transport.publish(self._channel, write_event(over))

@@ -15,7 +15,7 @@ from pydantic import PrivateAttr
 from shaping.errors import ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.operations.access import identified
-from shaping.operations.serve.choose import brief, input_schema, tool_name
+from shaping.operations.selection import input_schema, short_description, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,7 +98,7 @@ def _tool(registry: Registry, spec: Spec, identify: Callable[[], Identified] | N
     output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
     tool = OperationTool(
         name=tool_name(spec),
-        description=brief(spec),
+        description=short_description(spec),
         parameters=input_schema(spec),
         output_schema=output,
         annotations=ToolAnnotations(read_only_hint=spec.type == "query"),

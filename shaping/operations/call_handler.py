@@ -12,8 +12,17 @@ from pydantic_core import PydanticSerializationError
 from shaping.envelope import Envelope, is_envelope
 from shaping.envelope.dialects.members import ORDER
 from shaping.errors import ErrorDetail, from_exception, make_error
-from shaping.operations.events import Aborted, Completed, Event, Failed, Requested, Responded, read_event, write_event
-from shaping.operations.listening import Listening
+from shaping.operations.events import (
+    Aborted,
+    Completed,
+    Event,
+    Failed,
+    Requested,
+    Responded,
+    read_event,
+    write_event,
+)
+from shaping.operations.transports import Listener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
 
     from shaping.operations.access import Identity
     from shaping.operations.registry import Registry
-    from shaping.operations.transport import Transport
+    from shaping.operations.transports import Transport
 
 log = logging.getLogger("shaping.calls")
 REPLY_SECONDS = 5.0  # for handing an answer over while this side is being stopped
@@ -34,7 +43,7 @@ def claimed(request: Requested) -> Identity | None:
     return request.caller.identity() if request.caller is not None else None
 
 
-class CallHandler(Listening):
+class CallHandler(Listener):
     """Serves the operations of a registry on a channel; use it as `async with`."""
 
     def __init__(
@@ -63,10 +72,10 @@ class CallHandler(Listening):
         if not is_envelope(output):
             raise TypeError(f"a call is answered with an envelope, not with {type(output).__name__}")
         wire = output.render("sourced", include=WHOLE) if isinstance(output, Envelope) else dict(output)
-        await self._say(request, Responded(request_id=request.request_id, output=wire))
-        await self._say(request, Completed(request_id=request.request_id))
+        await self._publish(request, Responded(request_id=request.request_id, output=wire))
+        await self._publish(request, Completed(request_id=request.request_id))
 
-    async def _say(self, request: Requested, event: Event) -> None:
+    async def _publish(self, request: Requested, event: Event) -> None:
         await self._transport.publish(request.reply_to, write_event(event))
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
@@ -99,9 +108,9 @@ class CallHandler(Listening):
                 if await self._claimed(request):
                     await self._answer(request)
             if scope.cancelled_caught:
-                await self._try_to_say(request, Aborted(request_id=request.request_id))
+                await self._try_publish(request, Aborted(request_id=request.request_id))
         except BaseException:
-            await self._try_to_say(request, Aborted(request_id=request.request_id, reason="the server stopped"))
+            await self._try_publish(request, Aborted(request_id=request.request_id, reason="the server stopped"))
             raise
         finally:
             del self._running[_key(request)]
@@ -126,7 +135,7 @@ class CallHandler(Listening):
             )
             await self.respond(request, envelope)
         except Exception as fault:  # noqa: BLE001  whatever an operation raises is told to whoever asked
-            await self._try_to_say(
+            await self._try_publish(
                 request, Failed(request_id=request.request_id, error=self._described(fault, request))
             )
 
@@ -136,10 +145,10 @@ class CallHandler(Listening):
         spec = self._registry.get(request.operation)
         return from_exception(fault, state_changing=spec is not None and spec.state_changing)
 
-    async def _try_to_say(self, request: Requested, event: Event) -> None:
+    async def _try_publish(self, request: Requested, event: Event) -> None:
         with anyio.move_on_after(REPLY_SECONDS, shield=True):
             try:
-                await self._say(request, event)
+                await self._publish(request, event)
             except OSError:
                 log.debug("could not answer %s", request.request_id)
 

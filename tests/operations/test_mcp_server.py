@@ -13,8 +13,8 @@ from fastmcp import Client
 from shaping.envelope import local_envelope
 from shaping.errors import ToolError, make_error
 from shaping.operations.access import Access, Identity
+from shaping.operations.mcp_server import mcp_server
 from shaping.operations.registry import Registry
-from shaping.operations.serve.over_mcp import mcp_server
 from shaping.operations.spec import make_spec
 from shaping.shaper import Shaper
 

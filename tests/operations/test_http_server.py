@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from shaping.errors import ToolError
 from shaping.operations.access import Access, Identity
+from shaping.operations.http_server import MAX_BODY, http_app
 from shaping.operations.registry import Registry
-from shaping.operations.serve.over_http import MAX_BODY, http_app
 from shaping.operations.spec import make_spec
 from shaping.shaper import Shaper
 

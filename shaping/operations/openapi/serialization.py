@@ -1,4 +1,4 @@
-"""Request bodies: which of the media types on offer is sent, and how."""
+"""Writing parameters and bodies into a request: styles, media types, forms and files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import orjson
 
 from shaping.errors import ToolError
-from shaping.operations.openapi.styles import in_query, text_of
 
 if TYPE_CHECKING:
-    from shaping.operations.openapi.document import Document
-    from shaping.operations.openapi.portable import Portable
+    from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter
 
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 # Best first; of the rest, whatever comes first.
@@ -72,7 +71,7 @@ class Body:
         return FILE if self.media_key == MULTIPART and _is_file(schema) else schema
 
 
-def choose_body(document: Document, portable: Portable, node: Any) -> Body | None:
+def choose_body(document: OpenApiDocument, schemas: SchemaConverter, node: Any) -> Body | None:
     """Choose the media type that says most with least."""
     request = document.follow(node)
     content = request.get("content") if isinstance(request, Mapping) else None
@@ -87,8 +86,8 @@ def choose_body(document: Document, portable: Portable, node: Any) -> Body | Non
     members = plain.get("properties")
     body = Body(
         key,
-        portable.part(media.get("schema")) if "schema" in media else {},
-        {name: portable.part(part) for name, part in members.items()} if isinstance(members, Mapping) else {},
+        schemas.part(media.get("schema")) if "schema" in media else {},
+        {name: schemas.part(part) for name, part in members.items()} if isinstance(members, Mapping) else {},
         tuple(name for name in plain.get("required") or () if isinstance(name, str)),
         request.get("required") is True,
         media.get("encoding") or {},
@@ -157,3 +156,68 @@ def _is_file(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return False
     return schema.get("format") in {"binary", "byte"} or "contentMediaType" in schema
+
+
+RESERVED = ":/?#[]@!$&'()*+,;="
+DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+
+
+def text_of(value: Any) -> str:
+    """Give a scalar as it stands in a URL or a header."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def in_path(name: str, value: Any, style: str, *, explode: bool) -> str:
+    """Write a path parameter; one that would change the path itself is refused."""
+    flat = _flat(value, explode=explode)
+    pieces = [_path_piece(name, piece) for piece in flat]
+    match style:
+        case "label":
+            return "." + ("." if explode else ",").join(pieces)
+        case "matrix" if isinstance(value, (list, dict)) and explode:
+            return "".join(f";{piece}" if isinstance(value, dict) else f";{name}={piece}" for piece in pieces)
+        case "matrix":
+            return f";{name}={','.join(pieces)}"
+        case _:
+            return ",".join(pieces)
+
+
+def in_query(name: str, value: Any, style: str, *, explode: bool, reserved: bool = False) -> list[str]:
+    """Write a query parameter as `name=value` pieces, already quoted."""
+    safe = RESERVED if reserved else ""
+    key = quote(name, safe="")
+    if value is None:
+        return []
+    if isinstance(value, dict) and style == "deepObject":
+        return [f"{key}[{quote(str(k), safe='')}]={quote(text_of(v), safe=safe)}" for k, v in value.items()]
+    if isinstance(value, dict) and explode:
+        return [f"{quote(str(k), safe='')}={quote(text_of(v), safe=safe)}" for k, v in value.items()]
+    if isinstance(value, list) and explode:
+        return [f"{key}={quote(text_of(item), safe=safe)}" for item in value]
+    pieces = [quote(piece, safe=safe) for piece in _flat(value, explode=False)]
+    return [f"{key}={DELIMITERS.get(style, ',').join(pieces)}"]
+
+
+def in_header(name: str, value: Any, *, explode: bool) -> str:
+    """Write a header or a cookie; control characters would start another header, so they are refused."""
+    text = ",".join(_flat(value, explode=explode))
+    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+        raise ToolError("BAD_ARGUMENT", f"{name} has control characters", phase="validation")
+    return text
+
+
+def _flat(value: Any, *, explode: bool) -> list[str]:
+    if isinstance(value, dict):
+        pairs = [(str(key), text_of(item)) for key, item in value.items()]
+        return [f"{k}={v}" for k, v in pairs] if explode else [piece for pair in pairs for piece in pair]
+    return [text_of(item) for item in value] if isinstance(value, list) else [text_of(value)]
+
+
+def _path_piece(name: str, piece: str) -> str:
+    if piece in {"", ".", ".."}:
+        raise ToolError("BAD_ARGUMENT", f"{name} is {piece!r}, which would make another path", phase="validation")
+    return quote(piece, safe="=" if "=" in piece else "")

@@ -1,0 +1,162 @@
+"""How call events travel: in memory within a process, or over Redis pub/sub."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    from anyio.abc import TaskGroup, TaskStatus
+    from anyio.streams.memory import MemoryObjectSendStream
+
+
+BUFFER = 256
+
+
+class Transport(Protocol):
+    """Messages by channel: whoever listens gets each of them, in order."""
+
+    async def publish(self, channel: str, message: bytes) -> int:
+        """Send a message and say how many listeners it went to."""
+        ...
+
+    def listen(self, channel: str) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Receive messages while the context is open; the iteration ends or raises when the connection is lost."""
+        ...
+
+    async def claim(self, request_id: str) -> bool:
+        """Whether the request is this listener's to serve, where several listen."""
+        ...
+
+
+class InProcess:
+    """Memory streams; a listener that falls behind holds its publishers back."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, list[MemoryObjectSendStream[bytes]]] = {}
+
+    async def publish(self, channel: str, message: bytes) -> int:
+        """Send a message to everyone who listens now."""
+        reached = 0
+        for stream in [*self._listeners.get(channel, ())]:
+            try:
+                await stream.send(message)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                continue
+            reached += 1
+        return reached
+
+    @asynccontextmanager
+    async def listen(self, channel: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Receive messages while the context is open."""
+        send, receive = anyio.create_memory_object_stream[bytes](BUFFER)
+        self._listeners.setdefault(channel, []).append(send)
+        try:
+            with receive:
+                yield receive
+        finally:
+            send.close()
+            self._listeners[channel].remove(send)
+            if not self._listeners[channel]:
+                del self._listeners[channel]
+
+    async def claim(self, request_id: str) -> bool:  # noqa: ARG002  whoever asks first in a process is the only one
+        """Say yes: in one process there is one handler a channel."""
+        return True
+
+    async def disconnect(self, channel: str) -> None:
+        """End every listener of a channel, as a lost connection would."""
+        for stream in [*self._listeners.get(channel, ())]:
+            await stream.aclose()
+
+
+CLAIM_SECONDS = 600
+CLOSE_SECONDS = 5  # also while being cancelled: a connection must not outlive its listener
+
+
+class RedisTransport:
+    """Channels under a prefix; of several handlers on one channel, the first to claim a request serves it."""
+
+    def __init__(self, url: str, *, prefix: str = "shaping:") -> None:
+        try:
+            from redis import asyncio as redis  # noqa: PLC0415  an extra, imported where it is used
+        except ImportError:
+            raise ImportError('calls over Redis need an extra: pip install "shaping[redis]"') from None
+        self._redis: Any = redis.Redis.from_url(url)
+        self._prefix = prefix
+
+    async def publish(self, channel: str, message: bytes) -> int:
+        """Send a message and say how many listeners it went to."""
+        with _as_connection_errors():
+            return int(await self._redis.publish(self._prefix + channel, message))
+
+    @asynccontextmanager
+    async def listen(self, channel: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Receive messages while the context is open."""
+        pubsub = self._redis.pubsub()
+        try:
+            with _as_connection_errors():
+                await pubsub.subscribe(self._prefix + channel)
+                # The first message confirms the subscription: from here on nothing published is missed.
+                await pubsub.get_message(timeout=5)
+            yield self._messages(pubsub)
+        finally:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await pubsub.aclose()
+
+    @staticmethod
+    async def _messages(pubsub: Any) -> AsyncIterator[bytes]:
+        with _as_connection_errors():
+            async for message in pubsub.listen():
+                if message["type"] == "message":
+                    yield message["data"]
+
+    async def claim(self, request_id: str) -> bool:
+        """Whether this handler is the first to ask for the request."""
+        with _as_connection_errors():
+            return bool(await self._redis.set(f"{self._prefix}claim:{request_id}", b"1", nx=True, ex=CLAIM_SECONDS))
+
+    async def aclose(self) -> None:
+        """Give the connections back."""
+        await self._redis.aclose()
+
+
+@contextmanager
+def _as_connection_errors() -> Iterator[None]:
+    """Raise what callers of any transport expect of a lost connection."""
+    from redis.exceptions import RedisError  # noqa: PLC0415  an extra, imported where it is used
+
+    try:
+        yield
+    except RedisError as fault:
+        raise ConnectionError(type(fault).__name__) from fault
+
+
+class Listener:
+    """An async context in which `_listen` runs; leaving it cancels whatever is still under way."""
+
+    _tasks: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        await self._tasks.start(self._listen)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        tasks, self._tasks = self._tasks, None
+        if tasks is None:
+            return None
+        tasks.cancel_scope.cancel()
+        return await tasks.__aexit__(kind, fault, trace)
+
+    async def _listen(self, *, task_status: TaskStatus[None]) -> None:
+        raise NotImplementedError
