@@ -15,7 +15,8 @@ import orjson
 from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping.encoders import encode
-from shaping.noise import read_text, reduce
+from shaping.noise import reduce
+from shaping.parsers import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def payloads() -> dict[str, Any]:
     found: dict[str, Any] = {"flat records": flat_records(), "issues": issue_records()}
     for payload in corpus.payloads():
         texts = [block["text"] for block in payload.result["content"] if block.get("type") == "text"]
-        values = [value for value in map(read_text, texts) if value is not None]
+        values = [parsed.value for parsed in map(parse, texts) if parsed is not None]
         whole = values[0] if len(values) == 1 else values
         if values and len(orjson.dumps(whole)) >= LEAST:
             found[payload.name] = whole

@@ -20,7 +20,7 @@ from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.encoders import decode
 from shaping.errors import ToolError
-from shaping.noise import read_text
+from shaping.parsers import EXACT, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _compact(result: dict[str, Any]) -> str:
     from shaping.encoders.json import encode  # noqa: PLC0415 (only the guard needs it)
 
     texts = [block["text"] for block in result["content"] if block.get("type") == "text"]
-    return "\n".join(text if (data := read_text(text)) is None else encode(data) for text in texts)
+    return "\n".join(text if (found := parse(text, EXACT)) is None else encode(found.value) for text in texts)
 
 
 def _answer(lib: Any, question: dict[str, Any], original: dict[str, Any], shaped: dict[str, Any], kept: bool) -> bool:

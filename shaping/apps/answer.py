@@ -17,7 +17,7 @@ from shaping.commands.clean import clean
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.errors.scrub import scrub
-from shaping.parsers.recognise import recognise
+from shaping.parsers import parse
 from shaping.response import Warned
 from shaping.settings import Overrides
 from shaping.values.intake import plain_or_careful
@@ -186,7 +186,7 @@ def _settled(value: Any) -> Any:
 def _said(printed: Printed) -> Any:
     """Take what a command printed in place of returning it: data where it is data, else text."""
     text = printed.getvalue()
-    found = recognise(text, ("json", "lines"))
+    found = parse(text, ("json", "lines"))
     return {"text": "\n".join(clean(text))} if found is None else found.value
 
 

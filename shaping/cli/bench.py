@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shaping import Shaper
     from shaping.cli.comparison import Comparison, Setup
-    from shaping.parsers.payloads import Payload
+    from shaping.cli.payloads import Payload
     from shaping.tokens.attribution import FieldCost
 
 _NARROWEST: Final = 76  # columns
@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _read(places: Sequence[str]) -> list[Payload]:
-    from shaping.parsers.payloads import SUFFIXES, read_payloads  # noqa: PLC0415 (help must not wait for it)
+    from shaping.cli.payloads import SUFFIXES, read_payloads  # noqa: PLC0415 (help must not wait for it)
 
     try:
         payloads = list(read_payloads(places))

@@ -8,14 +8,14 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from shaping.parsers.payloads import shown
+from shaping.cli.payloads import shown
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shaping import Shaper
-    from shaping.parsers.payloads import Payload
+    from shaping.cli.payloads import Payload
 
 _RUNS = 3
 

@@ -145,7 +145,7 @@ def _failed(name: str, ended: typer.Exit, said: str) -> typer.Exit:
 
 
 def _data(printed: str) -> Any:
-    from shaping.parsers.recognise import recognise  # noqa: PLC0415 (help must not wait for it)
+    from shaping.parsers import parse  # noqa: PLC0415 (help must not wait for it)
 
-    found = recognise(printed, ("json", "lines"))
+    found = parse(printed, ("json", "lines"))
     return {"text": printed} if found is None else found.value

@@ -179,13 +179,13 @@ def _data(raw: bytes) -> Any:
 
 def _odd_data(raw: bytes) -> Any:
     """Read what only Python takes for JSON (NaN, lone surrogates) or JSON values in a row, or give the text."""
-    from shaping.parsers.recognise import recognise  # noqa: PLC0415 (help must not wait for it)
+    from shaping.parsers import parse  # noqa: PLC0415 (help must not wait for it)
 
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
         text = raw.decode(errors="replace")
-        found = recognise(text, ("lines",))
+        found = parse(text, ("lines",))
         return text if found is None else found.value
 
 
@@ -199,7 +199,7 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
 
 
 def _mcp_data(raw: bytes) -> Any:
-    from shaping.parsers.payloads import Payload  # noqa: PLC0415 (help must not wait for it)
+    from shaping.cli.payloads import Payload  # noqa: PLC0415 (help must not wait for it)
 
     return Payload("", raw.decode(errors="replace")).data
 

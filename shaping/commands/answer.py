@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shaping.commands.ran import Ran
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
-    from shaping.parsers.recognise import Found
+    from shaping.parsers import Parsed
     from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.shaper import Shaper
@@ -129,7 +129,7 @@ class _Answer(Making):
         source = self._envelope(value, None, meta, warnings)
         return _own(self._shaper.shape_by(plan, value, source=source, if_none_match=self._ran.asked.etag), source)
 
-    def _of_data(self, found: Found) -> Envelope[Any]:
+    def _of_data(self, found: Parsed) -> Envelope[Any]:
         said = self._stderr(4)
         source = self._envelope(found.value, None, {}, [], stderr=said.text)
         shaped = self._shaped_data(found.value, source)
@@ -158,7 +158,7 @@ class _Answer(Making):
         # A warning must not be what goes over a budget that the rest keeps.
         return told if not self._price(envelope) <= limit < self._price(told) else envelope
 
-    def _of_failed_data(self, found: Found, error: ErrorDetail) -> Envelope[Any]:
+    def _of_failed_data(self, found: Parsed, error: ErrorDetail) -> Envelope[Any]:
         """Put the data of a command that failed into its error, shaped by the same rules."""
         said = self._stderr(2)
         bare = self._failed(error, {"stdout": None}, said.text, {"ref": _REF}, [])

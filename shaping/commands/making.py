@@ -14,7 +14,7 @@ from shaping.commands.ran import Ran, Read, read
 from shaping.commands.share import Share
 from shaping.commands.wire import text_of
 from shaping.envelope import command_envelope
-from shaping.parsers.recognise import Found, recognise, speaks_contract
+from shaping.parsers import Parsed, parse
 from shaping.redaction import redact_text
 from shaping.response import Warned
 from shaping.settings.context import mode
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
     from shaping.shaper import Shaper
+
+_CONTRACT = frozenset({"ok", "data", "error", "warnings", "meta"})
+
+
+def _follows_contract(value: Any) -> bool:
+    """Whether a program printed the invariant envelope, so that its exit codes are those of our registry."""
+    return isinstance(value, dict) and value.keys() == _CONTRACT and isinstance(value["meta"], dict)
 
 
 def _clean(contract: dict[str, Any]) -> dict[str, Any]:
@@ -45,8 +52,8 @@ class Making:
         self._counter = counter(plan.tokenizer)
         self._err = read(ran.stderr.capture, plan, self._rules)
         found = self._recognised()
-        self._contract = _clean(found.value) if found and speaks_contract(found.value) else None
-        self._found = Found(self._contract["data"], "json") if self._contract else found
+        self._contract = _clean(found.value) if found and _follows_contract(found.value) else None
+        self._found = Parsed(self._contract["data"], "json") if self._contract else found
         self._out = read(ran.stdout.capture, plan, self._rules) if found is None else Read([])
         self._error = fault_of(ran.ended, plan, ran.tool, self._err.lines, self._contract)
         failed = self._error is not None
@@ -54,9 +61,9 @@ class Making:
         self._share = Share.of(self._out.lines, self._unsaid(), self._rules, count, failed=failed)
         self._kept = Kept(shaper, plan, ran)
 
-    def _recognised(self) -> Found | None:
+    def _recognised(self) -> Parsed | None:
         capture = self._ran.stdout.capture
-        return recognise(capture.text(), self._plan.parse) if capture.whole and capture.size else None
+        return parse(capture.text(), self._plan.parse) if capture.whole and capture.size else None
 
     def _unsaid(self) -> list[str]:
         """Give the lines of standard error, but for one that the message of the error already tells."""

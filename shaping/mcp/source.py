@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic_core import from_json
 
+from shaping.parsers import EXACT, parse
 from shaping.paths.schema import WRAPPED
 from shaping.values.intake import shallow
 
@@ -194,10 +195,8 @@ def _read(text: str) -> tuple[Any, bytes | None]:
         data = None
     if isinstance(data, dict | list):
         return _exactly(data, text)
-    from shaping.noise import read_text  # noqa: PLC0415 (few servers print anything but JSON)
-
-    data = read_text(text)
-    return (data if isinstance(data, dict | list) else _MISSING), None
+    parsed = parse(text, EXACT)
+    return (_MISSING if parsed is None else parsed.value), None
 
 
 def _exactly(data: Any, text: str) -> tuple[Any, bytes | None]:

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from shaping.noise.text import reduce_text
 from shaping.noise.walk import reduce
-from shaping.parsers.data import read_text
 
-__all__ = ["read_text", "reduce", "reduce_text"]
+__all__ = ["reduce", "reduce_text"]

@@ -21,7 +21,7 @@ from shaping.noise.rebuild import rebuilt
 from shaping.noise.renderings import renderings
 from shaping.noise.single import members_inside
 from shaping.noise.text import reduce_text
-from shaping.parsers.embedded import find_data
+from shaping.parsers import parse_within
 from shaping.response import Omission
 
 if TYPE_CHECKING:
@@ -189,22 +189,21 @@ def reduce(
 
 def _reduce_string(text: str, rules: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
     """Return a text without noise; data with a sentence around it is written as data is."""
-    found = find_data(text) if rules else None
+    found = parse_within(text) if rules else None
     if found is None:
         return reduce_text(text, rules, arguments=arguments)
     from shaping.encoders import encode  # noqa: PLC0415 (few texts are mostly data)
 
-    value, omissions = reduce(found.value, rules, arguments=arguments)  # type: ignore[arg-type]
+    value, omissions = reduce(found.value, rules, arguments=arguments)
     written = encode(value, repeats="repeats" in rules, constants="constants" in rules).text
-    if len(written) >= found.end - found.start:
+    whole = found.before + written + found.after
+    if len(whole) >= len(text):
         return text, []
     # Only the whole can be asked back: a text has no members to name.
     counts = {omission.reason: 0 for omission in omissions} or {"boilerplate": 1}
     for omission in omissions:
         counts[omission.reason] += omission.count
-    return text[: found.start] + written + text[found.end :], [
-        Omission("", count, reason) for reason, count in counts.items()
-    ]
+    return whole, [Omission("", count, reason) for reason, count in counts.items()]
 
 
 def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:

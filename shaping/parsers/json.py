@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote, read without rounding."""
+"""JSON, read so that what is written back is the same JSON again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ from typing import Any
 
 import orjson
 from pydantic_core import from_json
+
+
+def parse(text: str) -> Any:
+    """Return the object or list that a text of JSON holds, also where the JSON stands in a JSON string."""
+    start = text.lstrip()[:1]
+    if start not in {"{", "[", '"'}:
+        return None
+    try:
+        value = read_json(text)
+    except (orjson.JSONDecodeError, RecursionError):
+        return None
+    if type(value) is str:
+        return parse(value) if len(value) < len(text) else None
+    return value if type(value) in {dict, list} else None
 
 
 def read_json(text: str | bytes) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.parsers import EXACT, parse
 from shaping.tokens.attribution import pieces
 
 if TYPE_CHECKING:
@@ -88,11 +89,9 @@ def read_payloads(places: Iterable[str]) -> Iterator[Payload]:
 
 
 def loaded(text: str) -> Any:
-    """Read a text as JSON, or return it."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
+    """Return the data that a text holds, or the text."""
+    parsed = parse(text, EXACT)
+    return text if parsed is None else parsed.value
 
 
 def _payloads(name: str, raw: bytes) -> Iterator[Payload]:
