@@ -1,0 +1,109 @@
+"""Finding lines of a kept text, or values of kept data, without reading all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.errors import ToolError
+from shaping.paths import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SHOWN: Final = 20
+_AROUND: Final = 2  # lines of context on each side
+_VALUE: Final = 160  # characters shown of a long value, around the hit
+_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What was found: the hits that are shown, each with its position, and how many there are in all."""
+
+    shown: list[dict[str, Any]]
+    total: int
+    lines: bool  # of a text, not of data
+
+
+def search(value: Any, wanted: str, *, most: int = _SHOWN) -> Hits:
+    """Find a literal text, or a regular expression written as /pattern/, in a text's lines or in data's values."""
+    if not wanted:
+        raise ToolError("BAD_ARGUMENT", "search is empty; give a text, or /pattern/ for a regular expression")
+    find = _finder(wanted)
+    try:
+        if isinstance(value, str):
+            return _lines(value, find, most)
+        return _values(value, find, most)
+    except TimeoutError:
+        message = f"the pattern took longer than {_SECONDS:g} seconds"
+        raise ToolError("TIMEOUT", message, hint="Use a simpler pattern, or a literal text.", retryable=False) from None
+
+
+def _finder(wanted: str) -> Callable[[str], tuple[int, int] | None]:
+    if len(wanted) < 3 or not (wanted[0] == wanted[-1] == "/"):
+        folded = wanted.casefold()
+
+        def literal(text: str) -> tuple[int, int] | None:
+            at = text.casefold().find(folded)
+            return None if at < 0 else (at, at + len(wanted))
+
+        return literal
+    import regex  # noqa: PLC0415 (40 ms, for the few searches that use it)
+
+    try:
+        pattern = regex.compile(wanted[1:-1])
+    except regex.error as problem:
+        raise ToolError("BAD_ARGUMENT", f"{wanted} is not a regular expression: {problem}") from None
+
+    def matched(text: str) -> tuple[int, int] | None:
+        found = pattern.search(text, timeout=_SECONDS)
+        return None if found is None else found.span()
+
+    return matched
+
+
+def _lines(text: str, find: Callable[[str], tuple[int, int] | None], most: int) -> Hits:
+    lines = text.splitlines()
+    found = [number for number, line in enumerate(lines) if find(line) is not None]
+    shown: list[dict[str, Any]] = []
+    last = -1
+    for number in found[:most]:
+        start, stop = max(number - _AROUND, last + 1), min(number + _AROUND + 1, len(lines))
+        if start >= stop:
+            continue
+        shown.append({"line": number + 1, "text": "\n".join(lines[start:stop]), "from": start + 1})
+        last = stop - 1
+    return Hits(shown, len(found), lines=True)
+
+
+def _values(value: Any, find: Callable[[str], tuple[int, int] | None], most: int) -> Hits:
+    shown: list[dict[str, Any]] = []
+    total = 0
+    for path, scalar in _scalars(value, ""):
+        text = scalar if isinstance(scalar, str) else str(scalar)
+        span = find(text)
+        if span is None:
+            continue
+        total += 1
+        if len(shown) < most:
+            shown.append({"path": path, "value": scalar if len(text) <= _VALUE else _around(text, *span)})
+    return Hits(shown, total, lines=False)
+
+
+def _scalars(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    below: list[tuple[str, Any]] = [(path, value)]
+    while below:
+        where, item = below.pop()
+        if type(item) is dict:
+            below += [(join(where, key), member) for key, member in reversed(item.items())]
+        elif type(item) is list:
+            below += [(f"{where}[{at}]", item[at]) for at in range(len(item) - 1, -1, -1)]
+        elif item is not None and type(item) is not bool:
+            yield where, item
+
+
+def _around(text: str, start: int, stop: int) -> str:
+    room = max(_VALUE - (stop - start), 0) // 2
+    low, high = max(start - room, 0), min(stop + room, start + _VALUE, len(text))
+    return f"{'…' if low else ''}{text[low:high]}{'…' if high < len(text) else ''}"

@@ -1,0 +1,218 @@
+"""One SELECT over kept data, in an SQLite database that holds nothing else and is bounded in time, rows and memory."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.errors import ToolError
+from shaping.errors.similar import did_you_mean, nearest
+from shaping.store.tables import Table, find_tables, load, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SCHEMA: Final = "schema"  # asked for instead of a query, it gives tables and columns
+
+_SECONDS: Final = 2.0
+_ROWS: Final = 1_000
+_STEPS: Final = 5_000  # of SQLite's virtual machine, between two looks at the clock
+_ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
+# Functions that compute something from their arguments and touch nothing else; random ones would make answers differ.
+_FUNCTIONS: Final = """
+    abs avg char coalesce concat concat_ws count cume_dist date datetime dense_rank first_value format glob
+    group_concat hex if ifnull iif instr json json_array json_array_length json_each json_extract json_group_array
+    json_group_object json_object json_quote json_tree json_type json_valid julianday lag last_value lead length
+    like likelihood likely lower ltrim max median min nth_value ntile nullif octet_length percent_rank percentile
+    printf quote rank regexp replace round row_number rtrim sign strftime string_agg substr substring sum time
+    timediff total trim typeof unicode unixepoch unlikely upper acos acosh asin asinh atan atan2 atanh ceil
+    ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power radians sin sinh sqrt tan tanh trunc ->>
+    ->
+"""
+_COMPUTE: Final = frozenset(_FUNCTIONS.split())
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 4_000_000,  # bytes of one value: what zeroblob, printf and group_concat could ask for
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 20_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+_TOKEN: Final = re.compile(
+    r"""(?P<text>'(?:[^']|'')*') | (?P<quoted>"(?:[^"]|"")*") | (?P<other>`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$))
+      | (?P<dotted>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+) | (?P<word>\w+) | (?P<sign><>|[<>!=]=?|\S)""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMPARES: Final = frozenset({"=", "==", "!=", "<>", "<", ">", "<=", ">=", "like", "glob", "regexp"})
+_EXPLAIN: Final = re.compile(r"\s*(?:--[^\n]*\s*|/\*.*?\*/\s*)*explain\b", re.IGNORECASE | re.DOTALL)
+_SPACE: Final = re.compile(r"\s+")
+_HINT: Final = f'Ask with sql="{SCHEMA}" for the tables and columns.'
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The answer to a query: records by column name, and whether there were more of them."""
+
+    records: list[dict[str, Any]]
+    more: bool = False
+
+
+class Database:
+    """The tables of one kept value, ready to be asked; it can be asked from one thread at a time."""
+
+    def __init__(self, data: Any) -> None:
+        self.tables: list[Table] = find_tables(data)
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        for limit, most in _LIMITS.items():
+            self._connection.setlimit(limit, most)
+        load(self._connection, self.tables)
+        self._connection.create_function("regexp", 2, _regexp, deterministic=True)
+        # From here on nothing can be written: tables are complete before anybody asks.
+        self._connection.set_authorizer(self._authorize)
+
+    def close(self) -> None:
+        """Free the memory of the tables."""
+        self._connection.close()
+
+    def schema(self) -> Rows:
+        """List tables and their columns."""
+        return Rows([table.schema() for table in self.tables])
+
+    def query(self, sql: str, *, max_rows: int = _ROWS, seconds: float = _SECONDS) -> Rows:
+        """Run one SELECT; a wrong one raises a ToolError that names the nearest table or column."""
+        if sql.strip().strip(";").lower() == SCHEMA:
+            return self.schema()
+        if _EXPLAIN.match(sql):
+            raise _refused()
+        if not self.tables:
+            raise ToolError("BAD_ARGUMENT", "there is no list of records in this answer to query", hint="Use path.")
+        deadline = time.monotonic() + seconds
+        self._connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+        try:
+            with closing(self._connection.execute(self._rewritten(sql))) as cursor:
+                if cursor.description is None:
+                    raise _refused()
+                names = _unique(column[0] for column in cursor.description)
+                rows = cursor.fetchmany(max_rows + 1)
+        except (sqlite3.Error, sqlite3.Warning, OverflowError) as problem:
+            raise self._explained(str(problem), seconds) from None
+        finally:
+            self._connection.set_progress_handler(None, 0)
+        records = [dict(zip(names, map(_plain, row), strict=True)) for row in rows[:max_rows]]
+        return Rows(records, len(rows) > max_rows)
+
+    def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_FUNCTION:
+            return sqlite3.SQLITE_OK if (second or "").lower() in _COMPUTE else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_READ and (first or "").lower().startswith("sqlite_"):
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+    def _rewritten(self, sql: str) -> str:
+        """Write paths as column names, and identifiers so that a misspelt one is an error and never a string."""
+        columns = {column.dotted.lower(): column.name for table in self.tables for column in table.columns}
+        known = {name.lower() for name in self._names()}
+        known |= {found.lower() for found in re.findall(r'(?i)\bas\s+"([^"]+)"', sql)}
+        parts, before, end = [], "", 0
+        for token in _TOKEN.finditer(sql):
+            parts.append(sql[end : token.start()])
+            end = token.end()
+            text = token.group()
+            if token.lastgroup == "quoted":
+                text = _identifier(text[1:-1].replace('""', '"'), columns, known, before)
+            elif token.lastgroup == "dotted":
+                text = _by_path(text, columns)
+            parts.append(text)
+            before = text.lower()
+        return "".join((*parts, sql[end:]))
+
+    def _names(self) -> Iterable[str]:
+        for table in self.tables:
+            yield table.name
+            if table.parent:
+                yield table.parent
+            yield from (column.name for column in table.columns)
+
+    def _explained(self, problem: str, seconds: float) -> ToolError:
+        if problem == "interrupted":
+            message = f"the query took longer than {seconds:g} seconds"
+            return ToolError("TIMEOUT", message, hint="Filter first, or join fewer rows.", retryable=False)
+        if "one statement at a time" in problem or "not authorized" in problem or "prohibited" in problem:
+            return _refused()
+        missing = re.search(r"no such (table|column): (\S+)", problem)
+        if missing is None:
+            return ToolError("BAD_ARGUMENT", f"SQLite says: {_SPACE.sub(' ', problem)}", hint=_HINT)
+        kind, name = missing.groups()
+        last = name.rpartition(".")[2]
+        names = [table.name for table in self.tables] if kind == "table" else list(self._names())
+        similar = nearest(last, names)
+        # A list inside records has a table of its own and no column.
+        inside = [table.name for table in self.tables if table.name.lower().endswith(f"_{last.lower()}")]
+        if kind == "column" and inside:
+            child = next(table for table in self.tables if table.name == inside[0])
+            hint = f"{last} is a list: join the table {child.name} by its column {child.parent}."
+            return ToolError("BAD_ARGUMENT", f"no such column: {name}", similar=tuple(inside), hint=hint)
+        listed = ", ".join(table.name for table in self.tables[:8])
+        return ToolError(
+            "BAD_ARGUMENT",
+            f"no such {kind}: {name}.{did_you_mean(similar)} The tables are: {listed}.",
+            similar=similar,
+            hint=_HINT,
+        )
+
+
+def _refused() -> ToolError:
+    return ToolError(
+        "BAD_ARGUMENT",
+        "only one SELECT is run, over the tables of this answer and with functions that compute",
+        hint=_HINT,
+    )
+
+
+def _identifier(name: str, columns: dict[str, str], known: set[str], before: str) -> str:
+    if name.lower() in columns:
+        return quote(columns[name.lower()])
+    if name.lower() not in known and before in _COMPARES:
+        # Many write text in double quotes; behind a comparison, what names nothing is meant as text.
+        return "'" + name.replace("'", "''") + "'"
+    return quote(name)
+
+
+def _by_path(text: str, columns: dict[str, str]) -> str:
+    """Write `user.login` as its column, and `items.user.login` or `i.user.login` as that column of its table."""
+    if text.lower() in columns:
+        return quote(columns[text.lower()])
+    table, _, rest = text.partition(".")
+    if rest.lower() in columns and "." in rest:
+        return f"{table}.{quote(columns[rest.lower()])}"
+    return text
+
+
+def _unique(names: Iterable[str]) -> Sequence[str]:
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return out
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _regexp(pattern: str | None, text: Any) -> bool | None:
+    """Match as SQLite's REGEXP operator does: anywhere in the text."""
+    import regex  # noqa: PLC0415 (40 ms, for the few queries that use it)
+
+    if pattern is None or text is None:
+        return None
+    return regex.search(pattern, str(text), timeout=0.2) is not None
+
+
+__all__ = ["SCHEMA", "Database", "Rows"]

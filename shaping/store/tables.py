@@ -1,0 +1,253 @@
+"""JSON data as SQLite tables: each list of records is a table, nested records are columns, the rest is JSON text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import to_json
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+# SQLite itself stops at 2,000 columns; nobody writes a query over the seldom filled ones behind the first few hundred.
+_COLUMNS: Final = 500
+_TABLES: Final = 60
+_DEEPEST: Final = 6  # lists in lists in lists: deeper ones stay JSON text
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_WORD: Final = re.compile(r"\W+")
+_SCALARS: Final = frozenset({str, int, float, type(None)})
+# Members by which a child table names its parent, where their values are unique.
+_KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
+_MISSING: Final = object()
+
+
+@dataclass(slots=True)
+class Column:
+    """One column: its name in SQL, and the members that lead to its value in a record."""
+
+    name: str
+    trail: tuple[str, ...]
+
+    @property
+    def dotted(self) -> str:
+        """The column by the path of the data, which may be written in double quotes."""
+        return ".".join(self.trail)
+
+
+@dataclass(slots=True)
+class Table:
+    """One list of records and the columns found in it."""
+
+    name: str
+    rows: Sequence[Any]
+    columns: list[Column] = field(default_factory=list)
+    parent: str | None = None  # the column that holds the key of the record a row stands in
+    owners: Sequence[Any] = ()  # that key, for each row
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the table for somebody who is about to write a query."""
+        names = [self.parent, *(column.name for column in self.columns)] if self.parent else None
+        return {
+            "table": self.name,
+            "rows": len(self.rows),
+            "columns": ", ".join(names or [column.name for column in self.columns]),
+        }
+
+
+def find_tables(data: Any) -> list[Table]:
+    """Find every list of records in JSON data, outermost first."""
+    found: list[Table] = []
+    _find(data, (), 0, found)
+    return found
+
+
+def load(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
+    """Create and fill the tables."""
+    for table in tables:
+        if not table.columns:
+            continue
+        names = [table.parent] if table.parent else []
+        names += [column.name for column in table.columns]
+        listed = ", ".join(map(quote, names))
+        connection.execute(f"CREATE TABLE {quote(table.name)} ({listed})")
+        marks = ", ".join("?" * len(names))
+        connection.executemany(f"INSERT INTO {quote(table.name)} VALUES ({marks})", _cells(table))  # noqa: S608 (names are quoted, values are bound)
+
+
+def quote(name: str) -> str:
+    """Quote an identifier so that SQLite never takes it for a string, as it does with double quotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _find(data: Any, trail: tuple[str, ...], depth: int, found: list[Table]) -> None:
+    if type(data) is list:
+        _add(data, trail, depth, found)
+    elif type(data) is dict:
+        if (rows := _uniform_map(data)) is not None:
+            _add(rows, trail, depth, found)
+            return
+        scalars = {key: value for key, value in data.items() if type(value) not in {dict, list}}
+        for key, value in data.items():
+            if type(value) in {dict, list}:
+                _find(value, (*trail, key), depth, found)
+        if scalars and not trail:
+            _add([scalars], ("data",), depth, found)
+
+
+def _add(
+    rows: list[Any],
+    trail: tuple[str, ...],
+    depth: int,
+    found: list[Table],
+    *,
+    parent: str | None = None,
+    owners: Sequence[Any] = (),
+) -> None:
+    if not rows or len(found) >= _TABLES:
+        return
+    records = sum(type(row) is dict for row in rows)
+    if type(rows[0]) is list and records == 0 and all(type(row) is list for row in rows):
+        width = max(map(len, rows))
+        rows = [dict(zip((f"c{at}" for at in range(1, width + 1)), row, strict=False)) for row in rows]
+    elif records < len(rows):
+        rows = [row if type(row) is dict else {"value": row} for row in rows]
+    table = Table(_table_name(trail, found), rows, parent=parent, owners=owners)
+    found.append(table)
+    kinds = _members(rows)
+    table.columns = _named_columns(kinds, {parent} if parent else set())
+    if depth < _DEEPEST:
+        _add_children(table, trail, kinds, depth, found)
+
+
+def _add_children(
+    table: Table, trail: tuple[str, ...], kinds: dict[tuple[str, ...], set[type]], depth: int, found: list[Table]
+) -> None:
+    """Add a table for each list inside the records, with a column that leads back to the record."""
+    key, keys = _identify(table)
+    for member, types in kinds.items():
+        if list not in types:
+            continue
+        elements: list[Any] = []
+        owners: list[Any] = []
+        for owner, row in zip(keys, table.rows, strict=True):
+            inner = _value(row, member)
+            if type(inner) is list:
+                elements += inner
+                owners += [owner] * len(inner)
+        if elements:
+            inside = (*(trail or ("items",)), *member)
+            _add(elements, inside, depth + 1, found, parent=f"{table.name}_{key}", owners=owners)
+
+
+def _members(rows: list[dict[str, Any]]) -> dict[tuple[str, ...], set[type]]:
+    """Find the members of records, those of nested records included, and the types of their values."""
+    names: dict[str, None] = dict.fromkeys(rows[0])
+    if any(row.keys() != names.keys() for row in rows):
+        names = dict.fromkeys(chain.from_iterable(rows))
+    found: dict[tuple[str, ...], set[type]] = {}
+    for name in names:
+        values = [row.get(name, _MISSING) for row in rows]
+        types = set(map(type, values)) - {object}
+        inner = [value for value in values if type(value) is dict and value] if dict in types else []
+        if inner and len(found) < _COLUMNS and _uniform_map(inner[0]) is None:
+            for trail, kinds in _members(inner).items():
+                found[name, *trail] = kinds
+            types -= {dict, type(None)}
+        if types:
+            found[(name,)] = types
+    return found
+
+
+def _named_columns(kinds: Iterable[tuple[str, ...]], taken: set[str]) -> list[Column]:
+    """Name each column by its path; SQLite does not tell upper from lower case."""
+    columns: list[Column] = []
+    lower = {name.lower() for name in taken}
+    for trail in list(kinds)[:_COLUMNS]:
+        name = _name(trail)
+        free, number = name, 2
+        while free.lower() in lower:
+            free, number = f"{name}_{number}", number + 1
+        lower.add(free.lower())
+        columns.append(Column(free, trail))
+    return columns
+
+
+def _table_name(trail: tuple[str, ...], found: list[Table]) -> str:
+    name = _name(trail) if trail else "items"
+    taken = {table.name.lower() for table in found}
+    free, number = name, 2
+    while free.lower() in taken or free.lower().startswith("sqlite_"):
+        free, number = f"{name}_{number}", number + 1
+    return free
+
+
+def _name(trail: tuple[str, ...]) -> str:
+    name = "_".join(_WORD.sub("_", part) for part in trail).strip("_") or "value"
+    return f"_{name}" if name[0].isdigit() else name
+
+
+def _identify(table: Table) -> tuple[str, Sequence[Any]]:
+    """Choose the column by which child rows name their record: one with unique values, else the row's number."""
+    direct = {column.trail[0].lower(): column for column in table.columns if len(column.trail) == 1}
+    for key in _KEYS:
+        if key in direct:
+            values = [row.get(direct[key].trail[0]) for row in table.rows]
+            if set(map(type, values)) <= {str, int} and len(set(values)) == len(values):
+                return direct[key].name, values
+    return "rowid", range(1, len(table.rows) + 1)
+
+
+def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Read an object whose members are all records of one kind as a list, with the member's name as `key`."""
+    if len(value) < 3 or not all(type(member) is dict and member for member in value.values()):
+        return None
+    members: list[dict[str, Any]] = list(value.values())
+    shared = set(members[0]).intersection(*members[1:])
+    if not shared or 2 * len(shared) < max(map(len, members)):
+        return None
+    name = "key" if all("key" not in member for member in members) else "member"
+    return [{name: key, **member} for key, member in value.items()]
+
+
+def _cells(table: Table) -> Iterator[tuple[Any, ...]]:
+    columns = [_bound(_values(table.rows, column.trail)) for column in table.columns]
+    return zip(*([table.owners] if table.parent else []), *columns, strict=True)
+
+
+def _values(rows: Sequence[Any], trail: tuple[str, ...]) -> list[Any]:
+    if len(trail) > 1:
+        return [_value(row, trail) for row in rows]
+    only = trail[0]
+    return [row.get(only) for row in rows]
+
+
+def _bound(values: list[Any]) -> list[Any]:
+    """Write the values of a column as SQLite can hold them."""
+    types = set(map(type, values))
+    if not types <= _SCALARS:
+        values = list(map(_cell, values))
+    if int in types and not all(_INT_MIN <= value <= _INT_MAX for value in values if type(value) is int):
+        values = [str(value) if type(value) is int else value for value in values]
+    return values
+
+
+def _value(row: Any, trail: tuple[str, ...]) -> Any:
+    for name in trail:
+        if type(row) is not dict:
+            return None
+        row = row.get(name)
+    return row
+
+
+def _cell(value: Any) -> Any:
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    return int(value) if kind is bool else to_json(value).decode()
+
+
+__all__ = ["Column", "Table", "find_tables", "load", "quote"]

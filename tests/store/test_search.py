@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from shaping.errors import ToolError
+from shaping.store.search import search
+
+LOG = "\n".join(f"line {n}: {'ERROR disk full' if n % 50 == 0 else 'ok'}" for n in range(1, 501))
+
+
+def test_lines_are_found_with_their_numbers_and_context() -> None:
+    found = search(LOG, "error disk", most=2)
+    assert found.total == 10
+    assert found.shown[0]["line"] == 50
+    assert found.shown[0]["text"].splitlines()[2] == "line 50: ERROR disk full"
+
+
+def test_context_is_never_shown_twice() -> None:
+    shown = search("a\nhit\nhit\nb\nc\nd", "hit").shown
+    lines = [line for hit in shown for line in hit["text"].splitlines()]
+    assert lines == ["a", "hit", "hit", "b", "c"]
+
+
+def test_values_are_found_with_their_paths_and_counted_whole() -> None:
+    data = {"items": [{"id": n, "title": f"Fix crash {n}" if n % 2 else "Docs"} for n in range(1, 101)]}
+    found = search(data, "crash", most=3)
+    assert (found.total, found.shown[1]) == (50, {"path": "items[2].title", "value": "Fix crash 3"})
+
+
+def test_a_pattern_stands_between_slashes() -> None:
+    assert search(LOG, r"/line (1|2)00:/").total == 2
+    assert search("a/b/c", "/b/").total == 1
+
+
+def test_a_long_value_is_shown_around_the_hit() -> None:
+    value = search({"body": "x" * 5000 + "needle" + "y" * 5000}, "needle").shown[0]["value"]
+    assert "needle" in value
+    assert len(value) < 200
+
+
+@pytest.mark.parametrize("wanted", ["", "/(/"])
+def test_what_cannot_be_searched_for_is_refused(wanted: str) -> None:
+    with pytest.raises(ToolError):
+        search(LOG, wanted)
+
+
+def test_a_pattern_that_does_not_end_is_ended() -> None:
+    with pytest.raises(ToolError, match="longer than"):
+        search("a" * 60 + "!", "/(a|a|aa)+$/")

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from shaping.errors import ToolError
+from shaping.store.sql import Database
+
+ISSUES: list[dict[str, Any]] = [
+    {
+        "id": 100 + number,
+        "state": "open" if number % 3 else "closed",
+        "locked": number == 4,
+        "user": {"login": f"user{number % 4}", "id": number % 4},
+        "labels": [{"name": "bug"}, {"name": f"area-{number % 2}"}] if number % 2 else [],
+        "assignees": ["ada"] if number == 5 else None,
+        "title": f"Issue {number}",
+    }
+    for number in range(1, 31)
+]
+
+
+@pytest.fixture
+def issues() -> Iterator[Database]:
+    database = Database({"result": ISSUES, "total": 30})
+    yield database
+    database.close()
+
+
+def ask(database: Database, sql: str) -> list[dict[str, Any]]:
+    return database.query(sql).records
+
+
+def test_a_list_of_records_is_a_table_named_by_its_path(issues: Database) -> None:
+    counted = ask(issues, "SELECT state, count(*) AS n FROM result GROUP BY state ORDER BY state")
+    assert counted == [{"state": "closed", "n": 10}, {"state": "open", "n": 20}]
+
+
+def test_the_outermost_list_is_called_items() -> None:
+    assert ask(Database([{"a": 1}, {"a": 2}]), "SELECT sum(a) AS s FROM items") == [{"s": 3}]
+
+
+def test_a_nested_record_is_columns_by_either_spelling(issues: Database) -> None:
+    for spelling in ("user_login", '"user.login"', "user.login", "result.user.login", "r.user.login"):
+        source = "result r" if spelling.startswith("r.") else "result"
+        counted = ask(issues, f"SELECT {spelling} AS who, count(*) AS n FROM {source} GROUP BY 1 ORDER BY 2 DESC, 1")  # noqa: S608 (the test's own words)
+        assert counted[0] == {"who": "user1", "n": 8}
+
+
+def test_a_list_inside_records_is_a_table_with_the_key_of_its_record(issues: Database) -> None:
+    sql = (
+        "SELECT r.title FROM result r JOIN result_labels l ON l.result_id = r.id WHERE l.name = 'area-1' ORDER BY r.id"
+    )
+    assert [row["title"] for row in ask(issues, sql)] == [f"Issue {n}" for n in range(1, 31, 2)]
+    assert ask(issues, "SELECT result_id, value FROM result_assignees") == [{"result_id": 105, "value": "ada"}]
+
+
+def test_a_list_without_an_identifying_member_is_joined_by_the_rows_number() -> None:
+    database = Database([{"state": "a", "tags": [{"t": 1}]}, {"state": "a", "tags": [{"t": 2}]}])
+    sql = "SELECT t FROM items JOIN items_tags ON items_rowid = items.rowid WHERE items.rowid = 2"
+    assert ask(database, sql) == [{"t": 2}]
+
+
+def test_members_of_the_outermost_object_are_the_table_data(issues: Database) -> None:
+    assert ask(issues, "SELECT total FROM data") == [{"total": 30}]
+
+
+def test_a_map_of_records_is_a_table_with_its_keys() -> None:
+    files = {f"src/{name}.py": {"covered": at, "missed": 3} for at, name in enumerate("abcd")}
+    assert ask(Database({"files": files}), "SELECT key FROM files WHERE covered = 2") == [{"key": "src/c.py"}]
+
+
+def test_a_list_of_lists_is_a_table_of_numbered_columns() -> None:
+    assert ask(Database([["ada", 1], ["bob", 2]]), "SELECT c1 FROM items WHERE c2 > 1") == [{"c1": "bob"}]
+
+
+def test_other_nesting_is_json_for_sqlites_own_functions(issues: Database) -> None:
+    counted = ask(issues, "SELECT sum(json_array_length(labels)) AS n FROM result")
+    assert counted == [{"n": 30}]
+
+
+def test_truth_and_absence_are_asked_for_as_in_any_sql(issues: Database) -> None:
+    assert ask(issues, "SELECT id FROM result WHERE locked = true") == [{"id": 104}]
+    assert ask(issues, "SELECT count(*) AS n FROM result WHERE assignees IS NULL") == [{"n": 29}]
+
+
+def test_integers_beyond_64_bits_keep_their_digits() -> None:
+    assert ask(Database([{"n": 2**70}, {"n": 1}]), "SELECT n FROM items")[0] == {"n": str(2**70)}
+
+
+def test_columns_of_one_name_are_told_apart_in_the_answer(issues: Database) -> None:
+    rows = ask(issues, "SELECT a.id, b.id FROM result a JOIN result b ON a.id = b.id LIMIT 1")
+    assert rows == [{"id": 101, "id_2": 101}]
+
+
+def test_the_schema_lists_tables_rows_and_columns(issues: Database) -> None:
+    assert issues.query("schema").records[1] == {"table": "result_labels", "rows": 30, "columns": "result_id, name"}
+
+
+def test_the_answer_says_whether_there_were_more_rows(issues: Database) -> None:
+    assert (len(issues.query("SELECT id FROM result", max_rows=5).records), issues.query("SELECT 1").more) == (5, False)
+    assert issues.query("SELECT id FROM result", max_rows=5).more
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT stat FROM result", "Did you mean 'state'?"),
+        ('SELECT "stat" FROM result', "Did you mean 'state'?"),
+        ("SELECT id FROM results", "Did you mean 'result'?"),
+        ("SELECT id FRM result", "syntax error"),
+        ("SELECT id FROM result; SELECT 1", "only one SELECT"),
+        ("", "only one SELECT"),
+    ],
+)
+def test_a_wrong_query_is_told_what_is_nearest(issues: Database, sql: str, expected: str) -> None:
+    with pytest.raises(ToolError, match=expected.replace("?", r"\?")):
+        issues.query(sql)
+
+
+def test_text_in_double_quotes_behind_a_comparison_is_text(issues: Database) -> None:
+    assert ask(issues, 'SELECT count(*) AS n FROM result WHERE state = "open"') == [{"n": 20}]
+
+
+WRITES = [
+    "DELETE FROM result",
+    "UPDATE result SET id = 1",
+    "INSERT INTO result (id) VALUES (1)",
+    "DROP TABLE result",
+    "CREATE TABLE t (a)",
+    "CREATE TEMP TABLE t AS SELECT * FROM result",
+    "CREATE VIEW v AS SELECT 1",
+    "CREATE TRIGGER t AFTER INSERT ON result BEGIN SELECT 1; END",
+    "CREATE VIRTUAL TABLE v USING fts5(a)",
+    "ALTER TABLE result ADD COLUMN x",
+    "REINDEX",
+    "ANALYZE",
+    "VACUUM",
+    "VACUUM INTO '{file}'",
+    "ATTACH '{file}' AS other",
+    "ATTACH DATABASE ':memory:' AS other",
+    "DETACH main",
+    "BEGIN",
+    "COMMIT",
+    "SAVEPOINT a",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA table_info(result)",
+    "PRAGMA database_list",
+    "EXPLAIN SELECT 1",
+    "SELECT * FROM sqlite_master",
+    "SELECT * FROM sqlite_schema",
+    "SELECT id FROM result UNION SELECT sql FROM sqlite_master",
+    "SELECT * FROM pragma_table_info('result')",
+    "SELECT * FROM pragma_database_list",
+    "SELECT * FROM dbstat",
+    "SELECT load_extension('evil')",
+    "SELECT readfile('/etc/passwd')",
+    "SELECT writefile('{file}', 'x')",
+    "SELECT fts3_tokenizer('simple')",
+    "SELECT sqlite_compileoption_get(1)",
+    "SELECT randomblob(100)",
+    "SELECT zeroblob(1000000000)",
+    "SELECT last_insert_rowid()",
+    "WITH x AS (SELECT 1) DELETE FROM result",
+    "REPLACE INTO result (id) VALUES (1)",
+]
+FORMS = ["{0}", "  {0};", "/* a */ {0}", "{0} -- b", "{1}"]
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_nothing_but_reading_is_allowed(tmp_path: Path, issues: Database, statement: str) -> None:
+    target = tmp_path / "outside.db"
+    for form in FORMS:
+        sql = form.format(statement, statement.lower()).replace("{file}", str(target))
+        with pytest.raises(ToolError):
+            issues.query(sql)
+    assert not target.exists()
+    assert ask(issues, "SELECT count(*) AS n FROM result") == [{"n": 30}]
+
+
+ENDLESS = [
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT group_concat(x) FROM c",
+    "SELECT count(*) FROM result a, result b, result c, result d, result e, result f, result g",
+    "SELECT a.title || b.title FROM result a, result b, result c, result d, result e, result f ORDER BY 1",
+    "SELECT DISTINCT a.state FROM result a, result b, result c, result d, result e, result f, result g ORDER BY b.id",
+]
+
+
+@pytest.mark.parametrize("sql", ENDLESS)
+def test_a_query_that_does_not_end_is_ended(issues: Database, sql: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(ToolError):
+        issues.query(sql, seconds=0.3)
+    assert tracemalloc.get_traced_memory()[1] < 64_000_000
+    tracemalloc.stop()
+    assert ask(issues, "SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_values_are_bounded_in_size(issues: Database) -> None:
+    with pytest.raises(ToolError, match="too big"):
+        issues.query("SELECT group_concat(a.title || b.title) FROM result a, result b, result c, result d")
+
+
+whole = st.integers(-(2**63), 2**63 - 1)
+records = st.lists(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "A", "select", "from", "odd key", "1st", "a.b"]),
+        st.none() | st.booleans() | whole | st.text(max_size=5) | st.lists(whole, max_size=2),
+        max_size=5,
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(records)
+def test_every_list_of_records_can_be_counted(rows: list[dict[str, Any]]) -> None:
+    database = Database(rows)
+    if not database.tables[0].columns:
+        return
+    assert ask(database, "SELECT count(*) AS n FROM items") == [{"n": len(rows)}]
+    for column in database.tables[0].columns:
+        expected = Counter(_cell(row.get(column.trail[0])) for row in rows)
+        found = ask(database, f"SELECT `{column.name}` AS v, count(*) AS n FROM items GROUP BY 1")  # noqa: S608 (the test's own words)
+        assert Counter({json.dumps(row["v"]): row["n"] for row in found}) == expected
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        value = json.dumps(value, separators=(",", ":"))
+    elif isinstance(value, bool):
+        value = int(value)
+    return json.dumps(value)
