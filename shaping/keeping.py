@@ -54,7 +54,7 @@ def original_path(draft: Draft, path: str) -> str:
     """Write a path of the shaped data in the names of the raw value, which is what is kept."""
     if draft.filter is None:
         return path
-    from shaping.paths.original import differs, original  # noqa: PLC0415 (most answers are cut, if at all, as they are)
+    from shaping.paths.renames import differs, original  # noqa: PLC0415 (most answers are cut, if at all, as they are)
 
     return original(path, plain_raw(draft), draft.filter) if differs(path, draft.filter) else path
 
@@ -104,7 +104,7 @@ def expanded(
 
 def _given(path: str, value: Any, plan: FieldPlan | None) -> str:
     """Write a path, or each of several, in the names that the tool gave."""
-    from shaping.paths.original import original  # noqa: PLC0415 (asked for after few answers)
+    from shaping.paths.renames import original  # noqa: PLC0415 (asked for after few answers)
     from shaping.store.choose import listed  # noqa: PLC0415 (the same)
 
     one = original(path, value, plan)

@@ -85,7 +85,7 @@ def told_omissions(draft: Draft) -> tuple[Omission, ...]:
 def _price(listed: list[Omission], draft: Draft) -> None:
     """Find the prices that are not known yet: while a budget is tried out, most omissions stay the same."""
     from shaping.keeping import plain_raw  # noqa: PLC0415 (asked for by few profiles)
-    from shaping.paths.original import original  # noqa: PLC0415 (the same)
+    from shaping.paths.renames import original  # noqa: PLC0415 (the same)
     from shaping.store.pricing import price  # noqa: PLC0415 (the same)
 
     new = [omission for omission in listed if omission not in draft.prices]

@@ -19,7 +19,7 @@ from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep, original_path
 from shaping.response import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
 from shaping.settings import context
-from shaping.settings.choose import choose_plan
+from shaping.settings.context import choose_plan
 from shaping.settings.live import LiveConfig, shared
 from shaping.stages.encode import encode
 from shaping.stages.fit import fit
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
-    from shaping.settings import Generation, Overrides, Plan, Surface
+    from shaping.settings import LoadedConfig, Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.settings.problems import ConfigError
     from shaping.store.keeper import Keeper
@@ -81,7 +81,7 @@ class Shaper:
         return context.mode(self._environ, self._tell)
 
     @property
-    def generation(self) -> Generation:
+    def generation(self) -> LoadedConfig:
         """The config as it is now; hold on to it to see one config throughout."""
         return self._live.current
 
@@ -148,7 +148,7 @@ class Shaper:
         profile: str | None = None,
         request: Overrides | None = None,
         default_profile: str | None = None,
-        generation: Generation | None = None,
+        generation: LoadedConfig | None = None,
     ) -> tuple[Plan, tuple[Warned, ...]]:
         """Give the compiled choices for a call made now, and what is to be warned of: a bad config, a wrong wish."""
         plan, wrong = choose_plan(

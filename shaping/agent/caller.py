@@ -1,12 +1,15 @@
-"""A callable whose responses are acted on: retried, refreshed, redirected, paged, until there is something to use."""
+"""A callable whose responses are acted on: retried, refreshed, redirected and paged until there is a result."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import time
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from shaping.agent.decisions import (
     AcquireCredentials,
@@ -20,16 +23,80 @@ from shaping.agent.decisions import (
     UseCache,
     UseData,
 )
-from shaping.agent.drive import Conversation, Step, drive, drive_async, is_async
 from shaping.agent.interpret import interpret
-from shaping.agent.pages import merge
 from shaping.errors import ToolError, registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from shaping.agent.memory import Memory
-    from shaping.agent.seen import Form
+    from shaping.agent.reading import Form
+
+T = TypeVar("T")
+Step: TypeAlias = Callable[[], Any]
+Conversation: TypeAlias = Generator[Step, Any, T]
+
+
+def drive(conversation: Conversation[T]) -> T:
+    """Take every step as it comes; a fault goes back into the conversation, which may know what to do."""
+    try:
+        step = next(conversation)
+        while True:
+            try:
+                outcome = step()
+            except Exception as fault:  # noqa: BLE001  it is thrown again where the step was asked for
+                step = conversation.throw(fault)
+            else:
+                step = conversation.send(outcome)
+    except StopIteration as end:
+        return cast("T", end.value)
+
+
+async def drive_async(conversation: Conversation[T]) -> T:
+    """Take every step as it comes and await what can be awaited."""
+    try:
+        step = next(conversation)
+        while True:
+            try:
+                outcome = step()
+                outcome = await outcome if inspect.isawaitable(outcome) else outcome
+            except Exception as fault:  # noqa: BLE001  it is thrown again where the step was asked for
+                step = conversation.throw(fault)
+            else:
+                step = conversation.send(outcome)
+    except StopIteration as end:
+        return cast("T", end.value)
+
+
+def is_async(call: Callable[..., Any]) -> bool:
+    """Whether calling this gives something to await, as far as can be told before."""
+    while isinstance(call, functools.partial):
+        call = call.func
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
+
+
+def merge(pages: Sequence[Any]) -> Any:
+    """Give one value for several pages: lists in a row, objects by their lists, anything else as the list of pages."""
+    if len(pages) == 1:
+        return pages[0]
+    if all(isinstance(page, list) for page in pages):
+        return [item for page in pages for item in page]
+    if all(isinstance(page, dict) and _lists(page) for page in pages):
+        return _merge_objects(pages)
+    return list(pages)
+
+
+def _merge_objects(pages: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Join the lists that pages have in common; of everything else the last page knows best."""
+    whole = {key: value for page in pages for key, value in page.items()}
+    for name in {name for page in pages for name in _lists(page)}:
+        whole[name] = [item for page in pages for item in page.get(name) or []]
+    return whole
+
+
+def _lists(page: dict[str, Any]) -> list[str]:
+    return [name for name, value in page.items() if isinstance(value, list)]
+
 
 MAX_REDIRECTS = 10
 

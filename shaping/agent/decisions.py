@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class DecisionBase:
     """What the response said beside its outcome."""
 
     warnings: tuple[str, ...] = ()
@@ -18,7 +18,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class UseData(Said):
+class UseData(DecisionBase):
     """The call succeeded: act on the data, or, where it is not complete, narrow the query first."""
 
     data: Any
@@ -28,14 +28,14 @@ class UseData(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class UseCache(Said):
+class UseCache(DecisionBase):
     """Nothing has changed: act on what the last response held."""
 
     action: Literal["use_cache"] = field(default="use_cache", init=False)
 
 
 @dataclass(frozen=True, slots=True)
-class NextPage(Said):
+class NextPage(DecisionBase):
     """The data is one page of several: draw no conclusion before the rest is fetched."""
 
     cursor: str
@@ -44,7 +44,7 @@ class NextPage(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class Retry(Said):
+class Retry(DecisionBase):
     """The same call may succeed after so many seconds; this will be its attempt-th repetition."""
 
     after: float
@@ -54,7 +54,7 @@ class Retry(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshCredentials(Said):
+class RefreshCredentials(DecisionBase):
     """The token is past its time: refresh it, then repeat the call once."""
 
     error: ErrorDetail
@@ -62,7 +62,7 @@ class RefreshCredentials(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class AcquireCredentials(Said):
+class AcquireCredentials(DecisionBase):
     """The credentials are missing or no good: get new ones; repeating the call is no use before."""
 
     error: ErrorDetail
@@ -70,7 +70,7 @@ class AcquireCredentials(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class FollowRedirect(Said):
+class FollowRedirect(DecisionBase):
     """The call has moved: run the command as it is given, and remember it where it is permanent."""
 
     command: str
@@ -80,7 +80,7 @@ class FollowRedirect(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp(Said):
+class GiveUp(DecisionBase):
     """The call failed, and repeating it as it is will not help."""
 
     error: ErrorDetail
@@ -88,7 +88,7 @@ class GiveUp(Said):
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed(Said):
+class Malformed(DecisionBase):
     """The response breaks its own contract: do not act on it, tell someone."""
 
     reason: str

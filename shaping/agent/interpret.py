@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from shaping.agent.decisions import (
     AcquireCredentials,
@@ -18,9 +18,11 @@ from shaping.agent.decisions import (
     UseCache,
     UseData,
 )
-from shaping.agent.seen import Form, Seen, UnreadableError, look
+from shaping.agent.reading import Form, UnreadableError, WireReading, read_wire
 from shaping.errors import CodeDefinition, ErrorDetail, registry
-from shaping.errors.exits import EXIT_CODES
+from shaping.errors.codes import EXIT_CODES
+
+Attempts: TypeAlias = Mapping[str, int] | int  # the retries so far, by code or of whatever code
 
 MAX_RETRIES = 3  # of one code, as long as nothing has changed in between
 DEFAULT_WAIT = 1.0
@@ -34,7 +36,7 @@ ENDING = re.compile(
 def interpret(
     wire: Any,
     exit_code: int | None = None,
-    attempts: Mapping[str, int] | int = 0,
+    attempts: Attempts = 0,
     *,
     dialect: Form | None = None,
     state_changing: bool = False,
@@ -42,49 +44,49 @@ def interpret(
     """Say what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
     number = exit_code if type(exit_code) is int else None
     try:
-        return _decide(look(wire, dialect), number, attempts, state_changing)
+        return _decide(read_wire(wire, dialect), number, attempts, state_changing)
     except UnreadableError as problem:
         if number:
-            return _fail(Seen("none", error=_from_exit(number, wire)), number, attempts, state_changing)
+            return _fail(WireReading("none", error=_from_exit(number, wire)), number, attempts, state_changing)
         return Malformed(str(problem))
     except Exception as fault:  # noqa: BLE001  a response may be anything, and an agent needs an answer to all of it
         return Malformed(f"the response could not be read ({type(fault).__name__})")
 
 
-def _decide(seen: Seen, number: int | None, attempts: Mapping[str, int] | int, state_changing: bool) -> Decision:
-    if reason := _broken(seen):
-        return Malformed(reason, warnings=seen.warnings, updates=_updates(seen))
-    failed = number != 0 if number is not None else seen.error is not None or seen.ok is False
-    return _fail(seen, number, attempts, state_changing) if failed else _succeed(seen)
+def _decide(reading: WireReading, number: int | None, attempts: Attempts, state_changing: bool) -> Decision:
+    if reason := _broken(reading):
+        return Malformed(reason, warnings=reading.warnings, updates=_updates(reading))
+    failed = number != 0 if number is not None else reading.error is not None or reading.ok is False
+    return _fail(reading, number, attempts, state_changing) if failed else _succeed(reading)
 
 
-def _broken(seen: Seen) -> str | None:
+def _broken(reading: WireReading) -> str | None:
     """Say how absent and null members break a rule, which only the invariant form has."""
-    if seen.form != "invariant":
+    if reading.form != "invariant":
         return None
-    if not seen.says_error:
+    if not reading.says_error:
         return "the error member is absent"
-    if seen.data is None and seen.error is None and not seen.flag("not_modified"):
+    if reading.data is None and reading.error is None and not reading.flag("not_modified"):
         return "data and error are both null"
     return None
 
 
-def _succeed(seen: Seen) -> Decision:
-    said: dict[str, Any] = {"warnings": seen.warnings, "updates": _updates(seen)}
-    if seen.flag("not_modified"):
+def _succeed(reading: WireReading) -> Decision:
+    said: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
+    if reading.flag("not_modified"):
         return UseCache(**said)
-    if seen.data is None and seen.error is not None:
+    if reading.data is None and reading.error is not None:
         return Malformed("the exit code says success, but there is an error and no data", **said)
-    if not seen.flag("truncated"):
-        return UseData(seen.data, cursor=seen.cursor, **said)
-    if seen.cursor is None:
-        return UseData(seen.data, complete=False, **said)
-    return NextPage(seen.cursor, seen.data, **said)
+    if not reading.flag("truncated"):
+        return UseData(reading.data, cursor=reading.cursor, **said)
+    if reading.cursor is None:
+        return UseData(reading.data, complete=False, **said)
+    return NextPage(reading.cursor, reading.data, **said)
 
 
-def _fail(seen: Seen, number: int | None, attempts: Mapping[str, int] | int, state_changing: bool) -> Decision:
-    error = seen.error or _from_exit(number, None)
-    said: dict[str, Any] = {"warnings": seen.warnings, "updates": _updates(seen)}
+def _fail(reading: WireReading, number: int | None, attempts: Attempts, state_changing: bool) -> Decision:
+    error = reading.error or _from_exit(number, None)
+    said: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
     if error.redirect is not None and number in {None, REDIRECTED}:
         return FollowRedirect(error.redirect.command, error.redirect.permanent, error, **said)
     if number == REDIRECTED:
@@ -100,7 +102,7 @@ def _fail(seen: Seen, number: int | None, attempts: Mapping[str, int] | int, sta
     return Retry(_wait(error, code, number), made + 1, error, **said)
 
 
-def _retries(attempts: Mapping[str, int] | int, *spellings: str) -> int:
+def _retries(attempts: Attempts, *spellings: str) -> int:
     counts = [attempts.get(spelling) for spelling in spellings] if isinstance(attempts, Mapping) else [attempts]
     return max((count for count in counts if type(count) is int), default=0)
 
@@ -139,5 +141,5 @@ def _from_exit(number: int | None, wire: Any) -> ErrorDetail:
     return ErrorDetail(code=registry.canonical(name), message=message)
 
 
-def _updates(seen: Seen) -> tuple[str, ...]:
-    return tuple(warning for warning in seen.warnings if ENDING.search(warning))
+def _updates(reading: WireReading) -> tuple[str, ...]:
+    return tuple(warning for warning in reading.warnings if ENDING.search(warning))

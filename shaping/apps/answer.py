@@ -16,7 +16,7 @@ from shaping.apps.apart import Printed, answer, asks_a_person
 from shaping.commands.clean import clean
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
-from shaping.errors.scrub import scrub
+from shaping.errors.detail import scrub
 from shaping.parsers import parse
 from shaping.response import Warned
 from shaping.settings import Overrides
@@ -104,7 +104,7 @@ class Answering:
         """Give the value, with a warning of each field that was asked for and is not there."""
         if self._fields is None:
             return value, ()
-        from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (few calls ask for fields)
+        from shaping.paths.selection import unmatched  # noqa: PLC0415 (few calls ask for fields)
 
         data = plain_or_careful(list(value) if inspect.isgenerator(value) else value)
         private = self._shaper.plan(self._tool, surface="command").private

@@ -55,7 +55,7 @@ def cleaned(call: Call, plan: Plan) -> Call:
     error, source = call.error, call.source
     if plan.redact.off or (error is None and (source is None or not source.warnings)):
         return call
-    from shaping.errors.scrub import scrub_error  # noqa: PLC0415 (few answers are errors)
+    from shaping.errors.detail import scrub_error  # noqa: PLC0415 (few answers are errors)
 
     if source is not None:
         said: dict[str, Any] = {"warnings": tuple(without_secrets(warned) for warned in source.warnings)}

@@ -17,7 +17,7 @@ JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 def check(path: Annotated[Path | None, PATH] = None, *, as_json: Annotated[bool, JSON] = False) -> None:
     """Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0."""
     from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
-    from shaping.settings.choose import checked_environment  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.context import checked_environment  # noqa: PLC0415 (help must not wait for it)
     from shaping.settings.problems import report, short_name  # noqa: PLC0415 (the same)
 
     try:

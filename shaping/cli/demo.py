@@ -76,7 +76,7 @@ def _client(command: list[str]) -> Any:
 
 
 def _default_config() -> str:
-    from shaping.settings.bundled import bundled_path  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.files import bundled_path  # noqa: PLC0415 (help must not wait for it)
 
     return str(bundled_path("config", "response_config.json"))
 

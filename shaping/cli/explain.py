@@ -17,12 +17,12 @@ from shaping.cli.answer import answer, refuse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.settings import Choice, Generation
-    from shaping.settings.bundled import Kind
-    from shaping.settings.layers import Origin
+    from shaping.settings import LoadedConfig, ResolvedChoice
+    from shaping.settings.files import BundledKind
+    from shaping.settings.sources import Origin
 
 _WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
-_SHIPPED: Final[tuple[Kind, ...]] = ("profiles", "config")
+_SHIPPED: Final[tuple[BundledKind, ...]] = ("profiles", "config")
 _VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
 _WIDE: Final = 40  # characters of a value beside which its source still stands
 
@@ -58,8 +58,7 @@ def explain(
 ) -> None:
     """Show what differs from the bundled default for a tool, and which file and line or which profile decided it."""
     from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
-    from shaping.settings.choose import checked_environment  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings.context import environment_profile  # noqa: PLC0415 (the same)
+    from shaping.settings.context import checked_environment, environment_profile  # noqa: PLC0415 (the same)
 
     try:
         found = load(config)
@@ -86,15 +85,15 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-def _by_environment(choice: Choice) -> Choice:
+def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
     from shaping.settings.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings.layers import Origin  # noqa: PLC0415 (the same)
+    from shaping.settings.sources import Origin  # noqa: PLC0415 (the same)
 
     decided = next(name for name in _VARIABLES if environment_profile({name: os.environ.get(name, "")}))
     return replace(choice, origins=(Origin(decided),))
 
 
-def _own(choices: Sequence[Choice], found: Generation, surface: Surface) -> list[Choice]:
+def _own(choices: Sequence[ResolvedChoice], found: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
     """Leave the profile, what is not as the bundled default has it, and what a config says all the same."""
     from shaping.settings import load  # noqa: PLC0415 (help must not wait for it)
 
@@ -108,7 +107,7 @@ def _own(choices: Sequence[Choice], found: Generation, surface: Surface) -> list
     ]
 
 
-def _table(choices: Sequence[Choice]) -> list[str]:
+def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
     rows = [(choice.name, _readable(_plain(choice.value)), _sources(choice)) for choice in choices]
     first = max(len(name) for name, _, _ in rows)
     second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
@@ -134,13 +133,13 @@ def _readable(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _sources(choice: Choice) -> str:
+def _sources(choice: ResolvedChoice) -> str:
     return ", ".join(map(_place, choice.origins))
 
 
 def _place(origin: Origin) -> str:
     """Say of a file that ships with shaping only that it does."""
-    from shaping.settings.bundled import bundled_path  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings.files import bundled_path  # noqa: PLC0415 (help must not wait for it)
 
     if origin.file is None:
         return str(origin)

@@ -12,7 +12,7 @@ from shaping.cli.answer import answer, refuse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.settings import Generation
+    from shaping.settings import LoadedConfig
 
 CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -39,9 +39,9 @@ def register(app: typer.Typer) -> None:
     app.command()(profiles)
 
 
-def _listed(found: Generation) -> Iterator[dict[str, Any]]:
+def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:
     from shaping.settings.problems import short_name  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings.profiles import is_bundled  # noqa: PLC0415 (the same)
+    from shaping.settings.sources import is_bundled  # noqa: PLC0415 (the same)
 
     known = found.sources.profiles
     for name in found.profiles:

@@ -119,7 +119,7 @@ def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
     """Warn of fields that were asked for, or are configured to be kept, and are not there."""
-    from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (help must not wait for it)
+    from shaping.paths.selection import unmatched  # noqa: PLC0415 (help must not wait for it)
     from shaping.response import Warned  # noqa: PLC0415 (the same)
 
     return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or (), plan.private))

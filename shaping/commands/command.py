@@ -16,7 +16,7 @@ from shaping.commands.process import run
 from shaping.commands.ran import Asked, Output, Ran
 from shaping.envelope import command_envelope
 from shaping.settings import Overrides
-from shaping.settings.presets import presets_for
+from shaping.settings.sources import presets_for
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:

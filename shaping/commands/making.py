@@ -36,7 +36,7 @@ def _follows_contract(value: Any) -> bool:
 
 def _clean(contract: dict[str, Any]) -> dict[str, Any]:
     """Take the secrets out of what a program says of itself; its data goes the way of all data."""
-    from shaping.errors.scrub import scrub_value  # noqa: PLC0415 (few programs speak the contract)
+    from shaping.errors.detail import scrub_value  # noqa: PLC0415 (few programs speak the contract)
 
     return {name: said if name == "data" else scrub_value(said) for name, said in contract.items()}
 
@@ -131,7 +131,7 @@ class Making:
 
     @cached_property
     def _unmatched(self) -> list[str]:
-        from shaping.paths.unmatched import unmatched  # noqa: PLC0415 (few calls ask for fields)
+        from shaping.paths.selection import unmatched  # noqa: PLC0415 (few calls ask for fields)
 
         value = None if self._found is None else self._found.value
         return unmatched(value, self._ran.asked.fields, self._plan.private)

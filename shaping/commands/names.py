@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shaping.errors import nearest
-from shaping.settings.patterns import ranked
+from shaping.settings.resolve import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -15,10 +15,26 @@ from shaping.envelope.content import (
 )
 from shaping.envelope.detection import is_envelope, unwrap
 from shaping.envelope.dialects import DIALECTS, parse, recognise
-from shaping.envelope.factories import command_envelope, exit_code_for, http_envelope, local_envelope, mcp_envelope
-from shaping.envelope.meta import SOURCES, CommandMeta, HttpMeta, LocalMeta, McpMeta, Meta, UpgradeHint
-from shaping.envelope.model import Dialect, Envelope, EnvelopeError
-from shaping.envelope.presentable import presentable
+from shaping.envelope.factories import (
+    command_envelope,
+    exit_code_for,
+    http_envelope,
+    local_envelope,
+    mcp_envelope,
+    presentable,
+)
+from shaping.envelope.model import (
+    SOURCES,
+    CommandMeta,
+    Dialect,
+    Envelope,
+    EnvelopeError,
+    HttpMeta,
+    LocalMeta,
+    McpMeta,
+    Meta,
+    UpgradeHint,
+)
 
 __all__ = [
     "DIALECTS",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from shaping.envelope.meta import SOURCES
-from shaping.envelope.model import Envelope
+from shaping.envelope.model import SOURCES, Envelope
 from shaping.errors import ToolError
 
 T = TypeVar("T")

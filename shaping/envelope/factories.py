@@ -1,4 +1,4 @@
-"""How envelopes are made: one factory a source, and nobody else constructs one."""
+"""How envelopes are made, one factory per source, and how a source's meta is cleaned for shaped data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from shaping.envelope.content import read_blocks
-from shaping.envelope.meta import COMMON, CommandMeta, HttpMeta, LocalMeta, McpMeta, UpgradeHint
-from shaping.envelope.model import Envelope, EnvelopeError, contradicts
-from shaping.errors import ErrorDetail, registry
+from shaping.envelope.model import (
+    COMMON,
+    CommandMeta,
+    CommonMeta,
+    Envelope,
+    EnvelopeError,
+    HttpMeta,
+    LocalMeta,
+    McpMeta,
+    UpgradeHint,
+    contradicts,
+)
+from shaping.errors import ErrorDetail, registry, scrub
+from shaping.errors.detail import scrub_value
 from shaping.response import Warned
 
 T = TypeVar("T")
@@ -162,3 +173,29 @@ def _settled(name: str, value: Any) -> Any:
     if name == "upgrade_hints":
         return tuple(hint if isinstance(hint, UpgradeHint) else UpgradeHint(**hint) for hint in value)
     return tuple(value) if isinstance(value, list) else value
+
+
+M = TypeVar("M", bound=CommonMeta)
+
+# Headers whose whole value is a credential, whatever it looks like.
+_CREDENTIALS = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token", "www-authenticate"},
+)
+
+
+def presentable(meta: M) -> M:
+    """Give the meta for an envelope whose data has been shaped."""
+    if isinstance(meta, McpMeta):
+        # The blocks hold what the tool said before fields, budget and redaction had their say.
+        return meta.model_copy(update={"content": (), "structured_content": None, "meta": scrub_value(meta.meta)})
+    if isinstance(meta, HttpMeta):
+        return meta.model_copy(
+            update={"headers": tuple((name, _header_value(name, value)) for name, value in meta.headers)}
+        )
+    if isinstance(meta, CommandMeta):
+        return meta.model_copy(update={"argv": tuple(scrub(word) for word in meta.argv)})
+    return meta
+
+
+def _header_value(name: str, value: str) -> str:
+    return "[redacted:header]" if name.lower() in _CREDENTIALS else scrub(value)

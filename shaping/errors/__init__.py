@@ -1,13 +1,10 @@
 """What went wrong, in words a program can branch on."""
 
-from shaping.errors.catalogue import CodeError, Registry, UnknownCodeError, registry
-from shaping.errors.codes import CodeDefinition
-from shaping.errors.detail import ErrorDetail, Redirect
-from shaping.errors.exits import EXIT_CODES, ExitCode
-from shaping.errors.mapping import from_exception
+from shaping.errors.catalogue import CodeError, CodeRegistry, UnknownCodeError, registry
+from shaping.errors.codes import EXIT_CODES, CodeDefinition, ExitCode
+from shaping.errors.detail import ErrorDetail, Redirect, ToolError, make_error, scrub
+from shaping.errors.exceptions import from_exception
 from shaping.errors.outcomes import code_for_exit, code_for_status, from_exit_code, from_status, retry_after
-from shaping.errors.raising import ToolError, make_error
-from shaping.errors.scrub import scrub
 from shaping.errors.similar import nearest
 
 canonical = registry.canonical
@@ -20,10 +17,10 @@ __all__ = [
     "EXIT_CODES",
     "CodeDefinition",
     "CodeError",
+    "CodeRegistry",
     "ErrorDetail",
     "ExitCode",
     "Redirect",
-    "Registry",
     "ToolError",
     "UnknownCodeError",
     "canonical",

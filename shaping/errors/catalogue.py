@@ -42,7 +42,7 @@ class UnknownCodeError(LookupError):
         self.similar = similar
 
 
-class Registry:
+class CodeRegistry:
     """Our codes, closed; and the codes of plugins, which come and go by namespace."""
 
     def __init__(self, *, discover: bool = True) -> None:
@@ -138,4 +138,4 @@ def _refuse_changes(namespace: str, old: Mapping[str, CodeDefinition], new: Mapp
         raise CodeError(f"{namespace} is registered with another meaning:\n{shown}")
 
 
-registry = Registry()
+registry = CodeRegistry()

@@ -1,8 +1,16 @@
-"""What an error says: a stable code, a sentence, and what a caller can do next."""
+"""An error: its code, its message, what a caller can do next, and the exception that carries it."""
 
-from typing import Any, Literal, Self, TypeAlias
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Unpack
+
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from shaping.errors.catalogue import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 RedirectReason: TypeAlias = Literal["renamed", "restructured", "deprecated", "typo_corrected"]
@@ -42,3 +50,146 @@ class ErrorDetail(BaseModel):
         if self.retry_after is not None and self.retryable is False:
             raise ValueError("retry_after is only for an error that is retryable")
         return self
+
+
+_TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar")
+
+
+def scrub(text: str) -> str:
+    """Give the text without secrets."""
+    from shaping.redaction import redact_text  # noqa: PLC0415  nothing needs the rules until something has gone wrong
+
+    return redact_text(text)[0]
+
+
+def scrub_value(value: Any) -> Any:
+    """Give the value as plain data without secrets."""
+    from shaping.redaction import redact  # noqa: PLC0415  nothing needs the rules until something has gone wrong
+
+    return redact(_plain(value))[0]
+
+
+def scrub_error(error: ErrorDetail) -> ErrorDetail:
+    """Give an error without secrets, whoever described it; itself where it has none."""
+    from shaping.redaction.hide import suspect  # noqa: PLC0415  nothing needs the rules until something has gone wrong
+
+    texts = {name: getattr(error, name) for name in _TEXTS}
+    command = error.redirect.command if error.redirect is not None else None
+    if not suspect([texts, command]):
+        return error
+    clean = scrub_value(texts)
+    clean |= {name: tuple(clean[name]) for name in ("next_actions", "similar")}
+    if error.redirect is not None:
+        clean["redirect"] = error.redirect.model_copy(update={"command": scrub(error.redirect.command)})
+    return error.model_copy(update=clean)
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return orjson.loads(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS))
+    except (TypeError, ValueError):  # a lone surrogate or an integer too wide for JSON: its text will do
+        return _plain_by_hand(value)
+
+
+def _plain_by_hand(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_text(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).encode(errors="replace").decode()
+
+
+_REDIRECTED = 13  # the exit code
+
+
+def make_error(
+    code: str,
+    message: str,
+    *,
+    hint: str | None = None,
+    details: Mapping[str, Any] | None = None,
+    similar: Iterable[Any] = (),
+    next_actions: Iterable[str] = (),
+    retryable: bool | None = None,
+    retry_after: float | None = None,
+    phase: Phase | None = None,
+    detail: str | None = None,
+    http: int | None = None,
+    redirect: Redirect | None = None,
+    docs_url: str | None = None,
+    state_changing: bool = False,
+) -> ErrorDetail:
+    """Describe an error by its code: what is said for this call stands, the registry says the rest."""
+    known = registry.find(code)
+    if known is not None:
+        # Validation comes before any work, so a call that failed in it may be repeated whatever it would have changed.
+        risky = state_changing and phase != "validation"
+        retryable = (known.retryable if retryable is None else retryable) and not (risky and known.may_leave_traces)
+        hint = known.hint if hint is None else hint
+        http = known.http if http is None else http
+        # An envelope refuses any other code with a redirect, and that would cost the caller the error itself.
+        redirect = redirect if known.exit_code == _REDIRECTED else None
+    return ErrorDetail(
+        code=registry.canonical(code),
+        message=scrub(str(message)),
+        hint=None if hint is None else scrub(hint),
+        retryable=bool(retryable),
+        http=500 if http is None else http,
+        retry_after=retry_after if retryable else None,
+        phase=phase,
+        next_actions=tuple(scrub(action) for action in next_actions),
+        similar=tuple(scrub_value(list(similar))),
+        details=None if details is None else scrub_value(dict(details)),
+        detail=None if detail is None else scrub(detail),
+        redirect=redirect,
+        docs_url=docs_url,
+    )
+
+
+class ErrorFields(TypedDict, total=False):
+    """What may be said about an error beside its code and message; see `make_error`."""
+
+    hint: str | None
+    details: Mapping[str, Any] | None
+    similar: Iterable[Any]
+    next_actions: Iterable[str]
+    retryable: bool | None
+    retry_after: float | None
+    phase: Phase | None
+    detail: str | None
+    http: int | None
+    redirect: Redirect | None
+    docs_url: str | None
+    state_changing: bool
+
+
+class ToolError(Exception):
+    """What a tool raises to say what went wrong, in a way its caller can act on."""
+
+    def __init__(self, code: str, message: str, **said: Unpack[ErrorFields]) -> None:
+        super().__init__(message)
+        self.detail = make_error(code, message, **said)
+
+    @classmethod
+    def of(cls, detail: ErrorDetail) -> Self:
+        """Raise an error that is already described; its secrets go here, because others may have described it."""
+        detail = scrub_error(detail)
+        error = cls.__new__(cls, detail.message)
+        error.args = (detail.message,)
+        error.detail = detail
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).of, (self.detail,)
+
+    @property
+    def code(self) -> str:
+        """The stable name to branch on."""
+        return self.detail.code
+
+    def __str__(self) -> str:
+        return f"{self.detail.code}: {self.detail.message}"

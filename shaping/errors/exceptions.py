@@ -1,12 +1,28 @@
-"""Which code stands for which exception, by qualified name so that no optional package is imported to say so."""
+"""From an exception to an error: its code, and a message without keys, commands, queries or source lines."""
 
 from __future__ import annotations
 
+import errno
+import re
+from dataclasses import dataclass, field
+from functools import singledispatch
+from pathlib import PurePath
+from subprocess import CalledProcessError, SubprocessError, TimeoutExpired
+from traceback import format_exception
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from shaping.errors.catalogue import registry
+from shaping.errors.detail import ToolError, make_error, scrub
+from shaping.errors.outcomes import code_for_exit, http_error
+from shaping.errors.validation import candidates, issues, schema_issue, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from shaping.errors.detail import ErrorDetail
 
 TABLE: Mapping[str, str] = MappingProxyType(
     {
@@ -60,3 +76,181 @@ def look_up(kind: type[BaseException], table: Mapping[str | type, str] | Mapping
 def _names(kind: type) -> tuple[str | type, ...]:
     qualified = f"{kind.__module__}.{kind.__qualname__}"
     return (kind, qualified, kind.__qualname__) if kind.__module__ == "builtins" else (kind, qualified)
+
+
+_LONGEST = 2000  # a sentence that is longer is a document
+_TRACE = re.compile(r"^\s*Traceback \(most recent call last\):.*?^(?=\S)", re.MULTILINE | re.DOTALL)
+_FRAME = re.compile(r'^[ \t]*File "[^"\n]*", line \d+.*(?:\n[ \t]+.*)*\n?', re.MULTILINE)
+_QUOTED = re.compile(r"'[^']*'")  # where msgspec repeats a value
+
+# What Python has no class of its own for.
+_ERRNO: Mapping[int, str] = {
+    errno.ENOSPC: "RESOURCE_EXHAUSTED",
+    errno.EDQUOT: "RESOURCE_EXHAUSTED",
+    errno.EMFILE: "RESOURCE_EXHAUSTED",
+    errno.ENFILE: "RESOURCE_EXHAUSTED",
+    errno.ENOMEM: "RESOURCE_EXHAUSTED",
+    errno.EFBIG: "TOO_LARGE",
+    errno.E2BIG: "TOO_LARGE",
+    errno.ENAMETOOLONG: "INVALID_PATH",
+    errno.ELOOP: "INVALID_PATH",
+    errno.EROFS: "PERMISSION_DENIED",
+    errno.ENOTEMPTY: "CONFLICT",
+    errno.EBUSY: "CONFLICT",
+    errno.ENETUNREACH: "UNAVAILABLE",
+    errno.EHOSTUNREACH: "UNAVAILABLE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is fields about an exception: the sentence, its code where the exception itself tells, and the rest."""
+
+    message: str
+    code: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@singledispatch
+def describe(exc: BaseException) -> Description:
+    """Tell what happened, in the exception's own message_of where they are safe."""
+    answer, fault = http_error(exc), schema_issue(exc)
+    if fault is not None:
+        return _refused([fault])
+    if type(exc).__module__ == "msgspec":
+        return Description(_QUOTED.sub("…", message_of(exc)))
+    return Description(message_of(exc)) if answer is None else Description(*answer)
+
+
+def message_of(exc: BaseException) -> str:
+    """Give the exception's own text without stack frames, or the name of its kind."""
+    try:
+        text = str(exc)
+    except Exception:  # noqa: BLE001  an exception that cannot say what it is must not become another one
+        text = ""
+    text = _FRAME.sub("", _TRACE.sub("", text)).strip()
+    return text[:_LONGEST] or kind_of(exc)
+
+
+def kind_of(exc: BaseException) -> str:
+    """Say what kind of exception it is and no more."""
+    return f"The tool failed with {type(exc).__name__}."
+
+
+@describe.register
+def _lookup(exc: LookupError) -> Description:
+    # The key is the tool's own business, or the caller's data; neither belongs in an error.
+    known = message_of(exc) if type(exc).__module__.startswith("shaping.") else kind_of(exc)
+    return Description(known, fields={"similar": getattr(exc, "similar", ())})
+
+
+@describe.register
+def _assertion(_exc: AssertionError) -> Description:
+    return Description("The tool failed a check of its own.")
+
+
+@describe.register
+def _os(exc: OSError) -> Description:
+    answer = http_error(exc)
+    if answer is not None:
+        return Description(*answer)
+    if exc.strerror is None:
+        return Description(str(exc).strip()[:_LONGEST] or _NO_WORDS.get(type(exc).__name__, message_of(exc)))
+    named = "" if exc.filename is None else f": {_shown(exc.filename)}"
+    return Description(f"{exc.strerror}{named}", _ERRNO.get(exc.errno or 0))
+
+
+@describe.register
+def _syntax(exc: SyntaxError) -> Description:
+    place = {"line": exc.lineno, "column": exc.offset, "file": exc.filename}
+    return Description(
+        f"{exc.msg} (line {exc.lineno})" if exc.lineno else exc.msg,
+        fields={"details": {name: value for name, value in place.items() if value is not None}},
+    )
+
+
+@describe.register
+def _import(exc: ImportError) -> Description:
+    return Description(f"The module {exc.name!r} is not installed." if exc.name else message_of(exc))
+
+
+@describe.register
+def _process(exc: SubprocessError) -> Description:
+    if isinstance(exc, TimeoutExpired):
+        return Description(f"{_program(exc.cmd)} did not finish within {exc.timeout:.3g} s.")
+    if not isinstance(exc, CalledProcessError):
+        return Description(message_of(exc))
+    number = exc.returncode
+    ended = f"was ended by signal {-number}" if number < 0 else f"exited with {number}"
+    return Description(
+        f"{_program(exc.cmd)} {ended}.",
+        code_for_exit(number, foreign=True),
+        {"details": {"program": _program(exc.cmd), "exit_code": number}},
+    )
+
+
+@describe.register
+def _validation(exc: ValidationError) -> Description:
+    return _refused(issues(exc), similar=candidates(exc))
+
+
+def _refused(found: list[dict[str, str]], **more: Any) -> Description:
+    # No phase: a tool may check what came back after it acted, and "validation" guarantees that nothing was done.
+    return Description(summary(found), "BAD_ARGUMENT", {"details": {"issues": found}, **more})
+
+
+_NO_WORDS = {"TimeoutError": "The call did not finish in time.", "MemoryError": "The tool ran out of memory."}
+
+
+@describe.register
+def _memory(exc: MemoryError) -> Description:
+    return Description(_NO_WORDS["MemoryError"] if not str(exc) else message_of(exc))
+
+
+def _program(cmd: Any) -> str:
+    """Name the program alone: arguments carry secrets."""
+    first = cmd if isinstance(cmd, (str, bytes, PurePath)) else next(iter(cmd), "")
+    parts = _shown(first).split()
+    return PurePath(parts[0]).name if parts else "the command"
+
+
+def _shown(name: object) -> str:
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+
+
+def from_exception(
+    exc: BaseException,
+    *,
+    table: Mapping[str | type, str] | Mapping[str, str] | None = None,
+    debug: bool = False,
+    state_changing: bool = False,
+) -> ErrorDetail:
+    """Describe an exception; entries of the table, by type or qualified name, outrank our own."""
+    if isinstance(exc, ToolError):
+        return _adjusted(exc, debug=debug, state_changing=state_changing)
+    if isinstance(exc, BaseExceptionGroup):
+        return from_exception(exc.exceptions[0], table=table, debug=debug, state_changing=state_changing)
+    described = _described(exc)
+    code = look_up(type(exc), table or {}) or described.code or look_up(type(exc), TABLE) or "INTERNAL_ERROR"
+    trace = _trace(exc) if debug else None
+    return make_error(code, described.message, detail=trace, state_changing=state_changing, **described.fields)
+
+
+def _described(exc: BaseException) -> Description:
+    """Tell what happened; an exception that cannot be looked at is described by its kind."""
+    try:
+        return describe(exc)
+    except Exception:  # noqa: BLE001 (properties of any library's exception are read, and may raise anything)
+        return Description(kind_of(exc))
+
+
+def _adjusted(exc: ToolError, *, debug: bool, state_changing: bool) -> ErrorDetail:
+    detail = exc.detail
+    known = registry.find(detail.code)
+    if state_changing and detail.phase != "validation" and known is not None and known.may_leave_traces:
+        detail = detail.model_copy(update={"retryable": False, "retry_after": None})
+    return detail.model_copy(update={"detail": detail.detail or scrub(_trace(exc))}) if debug else detail
+
+
+def _trace(exc: BaseException) -> str:
+    return "".join(format_exception(exc))

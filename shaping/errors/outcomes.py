@@ -1,19 +1,20 @@
-"""Outcomes that other protocols tell by a number: an HTTP status, an exit code, a signal."""
+"""Errors told by a number: an HTTP status, an exit code, a signal; and the HTTP errors of any client library."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from shaping.errors.exits import EXIT_CODES
-from shaping.errors.raising import make_error
+from shaping.errors.codes import EXIT_CODES
+from shaping.errors.detail import make_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from shaping.errors.detail import ErrorDetail
 
 _STATUS: Mapping[int, str] = MappingProxyType(
@@ -103,3 +104,65 @@ def phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return ""
+
+
+def http_error(exc: BaseException) -> tuple[str, str, dict[str, Any]] | None:
+    """Tell the sentence, the code and the rest; None where the exception stands for no HTTP status."""
+    status = _status_of(exc)
+    if status is None:
+        return None
+    response = getattr(exc, "response", None)
+    items = getattr(getattr(response, "headers", None) or getattr(exc, "headers", None), "items", None)
+    wait = retry_after(dict(items()) if callable(items) else {})
+    return _http_message(exc, response, status), code_for_status(status), {"http": status, "retry_after": wait}
+
+
+def _status_of(exc: BaseException) -> int | None:
+    """Find the status, however the library spells it."""
+    response = getattr(exc, "response", None)
+    places = [(response, "status_code"), (response, "status"), (exc, "status_code"), (exc, "status"), (exc, "code")]
+    for owner, name in places:
+        status = getattr(owner, name, None)
+        if isinstance(status, int) and 400 <= status <= 599:
+            return status
+    return None
+
+
+def _http_message(exc: BaseException, response: Any, status: int) -> str:
+    place = _address(_url(response) or _url(exc))
+    upstream = _message_of(response) or getattr(exc, "detail", None)
+    said = f": {upstream[:300]}" if isinstance(upstream, str) and upstream else ""
+    return f"HTTP {status} {phrase(status)}".strip() + (f" from {place}" if place else "") + said
+
+
+def _url(owner: Any) -> Any:
+    try:
+        return getattr(owner, "url", None)
+    except Exception:  # noqa: BLE001  httpx raises where a response was made without its request
+        return None
+
+
+def _address(url: Any) -> str:
+    """Give an address without its user, password, query and fragment."""
+    try:
+        parts = urlsplit("" if url is None else str(url))
+    except ValueError:
+        return ""
+    return f"{parts.hostname or ''}{parts.path}"
+
+
+def _message_of(response: Any) -> str | None:
+    try:
+        return message_in(json.loads(response.content))
+    except Exception:  # noqa: BLE001  any client library may be behind this, and its answer may be unread or not JSON
+        return None
+
+
+def message_in(body: Any) -> str | None:
+    """Find the sentence that the JSON body of an error holds."""
+    for name in ("message", "error", "detail", "title", "error_description"):
+        found = body.get(name) if isinstance(body, Mapping) else None
+        found = found.get("message") if isinstance(found, Mapping) else found
+        if isinstance(found, str) and found:
+            return found
+    return None

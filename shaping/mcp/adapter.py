@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shaping.errors import ErrorDetail
     from shaping.response import Warned
-    from shaping.settings import Generation, Plan
+    from shaping.settings import LoadedConfig, Plan
     from shaping.shaper import Shaper
 
 
@@ -161,7 +161,7 @@ class Adapter:
             reads=session.reads,
         )
 
-    def _plan(self, generation: Generation, tool: str, wishes: Wishes) -> tuple[Plan, tuple[Warned, ...]]:
+    def _plan(self, generation: LoadedConfig, tool: str, wishes: Wishes) -> tuple[Plan, tuple[Warned, ...]]:
         return self.shaper.choose(
             tool, surface="mcp", profile=wishes.profile, request=wishes.request, generation=generation
         )

@@ -11,7 +11,7 @@ from shaping.mcp.schema import tell_misses, wire_schema
 from shaping.mcp.source import is_wrapper
 from shaping.paths import open_schema
 from shaping.paths.schema import WRAPPED
-from shaping.settings.patterns import ranked
+from shaping.settings.resolve import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

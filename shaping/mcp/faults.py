@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects.faults import only_for_this_call
+from shaping.envelope.dialects.members import has_own_hint
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
-from shaping.errors.accounts import words
-from shaping.errors.issues import summary
-from shaping.errors.scrub import scrub, scrub_value
+from shaping.errors.detail import scrub, scrub_value
+from shaping.errors.exceptions import message_of
+from shaping.errors.validation import summary
 from shaping.mcp.phrases import code_of, own_words, wait_of
 from shaping.response import present
 
@@ -72,7 +72,7 @@ def of_exception(error: Exception, table: Mapping[str, str], *, debug: bool = Fa
 def said(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:
     """Give the members that a model can act on; a hint that every error of its code has only where it is wanted."""
     known = whole(error)
-    if not hint and not only_for_this_call(error):
+    if not hint and not has_own_hint(error):
         known.pop("hint", None)
     return {name: known[name] for name in _SHOWN if known.get(name) not in (None, {})}
 
@@ -86,7 +86,7 @@ def whole(error: ErrorDetail) -> dict[str, Any]:
 def _words(text: str) -> str:
     """Give an error's own words without the source lines of a trace, and no more than a model will read."""
     if "Traceback (most recent call last)" in text:
-        return words(Exception(text))
+        return message_of(Exception(text))
     text = text.strip()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2000]}\n[…]\n{text[-2000:]}"
 
@@ -107,7 +107,7 @@ def _coded(text: str) -> ErrorDetail | None:
     told = _told(wire)
     if not isinstance(told.get("code", told.get("error_code")), str):
         return None
-    from shaping.agent.seen import read_error  # noqa: PLC0415 (only errors that are JSON need it)
+    from shaping.agent.reading import read_error  # noqa: PLC0415 (only errors that are JSON need it)
 
     clean = scrub_value(wire)
     told = _told(clean)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shaping.clients.table import Reads
     from shaping.mcp.advertise import Listed
-    from shaping.settings import Generation, Plan
+    from shaping.settings import LoadedConfig, Plan
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
 _IDLE_SECONDS = 1800.0
@@ -27,7 +27,7 @@ _MOST_NAMED = 1000
 class Session:
     """One client's view: the config it began with, and the tools as it was shown them."""
 
-    generation: Generation
+    generation: LoadedConfig
     client: Mapping[str, Any] | None = None
     tools: dict[str, Listed] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Sessions:
         self._connected: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
         self._named: dict[Any, Session] = {}
 
-    def of(self, session: Any, generation: Generation) -> Session:
+    def of(self, session: Any, generation: LoadedConfig) -> Session:
         """Return the session that an SDK session object belongs to, begun now where it is new."""
         key = _channel(getattr(session, "_connection", None))
         if key is None:
@@ -62,7 +62,7 @@ class Sessions:
         """List the sessions that can still be told something, each with the connection to tell it by."""
         return list(self._connected.items())
 
-    def _known_by_name(self, client: Mapping[str, Any] | None, generation: Generation) -> Session:
+    def _known_by_name(self, client: Mapping[str, Any] | None, generation: LoadedConfig) -> Session:
         key = tuple((client or {}).values())
         now = time.monotonic()
         found = self._named.get(key)

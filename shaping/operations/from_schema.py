@@ -17,7 +17,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 
 from shaping.operations.schemas import Draft, Validator
-from shaping.paths.schema_refs import pointed
+from shaping.paths.schema_projection import pointed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -71,8 +71,8 @@ class _Routes:
             return self._answer(_refusal(name, request_id, "BAD_ARGUMENT", str(problem)))
         try:
             identity = await identified(self._identify, request)
-        except Exception as refusal:  # noqa: BLE001  whatever keeps a caller from being known, it is not let in
-            error = from_exception(refusal)
+        except Exception as http_error:  # noqa: BLE001  whatever keeps a caller from being known, it is not let in
+            error = from_exception(http_error)
             log.warning("a caller of %s could not be told: %s", name, error.message)
             return self._answer(local_envelope(None, name, error=error, request_id=request_id))
         spec = self._specs.get(name)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from shaping.paths.schema_refs import pointed
+from shaping.paths.schema_projection import pointed
 
 Accepts: TypeAlias = Callable[[Any], bool]
 MAX_DEPTH = 100

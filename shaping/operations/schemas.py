@@ -11,7 +11,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
-from shaping.errors.issues import candidates, issues, place, summary
+from shaping.errors.validation import candidates, issues, place, summary
 from shaping.operations.normalise import normalise
 
 if TYPE_CHECKING:

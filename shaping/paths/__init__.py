@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from shaping.paths.grammar import Path, PathError, join, parse
 
 if TYPE_CHECKING:
-    from shaping.paths.opening import open_plainly
-    from shaping.paths.pick import select
     from shaping.paths.plan import FieldPlan, compile_fields
     from shaping.paths.schema import open_schema
-    from shaping.paths.schema_refs import Unprojectable
+    from shaping.paths.schema_projection import Unprojectable
+    from shaping.paths.selection import select
+    from shaping.paths.walk import open_plainly
 
 __all__ = [
     "FieldPlan",
@@ -28,11 +28,11 @@ __all__ = [
 # Many rooms only name places; the compiler and the schemas are loaded by those that use them.
 _HOMES = {
     "FieldPlan": "plan",
-    "Unprojectable": "schema_refs",
+    "Unprojectable": "schema_projection",
     "compile_fields": "plan",
-    "open_plainly": "opening",
+    "open_plainly": "walk",
     "open_schema": "schema",
-    "select": "pick",
+    "select": "selection",
 }
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import emit
 from shaping.paths.grammar import Name
-from shaping.paths.opening import SCALARS, opened
 from shaping.paths.rules import settle
-from shaping.paths.walk import GONE, Place, Walk, written
+from shaping.paths.walk import GONE, SCALARS, FilterWalk, OmissionNode, opened, written
 
 if TYPE_CHECKING:
-    from shaping.paths.opening import Opener
     from shaping.paths.rules import State
+    from shaping.paths.walk import Opener
 
 Filter: TypeAlias = Callable[[Any], Any]
 
@@ -33,14 +32,14 @@ MOST_INLINE = 4
 MOST_SUBTRACTED = 16
 
 
-class Machine:
+class Filters:
     """All filters of one plan, by the state of the rules at their place."""
 
     __slots__ = ("code", "names_left", "nodes", "numbers", "opener", "pen", "rows_left", "seen")
 
     def __init__(self, opener: Opener) -> None:
         self.opener = opener
-        self.nodes: dict[State, Node] = {}
+        self.nodes: dict[State, PlaceFilter] = {}
         self.code: dict[str, Any] = {"GONE": GONE, "SCALARS": SCALARS}
         self.names_left = MOST_NAMES
         self.rows_left = MOST_ROWS
@@ -48,15 +47,15 @@ class Machine:
         self.numbers = count()
         self.pen = Lock()
 
-    def node(self, state: State) -> Node:
+    def node(self, state: State) -> PlaceFilter:
         """Give the filter of a state; past the bound, one that walks."""
         node = self.nodes.get(state)
         if node is not None:
             return node
         if len(self.nodes) >= MOST_NODES:
-            return Node(self, state, "")
+            return PlaceFilter(self, state, "")
         # Counted, not measured: two threads that make filters at once must not give them one name.
-        return self.nodes.setdefault(state, Node(self, state, f"f{next(self.numbers)}"))
+        return self.nodes.setdefault(state, PlaceFilter(self, state, f"f{next(self.numbers)}"))
 
     def comes_again(self, name: str, row: tuple[str, ...]) -> bool:
         """Say whether a row of keys was met before in a place and there is room to learn it."""
@@ -87,17 +86,17 @@ class Machine:
         return made
 
 
-class Node:
+class PlaceFilter:
     """The filter of one place: `run` is the best way known so far."""
 
     __slots__ = ("bodies", "machine", "name", "names", "rows", "run", "state")
 
-    def __init__(self, machine: Machine, state: State, name: str) -> None:
+    def __init__(self, machine: Filters, state: State, name: str) -> None:
         self.machine = machine
         self.state = state
         self.name = name
         self.bodies: list[list[str]] = []
-        self.names: dict[str, tuple[str, Node | None] | None] = {}
+        self.names: dict[str, tuple[str, PlaceFilter | None] | None] = {}
         self.rows: dict[tuple[str, ...], Filter] = {}
         # Without rules there is nothing to do, and without a name no code can call this filter: both just walk.
         self.run: Filter = self._look if name and not state.whole else self._walk
@@ -120,7 +119,7 @@ class Node:
         return GONE if self.state.partial else inside
 
     def _walk(self, value: Any) -> Any:
-        return Walk(self.machine.opener).run(value, self.state, Place())
+        return FilterWalk(self.machine.opener).run(value, self.state, OmissionNode())
 
     def _meet(self, value: dict[str, Any]) -> dict[str, Any]:
         """Filter an object by the code for its row of keys; a row is learned when it comes the second time."""
@@ -142,13 +141,13 @@ class Node:
                 result[names[key] if names else key] = item
         return result
 
-    def _judge(self, key: Any) -> tuple[str, Node | None] | None:
+    def _judge(self, key: Any) -> tuple[str, PlaceFilter | None] | None:
         """Decide about a member by its key, once for each key while there is room."""
         known = self.names
         if key in known:
             return known[key]
         verdict = self.state.member(str(key))
-        rule: tuple[str, Node | None] | None = None
+        rule: tuple[str, PlaceFilter | None] | None = None
         if verdict is not None:
             rule = written(key, verdict), None if verdict.state.whole else self.machine.node(verdict.state)
         if self.machine.remembers(key):

@@ -17,16 +17,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.machine import Machine
-from shaping.paths.opening import open_plainly
-from shaping.paths.rules import State, read_rules
-from shaping.paths.walk import GONE, Place, Walk
+from shaping.paths.machine import Filters, PlaceFilter
+from shaping.paths.rules import Restoring, State, read_rules, rule
+from shaping.paths.walk import GONE, FilterWalk, OmissionNode, open_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.paths.machine import Node
-    from shaping.paths.opening import Opener
+    from shaping.paths.walk import Opener
     from shaping.response import Omission, Reason
 
 
@@ -39,7 +37,7 @@ class FieldPlan:
     rename: tuple[tuple[str, str], ...]
     opener: Opener
     state: State = field(compare=False, repr=False)
-    root: Node = field(compare=False, repr=False)
+    root: PlaceFilter = field(compare=False, repr=False)
 
     @property
     def selective(self) -> bool:
@@ -51,13 +49,13 @@ class FieldPlan:
         try:
             kept = self.root.run(value)
         except RecursionError:
-            kept = Walk(self.opener).run(value, self.state, Place())
+            kept = FilterWalk(self.opener).run(value, self.state, OmissionNode())
         return value if kept is GONE else kept
 
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""
-        place = Place()
-        Walk(self.opener).run(value, self.state, place)
+        place = OmissionNode()
+        FilterWalk(self.opener).run(value, self.state, place)
         return place.omissions(reason)
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +66,7 @@ class FieldPlan:
 
     def matches_nothing_in(self, json_schema: dict[str, Any]) -> list[str]:
         """List the paths to keep that no value under a schema can match; what is not there need not be left out."""
-        from shaping.paths.reach import may_match  # noqa: PLC0415 - only those that advertise schemas load it
+        from shaping.paths.schema import may_match  # noqa: PLC0415 - only those that advertise schemas load it
 
         return [path for path in dict.fromkeys(self.include or ()) if not may_match(path, json_schema)]
 
@@ -89,5 +87,24 @@ def compile_fields(
         rename=tuple((rename or {}).items()),
         opener=opener,
         state=state,
-        root=Machine(opener).node(state),
+        root=Filters(opener).node(state),
     )
+
+
+def restoring_plan(
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    restore: Sequence[str],
+    held: Sequence[str],
+    *,
+    rename: Mapping[str, str],
+    opener: Opener,
+) -> FieldPlan:
+    """Compile the field rules of a failed call; failures are few, so the plan walks and learns nothing."""
+    base, back, never = read_rules(include, exclude, rename), frozenset(map(rule, restore)), frozenset(map(rule, held))
+    state: State = Restoring(base.include, base.exclude, base.rename, back, never)
+    if () in back:  # a path may name the whole answer
+        state = State(None, never, base.rename)
+    wanted = None if state.include is None else (*(include or ()), *restore)
+    renames = tuple(rename.items())
+    return FieldPlan(wanted, (*exclude, *held), renames, opener, state, PlaceFilter(Filters(opener), state, ""))

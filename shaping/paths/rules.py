@@ -69,6 +69,40 @@ class State:
             yield next(step for step in rest if not isinstance(step, Deep))
 
 
+@dataclass(frozen=True, slots=True)
+class Restoring(State):
+    """Rules of which `restore` outranks include and exclude, and `held` outranks all."""
+
+    restore: frozenset[Rest] = frozenset()
+    held: frozenset[Rest] = frozenset()
+
+    @property
+    def whole(self) -> bool:
+        """Nothing below this place can be touched."""
+        return self.include is None and not self.exclude and not self.rename and not self.held
+
+    def judge(self, key: str, fits: Fits) -> Verdict | None:
+        """Decide about a member: what is unwanted comes back as far as it is restored."""
+        named = State(None, self.held, self.rename).judge(key, fits)
+        include = None if self.include is None else frozenset(after(self.include, fits))
+        exclude, restore = frozenset(after(self.exclude, fits)), frozenset(after(self.restore, fits))
+        unwanted = () in exclude or (include is not None and not include)
+        if named is None or (unwanted and not restore):
+            return None
+        if () in restore:
+            return named
+        held, rename = named.state.exclude, named.state.rename
+        if unwanted:
+            return Verdict(named.name, State(restore, held, rename))
+        include = None if include is not None and () in include else include
+        return Verdict(named.name, Restoring(include, exclude, rename, restore, held))
+
+    def heads(self) -> Iterator[Name | Glob]:
+        """Every name and pattern that could decide about a member of this place."""
+        yield from State(self.include, self.exclude, self.rename).heads()
+        yield from State(self.restore, self.held).heads()
+
+
 def fits_key(key: str) -> Fits:
     """Give the test whether a name or pattern fits a key."""
     return lambda step: step.fits(key)

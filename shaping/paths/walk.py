@@ -1,23 +1,51 @@
-"""The reference: the same filter by a plain loop, which also keeps the exact record of what was left out.
+"""The reference filter: a plain loop, which also records exactly what was left out.
 
-It is the definition that the generated code is tested against, and takes over where data is nested deeper than Python
-calls may be.
+It defines what the generated filters must do, and takes over where data is nested deeper than Python calls may be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Name, Path
-from shaping.paths.opening import PLAIN, SCALARS, opened
 from shaping.paths.rules import settle
 from shaping.response import Omission
 
 if TYPE_CHECKING:
-    from shaping.paths.opening import Opener
     from shaping.paths.rules import State, Verdict
     from shaping.response import Reason
+
+Opener: TypeAlias = Callable[[Any], Any]
+
+# The exact types that have no inside. Subclasses are left out on purpose: an opener decides about those.
+SCALARS = frozenset((str, int, float, bool, type(None)))
+PLAIN = SCALARS | {dict, list}
+
+
+def open_plainly(value: Any) -> Any:
+    """Open mappings and the standard containers one level, and refuse what only an opener can look into.
+
+    Letting an unknown object through would let excluded fields through with it.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if hasattr(value, "__dict__") and not isinstance(value, str | int | float):
+        raise TypeError(f"cannot filter inside a {type(value).__name__} without an opener")
+    return value
+
+
+def opened(value: Any, opener: Opener) -> Any:
+    """Open one value that is not plain: the result is an exact dict, an exact list, or has no inside."""
+    inside = opener(value)
+    if type(inside) is dict or type(inside) is list or type(inside) in SCALARS:
+        return inside
+    # An opener that hands back a subclass of a container has not opened it.
+    return open_plainly(inside) if isinstance(inside, Mapping | list | tuple | set | frozenset) else inside
+
 
 # What stands for a value that is not there: a scalar where only members were wanted.
 GONE: Final = object()
@@ -27,21 +55,21 @@ NAMED_DEPTH = 64
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class OmissionNode:
     """A place in the data, with all elements of a list as one, and how many things were left out there."""
 
     steps: tuple[Name | Each | Deep, ...] = ()
     left_out: int = 0
-    below: dict[str | None, Place] = field(default_factory=dict)
+    below: dict[str | None, OmissionNode] = field(default_factory=dict)
 
-    def at(self, key: str | None) -> Place:
+    def at(self, key: str | None) -> OmissionNode:
         """Go to a member, or with None to the elements."""
         place = self.below.get(key)
         if place is None:
             step = Each() if key is None else Name(key)
             deep = len(self.steps) > NAMED_DEPTH
             steps = (*self.steps[:NAMED_DEPTH], Deep(), step) if deep else (*self.steps, step)
-            place = self.below[key] = Place(steps)
+            place = self.below[key] = OmissionNode(steps)
         return place
 
     def omissions(self, reason: Reason) -> list[Omission]:
@@ -57,15 +85,15 @@ class Place:
 
 
 @dataclass(slots=True)
-class Walk:
+class FilterWalk:
     """One walk over one value: containers entered and not yet left, work to do, and what was decided before."""
 
     opener: Opener
     states: dict[State, dict[str, Verdict | None]] = field(default_factory=dict)
     entered: dict[int, Any] = field(default_factory=dict)
-    todo: list[tuple[Any, Any, Any, State | None, Place]] = field(default_factory=list)
+    todo: list[tuple[Any, Any, Any, State | None, OmissionNode]] = field(default_factory=list)
 
-    def run(self, value: Any, state: State, place: Place) -> Any:
+    def run(self, value: Any, state: State, place: OmissionNode) -> Any:
         """Filter a value; GONE stands for a scalar where only members are wanted."""
         result = value if state.whole else self._open(value, state, place)
         while self.todo:
@@ -83,7 +111,7 @@ class Walk:
                 self._elements(inside, target, below, where)
         return result
 
-    def _members(self, inside: dict[str, Any], target: dict[str, Any], state: State, place: Place) -> None:
+    def _members(self, inside: dict[str, Any], target: dict[str, Any], state: State, place: OmissionNode) -> None:
         decided = self.states.setdefault(state, {})
         for key in inside:
             if str(key) not in decided:
@@ -98,7 +126,7 @@ class Walk:
             else:
                 target[names[key]] = value
 
-    def _elements(self, inside: list[Any], target: list[Any], state: State, place: Place) -> None:
+    def _elements(self, inside: list[Any], target: list[Any], state: State, place: OmissionNode) -> None:
         for item in inside:
             value = self._start(item, state, place, None)
             if value is GONE:
@@ -106,7 +134,7 @@ class Walk:
             else:
                 target.append(value)
 
-    def _start(self, value: Any, state: State, place: Place, key: str | None) -> Any:
+    def _start(self, value: Any, state: State, place: OmissionNode, key: str | None) -> Any:
         """Give what stands for a member, or an element, of a place."""
         if state.whole:
             return value
@@ -114,7 +142,7 @@ class Walk:
             return GONE if state.partial else value
         return self._open(value, state, place.at(key))
 
-    def _open(self, value: Any, state: State, place: Place) -> Any:
+    def _open(self, value: Any, state: State, place: OmissionNode) -> Any:
         """Give what stands for a value in the result, and put off the work inside it."""
         inside = value if type(value) in PLAIN else opened(value, self.opener)
         if type(inside) is not dict and type(inside) is not list:

@@ -10,7 +10,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from shaping.envelope.dialects.faults import only_for_this_call
+from shaping.envelope.dialects.members import has_own_hint
 from shaping.errors import ErrorDetail, make_error
 from shaping.mcp import faults
 from shaping.proxy.child import Child
@@ -55,7 +55,7 @@ class StillStartingError(ServerUnavailableError):
 
 def told(detail: ErrorDetail) -> str:
     """Give the reason in words, and what to do where that is known of this very failure."""
-    return f"{detail.message}\n{detail.hint}" if only_for_this_call(detail) else detail.message
+    return f"{detail.message}\n{detail.hint}" if has_own_hint(detail) else detail.message
 
 
 def is_hangup(error: MCPError, transport: object) -> bool:
@@ -78,7 +78,7 @@ def reason(name: str, transport: object, error: Exception, *, seconds: float | N
     return make_error("UNAVAILABLE", f"the server {name!r} is gone: {_words(error)}")
 
 
-def refusal(name: str, transport: object) -> ErrorDetail | None:
+def http_error(name: str, transport: object) -> ErrorDetail | None:
     """Describe an answer of HTTP that sent us away, where that was the last one."""
     door = door_of(transport)
     return _of_status(name, door) if door is not None and door.refused in _CODES else None
@@ -87,7 +87,7 @@ def refusal(name: str, transport: object) -> ErrorDetail | None:
 def left_alone(name: str, last: ErrorDetail | None, wait: float) -> ErrorDetail:
     """Describe a server that has failed too often to be tried again at once."""
     before = last.message if last else f"the server {name!r} has failed"
-    hint = last.hint if last and only_for_this_call(last) else None
+    hint = last.hint if last and has_own_hint(last) else None
     message = f"{before}\nIt is left alone for {max(wait, 0.1):.1f} s before it is tried again."
     code = last.code if last else "UNAVAILABLE"
     return make_error(code, message, hint=hint, retryable=True, retry_after=_after(wait))
@@ -109,7 +109,7 @@ def waiting(name: str, seconds: float) -> ErrorDetail:
 
 
 def only_handshakes() -> MCPError:
-    """Return the refusal that makes a client of the newer protocol open the older one."""
+    """Return the http_error that makes a client of the newer protocol open the older one."""
     return MCPError(
         code=mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
         message="the server behind this proxy speaks the initialize handshake only",

@@ -9,7 +9,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 
-from shaping.errors.scrub import scrub
+from shaping.errors.detail import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.settings.files import replace_file
-from shaping.settings.find import cache_directory
+from shaping.settings.files import cache_directory, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, parse
-from shaping.paths.pick import after_index, after_key
+from shaping.paths.selection import after_index, after_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping.paths.pick import Rest
+    from shaping.paths.selection import Rest
 
 State: TypeAlias = "frozenset[Rest]"  # what is left to match of each path; one that is empty ends here
 

@@ -5,30 +5,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shaping.settings.bundled import bundled
+from shaping.settings.files import bundled
 from shaping.settings.plan import Overrides, Plan, Prune, Redact, Surface
-from shaping.settings.problems import ConfigError, Problem
+from shaping.settings.problems import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
-    from shaping.settings.generation import Generation
-    from shaping.settings.layers import Origin
     from shaping.settings.live import LiveConfig, shared
-    from shaping.settings.loading import load
+    from shaping.settings.loading import LoadedConfig, load
     from shaping.settings.model import Config, StoreConfig
-    from shaping.settings.resolve import Choice
+    from shaping.settings.resolve import ResolvedChoice
+    from shaping.settings.sources import Origin
 
 __all__ = [
-    "Choice",
     "Config",
     "ConfigError",
-    "Generation",
+    "ConfigProblem",
     "LiveConfig",
+    "LoadedConfig",
     "Origin",
     "Overrides",
     "Plan",
-    "Problem",
     "Prune",
     "Redact",
+    "ResolvedChoice",
     "StoreConfig",
     "Surface",
     "bundled",
@@ -38,11 +37,11 @@ __all__ = [
 
 # The model and what stands on it take longer to import than all else: the first config pays, not `import shaping`.
 _LATER = {
-    "Choice": "resolve",
+    "ResolvedChoice": "resolve",
     "Config": "model",
-    "Generation": "generation",
+    "LoadedConfig": "loading",
     "LiveConfig": "live",
-    "Origin": "layers",
+    "Origin": "sources",
     "StoreConfig": "model",
     "load": "loading",
     "shared": "live",

@@ -8,19 +8,18 @@ from importlib.util import find_spec
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from shaping.settings.layers import Stanza
 from shaping.settings.model import ConfigFile, Profile
-from shaping.settings.patterns import is_pattern, overlap
-from shaping.settings.problems import Problem, nearest, one_of
+from shaping.settings.problems import ConfigProblem, nearest, one_of
+from shaping.settings.resolve import is_pattern, overlap
+from shaping.settings.sources import Stanza
 from shaping.settings.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from shaping.settings.jsonc import ConfigDocument
     from shaping.settings.problems import Keys
-    from shaping.settings.profiles import Profiles
-    from shaping.settings.read import Document
-    from shaping.settings.sources import Sources
+    from shaping.settings.sources import Profiles, Sources
 
 _TOKENIZERS = ("o200k_base", "cl100k_base", "chars")
 _EXTRAS = {"toon": "toon_format", "redis": "redis"}
@@ -30,8 +29,8 @@ _EXTRAS = {"toon": "toon_format", "redis": "redis"}
 class Findings:
     """What a check found: problems that keep a config from being used, and warnings that do not."""
 
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
+    problems: tuple[ConfigProblem, ...]
+    warnings: tuple[ConfigProblem, ...]
 
 
 def check(sources: Sources) -> Findings:
@@ -45,8 +44,8 @@ def check(sources: Sources) -> Findings:
     return Findings(_in_order(problems), (*_ties(sources), *_strangers(sources)))
 
 
-def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    by_file: dict[str, list[Problem]] = {}
+def _in_order(problems: Iterable[ConfigProblem]) -> tuple[ConfigProblem, ...]:
+    by_file: dict[str, list[ConfigProblem]] = {}
     for problem in problems:
         by_file.setdefault(problem.file, []).append(problem)
     return tuple(
@@ -65,7 +64,7 @@ def _stanzas(sources: Sources) -> Iterator[Stanza]:
         yield Stanza("profiles", document, ())
 
 
-def _unknown_profiles(sources: Sources) -> Iterator[Problem]:
+def _unknown_profiles(sources: Sources) -> Iterator[ConfigProblem]:
     known = sources.profiles.names()
     for stanza in _stanzas(sources):
         choice = "extends" if stanza.by == "profiles" else "profile"
@@ -75,7 +74,7 @@ def _unknown_profiles(sources: Sources) -> Iterator[Problem]:
             yield stanza.document.problem(keys, name, one_of(known), suggestion=nearest(name, known))
 
 
-def _cycles(sources: Sources) -> Iterator[Problem]:
+def _cycles(sources: Sources) -> Iterator[ConfigProblem]:
     seen: set[str] = set()
     for name in sources.profiles.names():
         lineage = sources.profiles.lineage(name)
@@ -85,7 +84,7 @@ def _cycles(sources: Sources) -> Iterator[Problem]:
             yield _cycle(sources.profiles, cycle)
 
 
-def _cycle(profiles: Profiles, cycle: Sequence[str]) -> Problem:
+def _cycle(profiles: Profiles, cycle: Sequence[str]) -> ConfigProblem:
     # Every cycle has somebody who says `extends`: only the way to the root needs no word.
     first = next(at for at, name in enumerate(cycle) if "extends" in profiles.source(name).choices)
     chain = (*cycle[first:], *cycle[: first + 1])
@@ -95,7 +94,7 @@ def _cycle(profiles: Profiles, cycle: Sequence[str]) -> Problem:
     return stanza.document.problem(keys, chain[1], "a chain of profiles that ends", says=says)
 
 
-def _sections(sources: Sources) -> Iterator[Problem]:
+def _sections(sources: Sources) -> Iterator[ConfigProblem]:
     for document in sources.configs[1:]:
         tokenizer = document.data.get("tokenizer")
         if isinstance(tokenizer, str) and tokenizer not in _TOKENIZERS:
@@ -109,7 +108,7 @@ def _sections(sources: Sources) -> Iterator[Problem]:
         yield from _unknown_codes(document)
 
 
-def _unknown_codes(document: Document) -> Iterator[Problem]:
+def _unknown_codes(document: ConfigDocument) -> Iterator[ConfigProblem]:
     tools = document.choices("tool_overrides")
     tables = [("errors",), *(("tool_overrides", tool, "exit_codes") for tool in tools)]
     mapped = [(keys, document.choices(*keys)) for keys in tables]
@@ -125,7 +124,7 @@ def _unknown_codes(document: Document) -> Iterator[Problem]:
                 yield document.problem((*keys, what), code, "a registered error code", suggestion=suggestion)
 
 
-def _missing_extras(sources: Sources) -> Iterator[Problem]:
+def _missing_extras(sources: Sources) -> Iterator[ConfigProblem]:
     for stanza in _stanzas(sources):
         yield from missing_encoder(stanza.document, stanza.keys)
     for document in sources.configs[1:]:
@@ -133,13 +132,13 @@ def _missing_extras(sources: Sources) -> Iterator[Problem]:
             yield _missing(document, ("store", "kind"), "store", "redis")
 
 
-def missing_encoder(document: Document, keys: Keys) -> Iterator[Problem]:
+def missing_encoder(document: ConfigDocument, keys: Keys) -> Iterator[ConfigProblem]:
     """Find an encoding that is asked for at a place but not installed."""
     if document.choices(*keys).get("encoding") == "toon" and not _installed("toon"):
         yield _missing(document, (*keys, "encoding"), "encoding", "toon")
 
 
-def _missing(document: Document, keys: Keys, what: str, name: str) -> Problem:
+def _missing(document: ConfigDocument, keys: Keys, what: str, name: str) -> ConfigProblem:
     hint = f"one that is installed: {what} '{name}' needs an extra: pip install \"shaping[{name}]\""
     return document.problem(keys, name, hint)
 
@@ -148,7 +147,7 @@ def _installed(extra: str) -> bool:
     return find_spec(_EXTRAS[extra]) is not None
 
 
-def _ties(sources: Sources) -> Iterator[Problem]:
+def _ties(sources: Sources) -> Iterator[ConfigProblem]:
     """Find patterns of one length that match a tool in common and make the same choice."""
     for document in sources.configs[1:]:
         overrides = document.choices("tool_overrides")
@@ -161,7 +160,7 @@ def _ties(sources: Sources) -> Iterator[Problem]:
                 yield document.problem(("tool_overrides", other), None, expected, says=says)
 
 
-def _strangers(sources: Sources) -> Iterator[Problem]:
+def _strangers(sources: Sources) -> Iterator[ConfigProblem]:
     for document in sources.strangers:
         yield document.problem((), None, "a profile; the file is left alone", says="has no key that a profile has")
 

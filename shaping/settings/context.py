@@ -1,4 +1,4 @@
-"""What a call is told from outside: the block it runs in, the environment, and what the tool itself noted."""
+"""What a call is told from outside: its `using` block, the environment, the tool's notes; and the plan that follows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from shaping.response import Warned
+from shaping.settings.problems import ConfigError, ConfigProblem, nearest, one_of
 
-    from shaping.settings import Overrides
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from shaping.settings import LoadedConfig, Overrides, Plan, Surface
 
 Mode = Literal["on", "off", "observe"]
 
@@ -150,3 +153,66 @@ def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
     if scalpel is not None and scalpel.strip().upper() == "DEBUG":
         return "debug"
     return environ.get("SHAPING_PROFILE") or None
+
+
+_ENVIRONMENT = "the environment"
+
+
+def choose_plan(
+    generation: LoadedConfig,
+    tool: str,
+    surface: Surface,
+    *,
+    profile: str | None,
+    request: Overrides | None,
+    default: str | None = None,
+    tier: str | None,
+    environ: Mapping[str, str],
+) -> tuple[Plan, tuple[Warned, ...]]:
+    """Give the plan for a call and a warning for what is asked wrongly, without which the answer goes out.
+
+    A `profile` is what the call itself asks for; a `default` stands where block and environment name none.
+    """
+    block = current_block()
+    if block is not None:
+        profile = profile or block.profile
+        request = block.overrides(request)
+    warnings: tuple[Warned, ...] = ()
+    if profile is None:
+        profile, warnings = _by_environment(generation, environ)
+        profile = profile or default
+    try:
+        return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
+    except ConfigError as problem:
+        from shaping.settings.loading import rightly_asked  # noqa: PLC0415 (the model is loaded with the first config)
+
+        profile = profile if profile in generation.profiles else None
+        right = rightly_asked(request)
+        plan = generation.plan(tool, profile=profile, tier=tier, surface=surface, request=right)
+        return plan, (*warnings, Warned("BAD_REQUEST", str(problem)))
+
+
+def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
+    """Give the environment, or raise ConfigError where a variable of ours says something there is not."""
+    told: list[str] = []
+    problems: list[ConfigProblem] = []
+    mode(environ, told.append)
+    if told:
+        problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING", None, environ["SHAPING"], "on, off or observe"))
+    profile = environment_profile(environ)
+    if profile is not None and profile not in profiles:
+        problems.append(_no_profile(profile, profiles))
+    if problems:
+        raise ConfigError(problems)
+    return environ
+
+
+def _by_environment(generation: LoadedConfig, environ: Mapping[str, str]) -> tuple[str | None, tuple[Warned, ...]]:
+    profile = environment_profile(environ)
+    if profile is None or profile in generation.profiles:
+        return profile, ()
+    return None, (Warned("BAD_REQUEST", f"{_no_profile(profile, generation.profiles)} It is ignored."),)
+
+
+def _no_profile(profile: str, profiles: Collection[str]) -> ConfigProblem:
+    return ConfigProblem(_ENVIRONMENT, "SHAPING_PROFILE", None, profile, one_of(profiles), nearest(profile, profiles))

@@ -1,11 +1,106 @@
-"""Files that others may be reading, replaced whole."""
+"""Files: those that ship with shaping, the config that applies, and replacing a file whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from shaping.settings.problems import ConfigError, ConfigProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+BundledKind = Literal["profiles", "config"]
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def bundled(kind: BundledKind, name: str) -> bytes:
+    """Read a file that ships with shaping."""
+    return bundled_path(kind, name).read_bytes()
+
+
+def bundled_path(kind: BundledKind, name: str) -> Path:
+    """Say where a file that ships with shaping lies: in the wheel first, in the checkout second."""
+    return _bundled_directory(kind) / name
+
+
+def _bundled_directory(kind: BundledKind) -> Path:
+    wheel = _PACKAGE / "_bundled" / kind
+    return wheel if wheel.is_dir() else _PACKAGE.parent / kind
+
+
+NAMES = ("response_config.json", ".shaping/response_config.json", ".code-scalpel/response_config.json")
+VARIABLE = "SHAPING_CONFIG"
+
+
+def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> Path | None:
+    """Find the config file that applies, or None where only the bundled default does."""
+    demanded = _demanded(config, cwd, environ)
+    if demanded is None:
+        return next((place for place in candidates(config, cwd=cwd, environ=environ) if is_file(place)), None)
+    place, asked_by = demanded
+    if is_file(place):
+        return place
+    says = "does not exist" if not place.exists() else "is not a file"
+    raise ConfigError([ConfigProblem(str(place), asked_by, None, str(place), "a config file", says=says)])
+
+
+def candidates(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """List every place that is looked at, the strongest first; a file asked for by name is the only one."""
+    demanded = _demanded(config, cwd, environ)
+    if demanded is not None:
+        return (demanded[0],)
+    near = (directory / name for directory in _upwards(cwd) for name in NAMES)
+    return (*near, user_directory(environ) / NAMES[0])
+
+
+def user_directory(environ: Mapping[str, str]) -> Path:
+    """Say where a user's own config lies on this platform."""
+    if environ.get("XDG_CONFIG_HOME"):
+        return Path(environ["XDG_CONFIG_HOME"], "shaping")
+    if sys.platform == "win32":
+        return Path(environ.get("APPDATA") or _home(environ) / "AppData" / "Roaming", "shaping")
+    if sys.platform == "darwin":
+        return _home(environ) / "Library" / "Application Support" / "shaping"
+    return _home(environ) / ".config" / "shaping"
+
+
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """Say where what a user can do without lies."""
+    cache = environ.get("XDG_CACHE_HOME") or environ.get("LOCALAPPDATA")
+    return Path(cache or Path.home() / ".cache", "shaping")
+
+
+def is_file(place: Path) -> bool:
+    """Say whether there is a file; a place that may not be looked at holds none."""
+    try:
+        return place.is_file()
+    except OSError:
+        return False
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or environ.get("USERPROFILE") or os.path.expanduser("~"))  # noqa: PTH111 (Path.home raises where nobody is at home)
+
+
+def _demanded(config: str | os.PathLike[str] | None, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, str] | None:
+    if config is not None:
+        return cwd / Path(config).expanduser(), "config"
+    if environ.get(VARIABLE):
+        return cwd / Path(environ[VARIABLE]).expanduser(), f"${VARIABLE}"
+    return None
+
+
+def _upwards(cwd: Path) -> Iterator[Path]:
+    for directory in (cwd, *cwd.parents):
+        yield directory
+        if (directory / ".git").exists():
+            return
 
 
 def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.find import candidates
+from shaping.settings.files import candidates
 from shaping.settings.problems import ConfigError
 
 if TYPE_CHECKING:
-    from shaping.settings.generation import Generation
+    from shaping.settings.loading import LoadedConfig
     from shaping.settings.sources import Given
 
 Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"
@@ -48,7 +48,7 @@ class LiveConfig:
         self._stop: threading.Event | None = None
         self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
-        self.current: Generation = self._first(strict=strict)
+        self.current: LoadedConfig = self._first(strict=strict)
 
     def start(self) -> None:
         """Watch for edits on a daemon thread; a config given as a mapping never changes and is not watched."""
@@ -96,7 +96,7 @@ class LiveConfig:
         """List the directories in which something that counts could happen."""
         return frozenset(directory for directory in self._directories() if directory.is_dir())
 
-    def _first(self, *, strict: bool) -> Generation:
+    def _first(self, *, strict: bool) -> LoadedConfig:
         self._seen = self._as_seen()
         try:
             return self._load()
@@ -107,7 +107,7 @@ class LiveConfig:
             _log.warning("the bundled default is used, because %s", error)
             return _load({}, self._cwd, self._environ)
 
-    def _load(self) -> Generation:
+    def _load(self) -> LoadedConfig:
         return _load(self._config, self._cwd, self._environ)
 
     def _keep_last_good(self, error: ConfigError) -> None:
@@ -146,7 +146,7 @@ class LiveConfig:
             self.start()
 
 
-def _load(config: Given, cwd: Path, environ: Mapping[str, str]) -> Generation:
+def _load(config: Given, cwd: Path, environ: Mapping[str, str]) -> LoadedConfig:
     from shaping.settings.loading import load  # noqa: PLC0415 (the model takes longer to import than all else here)
 
     return load(config, cwd=cwd, environ=environ)

@@ -1,20 +1,181 @@
+"""Loading: find, read, check and merge a config, and give each tool its plan."""
+
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
 import os
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
-from shaping.settings.check import check
-from shaping.settings.generation import Generation
-from shaping.settings.layers import Stanza
-from shaping.settings.plan import Call
-from shaping.settings.problems import ConfigError, Problem
-from shaping.settings.sources import Given, read_sources
+from shaping.settings.check import check, missing_encoder
+from shaping.settings.jsonc import ConfigDocument
+from shaping.settings.model import Config, Request, StoreConfig
+from shaping.settings.plan import Plan, PlanRequest, compile_plan
+from shaping.settings.problems import ConfigError, ConfigProblem, nearest, one_of
+from shaping.settings.resolve import ResolvedChoice, resolve
+from shaping.settings.sources import Given, Stanza, presets_for, read_sources
+from shaping.settings.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator
+
+    from shaping.settings.plan import Overrides, Surface
+    from shaping.settings.sources import Sources
+
+_THE_CALL = "the call"
+
+
+def rightly_asked(request: Overrides | None) -> Overrides | None:
+    """Give what is left of a request without the choices that there are not."""
+    if request is None:
+        return None
+    wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _wrong_choices(request)}
+    return replace(request, **dict.fromkeys(wrong))
+
+
+def check_call(call: PlanRequest, profiles: Collection[str]) -> None:
+    """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
+    problems = []
+    if call.profile is not None and call.profile not in profiles:
+        suggestion = nearest(call.profile, profiles)
+        problems.append(ConfigProblem(_THE_CALL, "$.profile", None, call.profile, one_of(profiles), suggestion))
+    if call.request is not None:
+        problems += _wrong_choices(call.request)
+    if problems:
+        raise ConfigError(problems)
+
+
+def _wrong_choices(request: Overrides) -> list[ConfigProblem]:
+    asked = {name: value for name, value in asdict(request).items() if value is not None}
+    document = ConfigDocument(_THE_CALL, asked)
+    return [*validate(document, Request), *missing_encoder(document, ())]
+
+
+Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None]"
+
+# A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
+_MOST_PLANS = 2048
+
+_log = logging.getLogger("shaping.settings")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedConfig:
+    """One config as it was at one moment: checked, merged, and ready to give plans."""
+
+    hash: str
+    config: Config
+    files: tuple[str, ...]
+    sources: Sources
+    warnings: tuple[ConfigProblem, ...] = ()
+    _plans: dict[Key, Plan] = field(default_factory=dict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @classmethod
+    def of(cls, sources: Sources) -> LoadedConfig:
+        """Merge checked sources into a generation."""
+        merged = _merge_all(sources)
+        digest = hashlib.sha256(json.dumps(merged, ensure_ascii=False).encode()).hexdigest()[:12]
+        return cls(digest, Config.model_validate(merged), sources.files, sources)
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Name the profiles that can be chosen."""
+        return self.sources.profiles.names()
+
+    def plan(
+        self,
+        tool: str,
+        *,
+        profile: str | None = None,
+        tier: str | None = None,
+        surface: Surface = "python",
+        request: Overrides | None = None,
+    ) -> Plan:
+        """Give the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
+        # A plain tuple is made and hashed faster than a PlanRequest, and equals one: this is every call's first step.
+        plan = self._plans.get((tool, profile, tier, surface, request))
+        return plan or self._compiled(PlanRequest(tool, profile, tier, surface, request))
+
+    def explain(
+        self,
+        tool: str,
+        *,
+        profile: str | None = None,
+        tier: str | None = None,
+        surface: Surface = "python",
+        request: Overrides | None = None,
+    ) -> list[ResolvedChoice]:
+        """List every choice for a tool with its value and where it was made."""
+        return [*self._resolved(PlanRequest(tool, profile, tier, surface, request)).values()]
+
+    def store_for(self, surface: Surface) -> StoreConfig:
+        """Give the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
+        store = self.config.store
+        kind = store.kind or ("sqlite" if surface == "command" else "memory")
+        return store.model_copy(update={"kind": kind})
+
+    def warm(self, other: LoadedConfig) -> None:
+        """Compile the plans that another generation has in use, so that a swap costs the next call nothing."""
+        with other._lock:
+            keys = list(other._plans)
+        for call in (PlanRequest(*key) for key in keys):
+            if call.request is None and (call.profile is None or call.profile in self.profiles):
+                self._plans.get(call) or self._compiled(call)
+
+    def _resolved(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
+        check_call(call, self.profiles)
+        presets = presets_for(call.tool, call.surface)
+        return resolve(call, self.sources.configs, self.sources.profiles, presets)
+
+    def compile(self, call: PlanRequest) -> Plan:
+        """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
+        return self._compile(call, self._resolved(call))
+
+    def _compile(self, call: PlanRequest, choices: Mapping[str, ResolvedChoice]) -> Plan:
+        return compile_plan(call, choices, config_hash=self.hash, tokenizer=self.config.tokenizer)
+
+    def _compiled(self, call: PlanRequest) -> Plan:
+        choices = self._resolved(call)
+        try:
+            plan = self._compile(call, choices)
+        except PathError as error:
+            # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
+            _log.warning("the fields of %r are not renamed, because %s", call.tool, error.reason)
+            plan = self._compile(call, {**choices, "rename": ResolvedChoice("rename", {}, ())})
+        with self._lock:
+            while len(self._plans) >= _MOST_PLANS:
+                del self._plans[next(iter(self._plans))]
+            return self._plans.setdefault(call, plan)
+
+
+def _merge_all(sources: Sources) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for document in sources.configs:
+        merged = _merge(merged, document.data)
+    profiles: dict[str, Any] = {}
+    for name in sources.profiles.names():
+        for stanza in sources.profiles.stanzas[name]:
+            profiles = _merge(profiles, {name: stanza.choices})
+    return {**merged, "profiles": profiles}
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one layer over another: objects are merged key by key, anything else is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        if isinstance(under, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merge(under, value)
+        else:
+            merged[key] = value
+    return merged
 
 
 def load(
@@ -22,31 +183,31 @@ def load(
     *,
     cwd: str | os.PathLike[str] | None = None,
     environ: Mapping[str, str] | None = None,
-) -> Generation:
+) -> LoadedConfig:
     """Find, read, check and compile a config; raise ConfigError with every problem where it cannot be used."""
     where = Path(cwd) if cwd is not None else Path.cwd()
     sources = read_sources(config, cwd=where, environ=os.environ if environ is None else environ)
     findings = check(sources)
     if findings.problems:
         raise ConfigError(findings.problems)
-    generation = Generation.of(sources)
+    generation = LoadedConfig.of(sources)
     uncompiled = tuple(_uncompiled(generation))
     if uncompiled:
         raise ConfigError(uncompiled)
     return replace(generation, warnings=(*findings.warnings, *_idle(generation)))
 
 
-def _uncompiled(generation: Generation) -> Iterator[Problem]:
+def _uncompiled(generation: LoadedConfig) -> Iterator[ConfigProblem]:
     """Compile the plan of every tool that a config names; rules that are good one by one may not go together."""
     for name, stanza in _overrides(generation):
         try:
-            generation.compile(Call(name))
+            generation.compile(PlanRequest(name))
         except PathError as error:
             expected = f"rules that go together: {error.reason}"
             yield stanza.document.problem(stanza.keys, error.text, expected)
 
 
-def _idle(generation: Generation) -> Iterator[Problem]:
+def _idle(generation: LoadedConfig) -> Iterator[ConfigProblem]:
     """Find lists of default values for tools from whose answers no defaults are dropped."""
     for name, stanza in _overrides(generation):
         if "defaults" in stanza.choices and not generation.plan(name).prune.defaults:
@@ -54,7 +215,7 @@ def _idle(generation: Generation) -> Iterator[Problem]:
             yield stanza.document.problem(keys, None, "exclude_default_values: true", says="has no effect")
 
 
-def _overrides(generation: Generation) -> Iterator[tuple[str, Stanza]]:
+def _overrides(generation: LoadedConfig) -> Iterator[tuple[str, Stanza]]:
     for document in generation.sources.configs:
         for name in document.choices("tool_overrides"):
             yield name, Stanza(f"tool override {name}", document, ("tool_overrides", name))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
 
 from shaping.envelope.model import Dialect  # noqa: TC001 (pydantic reads it)
-from shaping.settings.words import (
+from shaping.settings.validators import (
     DroppedPath,
     ExceptionName,
     ExitStatus,
@@ -37,7 +37,7 @@ EnvelopeMember: TypeAlias = Literal[
 ]  # fmt: skip
 
 # A key that is left out is None; a null that is written out is a mistake, except as a limit.
-Said: TypeAlias = Annotated[T | None, BeforeValidator(refuse_null)]
+NotNull: TypeAlias = Annotated[T | None, BeforeValidator(refuse_null)]
 Flag: TypeAlias = Annotated[bool, Strict()]
 Positive: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
 Limit: TypeAlias = Annotated[Positive | None, WithJsonSchema({"type": ["integer", "null"], "minimum": 1})]
@@ -59,50 +59,50 @@ class _Model(BaseModel):
     )
 
 
-class Envelope(_Model):
+class EnvelopeChoice(_Model):
     """Which optional members of the envelope are sent."""
 
-    include: Said[tuple[EnvelopeMember, ...]] = None
+    include: NotNull[tuple[EnvelopeMember, ...]] = None
     """Members to send besides those that the profile (or the profile this one extends) sends."""
-    exclude: Said[tuple[EnvelopeMember, ...]] = None
+    exclude: NotNull[tuple[EnvelopeMember, ...]] = None
     """Members to leave out although the profile sends them."""
 
 
 class RedactRules(_Model):
     """Which redaction rules apply."""
 
-    values: Said[Flag] = None
+    values: NotNull[Flag] = None
     """Mask values that look like well-known credentials (on unless said otherwise)."""
-    names: Said[Flag] = None
+    names: NotNull[Flag] = None
     """Mask fields whose name says secret, such as api_key or password (off unless said otherwise)."""
-    paths: Said[tuple[FieldPath, ...]] = None
+    paths: NotNull[tuple[FieldPath, ...]] = None
     """Mask whatever stands at these paths."""
 
 
-Prune: TypeAlias = Annotated[
+PruneChoice: TypeAlias = Annotated[
     Annotated[tuple[NoiseRule, ...], Tag("plain")] | Annotated[dict[NoiseRule, Flag], Tag("map")],
     Discriminator(_is_map),
 ]
-Redact: TypeAlias = Annotated[
+RedactChoice: TypeAlias = Annotated[
     Annotated[Literal["off", True, False], Tag("plain")] | Annotated[RedactRules, Tag("map")],
     Discriminator(_is_map),
 ]
 
 
 class _Pruning(_Model):
-    exclude_null_values: Said[Flag] = None
+    exclude_null_values: NotNull[Flag] = None
     """Drop members that are null."""
-    exclude_empty_arrays: Said[Flag] = None
+    exclude_empty_arrays: NotNull[Flag] = None
     """Drop members that are empty lists."""
-    exclude_empty_objects: Said[Flag] = None
+    exclude_empty_objects: NotNull[Flag] = None
     """Drop members that are empty objects."""
-    exclude_default_values: Said[Flag] = None
+    exclude_default_values: NotNull[Flag] = None
     """Drop members that equal their declared default, or the value listed for them under `defaults`."""
-    prune: Said[Prune] = None
+    prune: NotNull[PruneChoice] = None
     """Which noise rules are on: a list of exactly those, or a map that switches some on or off."""
-    envelope: Said[Envelope] = None
+    envelope: NotNull[EnvelopeChoice] = None
     """Which optional members of the envelope are sent."""
-    encoding: Said[Encoding] = None
+    encoding: NotNull[Encoding] = None
     """How data is written as text; `auto` takes the cheapest that is plain to read."""
     max_tokens: Limit = None
     """The most tokens a response may cost; null for no limit."""
@@ -110,79 +110,79 @@ class _Pruning(_Model):
     """The most elements that are shown of any list; null for no limit."""
     max_string: Limit = None
     """The most characters that are shown of any string; null for no limit."""
-    dialect: Said[Dialect] = None
+    dialect: NotNull[Dialect] = None
     """The wire form of the envelope; unless said, lean in Python, none on MCP and invariant for commands."""
 
 
 class Profile(_Pruning):
     """A named set of choices; what it leaves unsaid comes from the profile it extends, or else from minimal."""
 
-    schema_: Said[str] = Field(default=None, alias="$schema")
+    schema_: NotNull[str] = Field(default=None, alias="$schema")
     """Where an editor finds the schema of this file."""
-    description: Said[str] = None
+    description: NotNull[str] = None
     """What the profile is for, in a sentence; shown by `shaping profiles`."""
-    extends: Said[str] = None
+    extends: NotNull[str] = None
     """The profile whose choices this one starts from."""
-    lossless: Said[Flag] = None
+    lossless: NotNull[Flag] = None
     """Use only encodings from which every value can be read back."""
-    omissions: Said[OmissionsMode] = None
+    omissions: NotNull[OmissionsMode] = None
     """How what was left out is reported: not at all, in one line, as a priced list, or with the raw size too."""
-    debug: Said[Flag] = None
+    debug: NotNull[Flag] = None
     """Send every envelope member, even where null, and ignore field filters."""
 
 
 class Global(_Pruning):
     """Choices for every tool; a tool's own override outranks them."""
 
-    profile: Said[str] = Field(default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]})
+    profile: NotNull[str] = Field(default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]})
     """The profile whose choices apply where neither a tool's override nor `global` makes its own."""
-    rename: Said[dict[DroppedPath, Annotated[str, Field(min_length=1)]]] = None
+    rename: NotNull[dict[DroppedPath, Annotated[str, Field(min_length=1)]]] = None
     """New names for fields: a path, and the name that its last step gets."""
-    redact: Said[Redact] = None
+    redact: NotNull[RedactChoice] = None
     """Redaction: "off" or false, true for every rule, or an object that switches rules one by one."""
-    channels: Said[Channels] = None
+    channels: NotNull[Channels] = None
     """Which MCP channels carry a result; `auto` goes by what the client shows its model."""
-    typed: Said[Flag] = None
+    typed: NotNull[Flag] = None
     """Keep advertising an output schema even to clients that then show their model only the structured result."""
-    defaults: Said[dict[FieldPath, Any]] = None
+    defaults: NotNull[dict[FieldPath, Any]] = None
     """Values that count as default, by path; dropped where `exclude_default_values` is on."""
-    private: Said[tuple[DroppedPath, ...]] = None
+    private: NotNull[tuple[DroppedPath, ...]] = None
     """Paths that never leave: in no profile, by no request, by no expand."""
-    keep_lines: Said[tuple[LinePattern, ...]] = None
+    keep_lines: NotNull[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are always kept."""
-    drop_lines: Said[tuple[LinePattern, ...]] = None
+    drop_lines: NotNull[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are dropped."""
-    parse: Said[tuple[OutputForm, ...]] = None
+    parse: NotNull[tuple[OutputForm, ...]] = None
     """Which forms of a command's output become data; an empty list leaves it text, and the text of an MCP tool too."""
 
 
 class ToolOverride(Global):
     """Choices for one tool, or for every tool that a pattern matches."""
 
-    include_only: Said[tuple[KeptPath, ...]] = None
+    include_only: NotNull[tuple[KeptPath, ...]] = None
     """The only fields to keep, as paths; an empty list keeps none."""
-    exclude_fields: Said[tuple[DroppedPath, ...]] = None
+    exclude_fields: NotNull[tuple[DroppedPath, ...]] = None
     """Fields to drop, as paths."""
-    include_on_error: Said[tuple[KeptPath, ...]] = None
+    include_on_error: NotNull[tuple[KeptPath, ...]] = None
     """Fields that come back where the call failed."""
-    exclude_when_tier: Said[dict[str, tuple[DroppedPath, ...]]] = None
+    exclude_when_tier: NotNull[dict[str, tuple[DroppedPath, ...]]] = None
     """Fields to drop where the caller's tier is the one named."""
-    exit_codes: Said[dict[ExitStatus, str]] = None
+    exit_codes: NotNull[dict[ExitStatus, str]] = None
     """Error codes by a command's exit code, as in {"1": "NOT_FOUND"}; without one, it is an EXECUTION_ERROR."""
 
 
 class StoreSettings(_Model):
     """Where what was left out waits to be asked back."""
 
-    kind: Said[StoreKind] = None
+    kind: NotNull[StoreKind] = None
     """memory, sqlite (several processes) or redis (several machines); unless said, sqlite for commands, else memory."""
-    path: Said[str] = None
+    path: NotNull[str] = None
     """The file of a sqlite store."""
-    url: Said[str] = None
+    url: NotNull[str] = None
     """The address of a redis store."""
-    max_bytes: Said[Positive] = None
+    max_bytes: NotNull[Positive] = None
     """The most bytes that are kept; the oldest go first."""
-    ttl_seconds: Said[Annotated[float, Strict(), Field(gt=0)]] = None
+    ttl_seconds: NotNull[Annotated[float, Strict(), Field(gt=0)]] = None
     """How long what was left out can be asked back."""
 
 
@@ -196,38 +196,40 @@ class StoreConfig(StoreSettings):
 class ToolListing(_Model):
     """How a tool is shown in the list of tools."""
 
-    drop: Said[Flag] = None
+    drop: NotNull[Flag] = None
     """Do not list the tool at all."""
-    description: Said[str] = None
+    description: NotNull[str] = None
     """A description in place of the tool's own."""
-    max_description: Said[Positive] = None
+    max_description: NotNull[Positive] = None
     """The most characters of its description that are shown."""
 
 
 class ConfigFile(_Model):
     """What a response_config.json may say."""
 
-    schema_: Said[str] = Field(default=None, alias="$schema")
+    schema_: NotNull[str] = Field(default=None, alias="$schema")
     """Where an editor finds the schema of this file."""
-    global_: Said[Global] = Field(default=None, alias="global")
+    global_: NotNull[Global] = Field(default=None, alias="global")
     """Choices for every tool."""
-    profiles: Said[dict[str, Profile]] = None
+    profiles: NotNull[dict[str, Profile]] = None
     """Profiles by name; one of a bundled profile's name changes that profile."""
-    tool_overrides: Said[dict[ToolPattern, ToolOverride]] = None
+    tool_overrides: NotNull[dict[ToolPattern, ToolOverride]] = None
     """Choices by tool: an exact name beats a pattern, a longer pattern a shorter one, a later one an equal one."""
-    tokenizer: Said[str] = Field(default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]})
+    tokenizer: NotNull[str] = Field(
+        default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]}
+    )
     """What tokens are counted with: o200k_base, cl100k_base, chars, or one that a package adds."""
-    store: Said[StoreSettings] = None
+    store: NotNull[StoreSettings] = None
     """Where what was left out waits to be asked back."""
-    agent_controls: Said[Flag] = None
+    agent_controls: NotNull[Flag] = None
     """Give every tool an optional `_shape` argument by which the agent chooses profile, fields and budget."""
-    tools: Said[dict[ToolPattern, ToolListing]] = None
+    tools: NotNull[dict[ToolPattern, ToolListing]] = None
     """How tools are listed, by name or pattern: dropped, described anew, or cut short."""
-    tools_changed: Said[ToolsChanged] = None
+    tools_changed: NotNull[ToolsChanged] = None
     """What a live MCP session sees of a change to its list of tools: nothing until it ends, or a notification."""
-    allow_eval: Said[Flag] = None
+    allow_eval: NotNull[Flag] = None
     """List and call tools that run code they are given."""
-    errors: Said[dict[ExceptionName, str]] = None
+    errors: NotNull[dict[ExceptionName, str]] = None
     """Error codes by exception, as in {"requests.exceptions.Timeout": "TIMEOUT"}."""
 
 
@@ -246,7 +248,7 @@ class Config(ConfigFile):
 class Request(_Model):
     """What one call may ask for itself."""
 
-    fields: Said[tuple[KeptPath, ...]] = None
+    fields: NotNull[tuple[KeptPath, ...]] = None
     """The only fields to keep, as paths."""
     max_tokens: Limit = None
     """The most tokens that the response may cost."""
@@ -254,9 +256,9 @@ class Request(_Model):
     """The most elements that are shown of any list."""
     max_string: Limit = None
     """The most characters that are shown of any string."""
-    encoding: Said[Encoding] = None
+    encoding: NotNull[Encoding] = None
     """How data is written as text."""
-    dialect: Said[Dialect] = None
+    dialect: NotNull[Dialect] = None
     """The wire form of the envelope."""
-    channels: Said[Channels] = None
+    channels: NotNull[Channels] = None
     """Which MCP channels carry the result."""

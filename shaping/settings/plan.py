@@ -5,16 +5,47 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from shaping.settings.fields import field_plans
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from shaping.envelope.model import Dialect
     from shaping.paths import FieldPlan
+    from shaping.paths.walk import Opener
     from shaping.response import Json
     from shaping.settings.model import Channels, Encoding, OmissionsMode
-    from shaping.settings.resolve import Choice
+    from shaping.settings.resolve import ResolvedChoice
+
+
+def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
+    """Compile the field rules that were decided, each None where there is nothing to do."""
+    include, exclude, back = said["include_only"], said["exclude_fields"], said["include_on_error"]
+    rename, private = said["rename"], said["private"]
+    held = (*said["exclude_when_tier"].get(tier, ()), *private)
+    closed = bool(held)
+    fields = failing = _compiled(include, (*exclude, *held), rename, closed=closed)
+    if back and fields is not None:
+        from shaping.paths.plan import restoring_plan  # noqa: PLC0415 (few configs say what errors show)
+
+        # What comes back on error outranks exclude_fields, never a tier or a private path.
+        failing = restoring_plan(include, exclude, back, held, rename=rename, opener=_opener(closed=closed))
+    return {"fields": fields, "error_fields": failing, "private": _compiled(None, held, {}, closed=closed)}
+
+
+def _compiled(
+    include: Sequence[str] | None, exclude: Sequence[str], rename: Mapping[str, str], *, closed: bool
+) -> FieldPlan | None:
+    if include is None and not exclude and not rename:
+        return None
+    from shaping.paths import compile_fields  # noqa: PLC0415 (the compiler is loaded with the first plan that filters)
+
+    return compile_fields(include, exclude, rename or None, opener=_opener(closed=closed))
+
+
+def _opener(*, closed: bool) -> Opener:
+    from shaping.values.opening import open_closed, open_value  # noqa: PLC0415 (stages import the plan for its types)
+
+    return open_closed if closed else open_value
+
 
 Surface: TypeAlias = Literal["python", "mcp", "command"]
 
@@ -109,7 +140,7 @@ class Plan:
         return not self.parse and self.fields is None and not self.redact.paths
 
 
-class Call(NamedTuple):
+class PlanRequest(NamedTuple):
     """What a plan is made for: a tool, who calls it how, and what the call asks for itself."""
 
     tool: str
@@ -119,7 +150,7 @@ class Call(NamedTuple):
     request: Overrides | None = None
 
 
-def compile_plan(call: Call, choices: Mapping[str, Choice], *, config_hash: str, tokenizer: str) -> Plan:
+def compile_plan(call: PlanRequest, choices: Mapping[str, ResolvedChoice], *, config_hash: str, tokenizer: str) -> Plan:
     """Compile resolved choices into a plan."""
     said: dict[str, Any] = {name: choice.value for name, choice in choices.items()}
     filters = field_plans(said, call.tier)
@@ -163,6 +194,6 @@ def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
 
 def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
     """Give the listed defaults by the names that pruning meets: fields are renamed before."""
-    from shaping.paths.original import shown  # noqa: PLC0415 (few configs list defaults)
+    from shaping.paths.renames import shown  # noqa: PLC0415 (few configs list defaults)
 
     return tuple((shown(path, fields), value) for path, value in listed.items())

@@ -21,7 +21,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """Something wrong at one place of a config: what stands there, what was expected, the nearest valid spelling."""
 
     file: str
@@ -43,15 +43,15 @@ class Problem:
 class ConfigError(ValueError):
     """A config that cannot be used, with every problem that was found in it."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[ConfigProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(report(self.problems)))
 
-    def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[Problem, ...]]]:
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[ConfigProblem, ...]]]:
         return type(self), (self.problems,)
 
 
-def report(problems: Sequence[Problem], noun: str = "problem") -> Iterator[str]:
+def report(problems: Sequence[ConfigProblem], noun: str = "problem") -> Iterator[str]:
     """Write problems as lines, a heading for each file."""
     for file, group in groupby(problems, key=lambda problem: problem.file):
         listed = list(group)

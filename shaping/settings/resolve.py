@@ -8,24 +8,70 @@ redaction is no profile's to say, so neither yields to a chosen profile.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from shaping.settings.layers import Origin, Stanza
 from shaping.settings.model import EnvelopeMember, NoiseRule
-from shaping.settings.patterns import ranked
 from shaping.settings.plan import Overrides, Redact
+from shaping.settings.sources import Origin, Stanza
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from shaping.settings.plan import Call
-    from shaping.settings.profiles import Profiles
-    from shaping.settings.read import Document
+    from shaping.settings.jsonc import ConfigDocument
+    from shaping.settings.plan import PlanRequest
+    from shaping.settings.sources import Profiles
+
+_TOKEN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+
+
+def is_pattern(text: str) -> bool:
+    """Say whether a text can stand for more than one tool."""
+    return any(char in text for char in "*?[")
+
+
+def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
+    """List the patterns that match a tool, weakest first: longer beats shorter, later beats equal, exact beats all."""
+    matching = [pattern for pattern in patterns if fits(tool, pattern)]
+    return sorted(matching, key=lambda pattern: (pattern == tool, len(pattern)))
+
+
+def fits(tool: str, pattern: str) -> bool:
+    """Say whether a name or pattern stands for a tool."""
+    # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
+    return tool == pattern or fnmatchcase(tool, pattern) or fnmatchcase(tool, pattern.removesuffix(" *"))
+
+
+def overlap(one: str, other: str) -> bool:
+    """Say whether some tool's name matches both patterns."""
+    left, right = _TOKEN.findall(one), _TOKEN.findall(other)
+
+    @cache
+    def meet(i: int, j: int) -> bool:
+        if i == len(left) or j == len(right):
+            return all(token[0] == "*" for token in left[i:] + right[j:])
+        if left[i][0] == "*":
+            return meet(i + 1, j) or meet(i, j + 1)
+        if right[j][0] == "*":
+            return meet(i, j + 1) or meet(i + 1, j)
+        return _share(left[i], right[j]) and meet(i + 1, j + 1)
+
+    return meet(0, 0)
+
+
+def _share(one: str, other: str) -> bool:
+    if len(one) == 1 and one != "?":
+        return fnmatchcase(one, other)
+    if len(other) == 1 and other != "?":
+        return fnmatchcase(other, one)
+    return True  # two classes, or a class and '?': a warning too many beats one too few
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ResolvedChoice:
     """One choice as it was decided: its name, its value, and who had a say in it."""
 
     name: str
@@ -68,8 +114,8 @@ _NOT_CHOICES = frozenset({"$schema", "extends", "description"})
 
 
 def resolve(
-    call: Call, configs: Iterable[Document], profiles: Profiles, presets: Iterable[Document] = ()
-) -> dict[str, Choice]:
+    call: PlanRequest, configs: Iterable[ConfigDocument], profiles: Profiles, presets: Iterable[ConfigDocument] = ()
+) -> dict[str, ResolvedChoice]:
     """Decide every choice for a call; what a preset says of a command or a tool is weaker than any config."""
     configured = [*_configured(call.tool, tuple(presets)), *_configured(call.tool, tuple(configs))]
     profile = _which_profile(call, configured)
@@ -84,12 +130,12 @@ def resolve(
     return _fold([*_unsaid(call), *said, *_requested(call.request)])
 
 
-def _unsaid(call: Call) -> Iterable[Said]:
+def _unsaid(call: PlanRequest) -> Iterable[Said]:
     yield from ((name, value, _BUILT_IN) for name, value in _UNSAID.items())
     yield "dialect", _DIALECTS[call.surface], Origin(f"default of the {call.surface} surface")
 
 
-def _configured(tool: str, configs: tuple[Document, ...]) -> list[Said]:
+def _configured(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Said]:
     """Gather what `global` and the tool's overrides say, the weakest first."""
     everywhere = [Stanza("global", document, ("global",)) for document in configs]
     overrides = {
@@ -100,11 +146,11 @@ def _configured(tool: str, configs: tuple[Document, ...]) -> list[Said]:
     return _said([*everywhere, *(overrides[name] for name in ranked(tool, overrides))])
 
 
-def _which_profile(call: Call, configured: list[Said]) -> Choice:
+def _which_profile(call: PlanRequest, configured: list[Said]) -> ResolvedChoice:
     if call.profile is not None:
-        return Choice("profile", call.profile, (Origin("chosen for the call"),))
+        return ResolvedChoice("profile", call.profile, (Origin("chosen for the call"),))
     named = [(name, origin) for choice, name, origin in configured if choice == "profile"]
-    return Choice("profile", named[-1][0], (named[-1][1],))
+    return ResolvedChoice("profile", named[-1][0], (named[-1][1],))
 
 
 def _said(stanzas: Iterable[Stanza]) -> list[Said]:
@@ -122,21 +168,21 @@ def _requested(request: Overrides | None) -> Iterable[Said]:
             yield "include_only" if name == "fields" else name, value, Origin("the request")
 
 
-def _fold(said: Iterable[Said]) -> dict[str, Choice]:
-    decided: dict[str, Choice] = {}
+def _fold(said: Iterable[Said]) -> dict[str, ResolvedChoice]:
+    decided: dict[str, ResolvedChoice] = {}
     for name, value, origin in said:
         before = decided.get(name)
         combine = _COMBINE.get(name)
         if combine is None:
-            decided[name] = Choice(name, _frozen(value), (origin,))
+            decided[name] = ResolvedChoice(name, _frozen(value), (origin,))
         elif before is None:
-            decided[name] = Choice(name, combine(_START[name], value), (origin,))
+            decided[name] = ResolvedChoice(name, combine(_START[name], value), (origin,))
         else:
-            decided[name] = Choice(name, combine(before.value, value), _origins(before, origin, value))
+            decided[name] = ResolvedChoice(name, combine(before.value, value), _origins(before, origin, value))
     return decided
 
 
-def _origins(before: Choice, origin: Origin, value: Any) -> tuple[Origin, ...]:
+def _origins(before: ResolvedChoice, origin: Origin, value: Any) -> tuple[Origin, ...]:
     if before.origins == (_BUILT_IN,) or (before.name == "prune" and isinstance(value, list)):
         return (origin,)
     return (*before.origins, origin)

@@ -1,21 +1,153 @@
-"""Everything a config is made of, read but not yet judged."""
+"""Everything a config is made of, read but not yet checked: config files, profiles and presets."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.settings.bundled import bundled_path
-from shaping.settings.find import find
-from shaping.settings.problems import ConfigError, Problem
-from shaping.settings.profiles import Profiles, gather, is_profile, read_beside
-from shaping.settings.read import Document, read_file, read_mapping
+from shaping.settings.files import bundled_path, find
+from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping
+from shaping.settings.model import Profile
+from shaping.settings.problems import ConfigError, ConfigProblem, Keys, nearest, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from shaping.settings.jsonc import ConfigDocument
+    from shaping.settings.plan import Surface
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a choice was made: by what, and on which line of which file."""
+
+    by: str
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.by
+        place = short_name(self.file) + (f":{self.line}" if self.line else "")
+        return f"{self.by} ({place})"
+
+
+@dataclass(frozen=True, slots=True)
+class Stanza:
+    """The choices that stand together at one place of a document."""
+
+    by: str
+    document: ConfigDocument
+    keys: Keys
+
+    @property
+    def choices(self) -> Mapping[str, Any]:
+        """Give what is said here, by name."""
+        return self.document.choices(*self.keys)
+
+    def origin(self, choice: str) -> Origin:
+        """Say where one of the choices made here stands."""
+        return Origin(self.by, self.document.file, self.document.line((*self.keys, choice)))
+
+
+_ALMOST: Final = 0.85  # of a key's letters
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Every profile's stanzas by name, the weakest first, and the profile that all others start from."""
+
+    stanzas: Mapping[str, tuple[Stanza, ...]]
+    root: str
+
+    def names(self) -> tuple[str, ...]:
+        """List the profiles there are, in a stable order."""
+        return tuple(sorted(self.stanzas))
+
+    def lineage(self, name: str) -> tuple[str, ...]:
+        """List a profile and those it starts from, nearest first; a cycle ends with the name that came twice."""
+        line = [name]
+        parent = self._parent(name)
+        while parent is not None and parent not in line:
+            line.append(parent)
+            parent = self._parent(parent)
+        return (*line, parent) if parent is not None else tuple(line)
+
+    def layers(self, name: str) -> tuple[Stanza, ...]:
+        """Give the stanzas that make up a profile, the weakest first."""
+        return tuple(stanza for each in reversed(self.lineage(name)) for stanza in self._own(each))
+
+    def source(self, name: str) -> Stanza:
+        """Give the strongest stanza of a profile: where it was last spoken of."""
+        return self.stanzas[name][-1]
+
+    def _parent(self, name: str) -> str | None:
+        own = self._own(name)
+        extends = own[0].choices.get("extends") if own else None
+        if isinstance(extends, str):
+            return extends
+        return None if not own or is_bundled(own[0]) or name == self.root else self.root
+
+    def _own(self, name: str) -> tuple[Stanza, ...]:
+        own = self.stanzas.get(name, ())
+        # A stanza that extends something starts afresh: what weaker layers said under its name no longer counts.
+        fresh = max((at for at, stanza in enumerate(own) if "extends" in stanza.choices), default=0)
+        return own[fresh:]
+
+
+def is_bundled(stanza: Stanza) -> bool:
+    """Say whether a profile's stanza ships with shaping."""
+    return Path(stanza.document.file).parent == bundled_path("profiles", "")
+
+
+def gather(configs: Sequence[ConfigDocument], beside: Iterable[ConfigDocument]) -> Profiles:
+    """Collect all profiles: bundled ones, then those of the directory beside the config, then those inside it."""
+    files = [*(read_file(path) for path in sorted(bundled_path("profiles", "").glob("*.json"))), *beside]
+    found: dict[str, list[Stanza]] = {}
+    for document in files:
+        name = Path(document.file).stem
+        found.setdefault(name, []).append(Stanza(f"profile {name}", document, ()))
+    for config in configs:
+        for name in config.choices("profiles"):
+            found.setdefault(name, []).append(Stanza(f"profile {name}", config, ("profiles", name)))
+    root = str(configs[0].choices("global")["profile"])
+    return Profiles({name: tuple(stanzas) for name, stanzas in found.items()}, root)
+
+
+def read_beside(config: Path, problems: list[ConfigProblem]) -> Iterator[ConfigDocument]:
+    """Read the JSON files in the directory beside a config file; what cannot be read is added to the problems."""
+    directory = config.parent / "profiles"
+    for path in sorted(directory.glob("*.json")):
+        try:
+            yield read_file(path)
+        except ConfigError as error:
+            problems.extend(error.problems)
+
+
+def is_profile(document: ConfigDocument) -> bool:
+    """Tell a profile from a stranger: other programs keep JSON files in directories called profiles, too."""
+    known = {field.alias or name for name, field in Profile.model_fields.items()}
+    # One that is nearly a profile's key was meant to be one.
+    return not document.data or any(nearest(key, known, least=_ALMOST) for key in document.data)
+
+
+def presets_for(tool: str, surface: Surface = "command") -> tuple[ConfigDocument, ...]:
+    """Give what is known of MCP tools, or the preset of the program that a command's name starts with."""
+    if surface != "command":
+        return _read_preset("tools.json") if surface == "mcp" else ()
+    program = tool.split(" ", 1)[0]
+    return _read_preset(f"presets/{program}.json") if program.replace("-", "").replace("_", "").isalnum() else ()
+
+
+@cache
+def _read_preset(name: str) -> tuple[ConfigDocument, ...]:
+    path = bundled_path("config", name)
+    return (read_file(path),) if path.is_file() else ()
+
 
 Given: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 
@@ -26,11 +158,11 @@ GIVEN_NAME = "the given config"
 class Sources:
     """The config's layers, the weakest first, its profiles, files that are no profiles, and what could not be read."""
 
-    configs: tuple[Document, ...]
-    beside: tuple[Document, ...]
-    strangers: tuple[Document, ...]
+    configs: tuple[ConfigDocument, ...]
+    beside: tuple[ConfigDocument, ...]
+    strangers: tuple[ConfigDocument, ...]
     profiles: Profiles
-    unreadable: tuple[Problem, ...]
+    unreadable: tuple[ConfigProblem, ...]
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -40,9 +172,9 @@ class Sources:
 
 def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sources:
     """Find and read the config that applies, its bundled layer and its profiles."""
-    unreadable: list[Problem] = []
+    unreadable: list[ConfigProblem] = []
     layers = [read_file(bundled_path("config", "response_config.json"))]
-    found: tuple[Document, ...] = ()
+    found: tuple[ConfigDocument, ...] = ()
     if isinstance(config, Mapping):
         layers += _readable(lambda: read_mapping(config, GIVEN_NAME), unreadable)
     else:
@@ -55,7 +187,7 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
     return Sources(tuple(layers), beside, strangers, gather(layers, beside), tuple(unreadable))
 
 
-def _readable(read: Callable[[], Document], unreadable: list[Problem]) -> list[Document]:
+def _readable(read: Callable[[], ConfigDocument], unreadable: list[ConfigProblem]) -> list[ConfigDocument]:
     try:
         return [read()]
     except ConfigError as error:

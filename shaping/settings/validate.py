@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from shaping.settings import model
-from shaping.settings.problems import Keys, Problem, nearest, one_of
+from shaping.settings.problems import ConfigProblem, Keys, nearest, one_of
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from shaping.settings.read import Document
+    from shaping.settings.jsonc import ConfigDocument
 
 _LIMITS = ("max_tokens", "max_items", "max_string")
 _EXPECTED = {
@@ -33,7 +33,7 @@ _EXPECTED = {
 _QUOTED = re.compile(r"'([^']*)'|\b(True|False)\b")
 
 
-def validate(document: Document, kind: type[BaseModel]) -> list[Problem]:
+def validate(document: ConfigDocument, kind: type[BaseModel]) -> list[ConfigProblem]:
     """Find everything in a document that its model does not allow."""
     try:
         kind.model_validate(document.data)
@@ -43,7 +43,7 @@ def validate(document: Document, kind: type[BaseModel]) -> list[Problem]:
     return []
 
 
-def _problem(document: Document, kind: type[BaseModel], details: ErrorDetails) -> Problem:
+def _problem(document: ConfigDocument, kind: type[BaseModel], details: ErrorDetails) -> ConfigProblem:
     keys = _keys(document.data, details["loc"])
     if details["type"] == "extra_forbidden":
         return _unknown_key(document, details["input"], keys, kind)
@@ -53,7 +53,7 @@ def _problem(document: Document, kind: type[BaseModel], details: ErrorDetails) -
     return document.problem(keys, value, _expected(details, keys), suggestion=nearest(value, valid), says=says)
 
 
-def _unknown_key(document: Document, value: Any, keys: Keys, kind: type[BaseModel]) -> Problem:
+def _unknown_key(document: ConfigDocument, value: Any, keys: Keys, kind: type[BaseModel]) -> ConfigProblem:
     valid = _names(_model_at(keys[:-1], kind))
     key = str(keys[-1])
     suggestion = nearest(key, valid)
@@ -126,7 +126,7 @@ def _model_at(keys: Keys, kind: type[BaseModel]) -> type[BaseModel]:
         case ("tools", _):
             return model.ToolListing
         case (*_, "envelope"):
-            return model.Envelope
+            return model.EnvelopeChoice
         case (*_, "redact"):
             return model.RedactRules
     return kind

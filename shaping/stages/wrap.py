@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.envelope import local_envelope, presentable
-from shaping.envelope.meta import UpgradeHint
+from shaping.envelope.model import UpgradeHint
 from shaping.errors import scrub
 from shaping.omissions import said_omissions
 from shaping.stages.encode import written

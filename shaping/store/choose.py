@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from shaping.paths import Path, compile_fields, parse, select
 from shaping.paths.grammar import Index, Name, Slice
-from shaping.paths.nearby import miss
+from shaping.paths.selection import miss
 
 # A quote that nothing closes holds all the rest: looked for once, not from every quote on.
 _ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)

@@ -9,7 +9,7 @@ import orjson
 
 from shaping.errors import ToolError
 from shaping.paths import PathError
-from shaping.paths.nearby import Miss, miss
+from shaping.paths.selection import Miss, miss
 from shaping.store.choose import choose, choose_members, listed
 from shaping.store.pages import Page, Position, page
 from shaping.store.protocol import StoreError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from shaping.settings.find import cache_directory
+from shaping.settings.files import cache_directory
 from shaping.store.memory import MemoryStore
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import orjson
 
 from shaping.paths import Path, parse
 from shaping.paths.grammar import Each, Index, Name, Slice
-from shaping.paths.pick import matches
+from shaping.paths.selection import matches
 
 if TYPE_CHECKING:
     from shaping.paths.grammar import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.opening import PLAIN
+from shaping.paths.walk import PLAIN
 from shaping.values.opening import key_text
 
 if TYPE_CHECKING:

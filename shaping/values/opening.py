@@ -19,7 +19,7 @@ import orjson
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from shaping.paths.opening import PLAIN
+from shaping.paths.walk import PLAIN
 from shaping.values.declared import declared_fields
 from shaping.values.frames import is_table, open_table
 from shaping.wording import free_name

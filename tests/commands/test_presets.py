@@ -12,8 +12,8 @@ from shaping import tokens
 from shaping.commands.clean import clean
 from shaping.commands.important import says_error
 from shaping.settings import bundled
-from shaping.settings.bundled import bundled_path
-from shaping.settings.presets import presets_for
+from shaping.settings.files import bundled_path
+from shaping.settings.sources import presets_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,18 +3,18 @@ from typing import Any
 
 import pytest
 
-from shaping.errors import CodeDefinition, CodeError, Registry, UnknownCodeError, catalogue
+from shaping.errors import CodeDefinition, CodeError, CodeRegistry, UnknownCodeError, catalogue
 
 FULL = {"http": 503, "retryable": True, "hint": "Wait."}
 LOST = {"http": 404, "retryable": False, "hint": "Look again.", "exit_code": 79, "side_effects": "none"}
 
 
 @pytest.fixture
-def registry() -> Registry:
-    return Registry(discover=False)
+def registry() -> CodeRegistry:
+    return CodeRegistry(discover=False)
 
 
-def test_a_plugins_code_carries_its_namespace(registry: Registry) -> None:
+def test_a_plugins_code_carries_its_namespace(registry: CodeRegistry) -> None:
     registry.register_plugin("production", {"FULL": FULL, "LOST": CodeDefinition(**LOST)})  # type: ignore[arg-type]
     assert registry.definition("production.FULL") == CodeDefinition(http=503, retryable=True, hint="Wait.")
     assert registry.definition("production.LOST").exit_code == 79
@@ -23,13 +23,13 @@ def test_a_plugins_code_carries_its_namespace(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", "Production", "1st", "a-b", "a.b", "a_b", "é"])
-def test_a_namespace_is_lower_case_letters_and_digits(registry: Registry, namespace: str) -> None:
+def test_a_namespace_is_lower_case_letters_and_digits(registry: CodeRegistry, namespace: str) -> None:
     with pytest.raises(CodeError, match="expected lower-case letters and digits"):
         registry.register_plugin(namespace, {"FULL": FULL})
 
 
 @pytest.mark.parametrize("key", ["", "full", "Full", "_FULL", "FULL_", "A__B", "A-B", "1A", "FULL\n"])
-def test_a_key_is_in_screaming_snake_case(registry: Registry, key: str) -> None:
+def test_a_key_is_in_screaming_snake_case(registry: CodeRegistry, key: str) -> None:
     with pytest.raises(CodeError, match="expected SCREAMING_SNAKE_CASE"):
         registry.register_plugin("production", {key: FULL})
 
@@ -43,13 +43,13 @@ def test_a_key_is_in_screaming_snake_case(registry: Registry, key: str) -> None:
         ({}, "missing"),
     ],
 )
-def test_codes_are_registered_all_or_none(registry: Registry, given: dict[str, Any], why: str) -> None:
+def test_codes_are_registered_all_or_none(registry: CodeRegistry, given: dict[str, Any], why: str) -> None:
     with pytest.raises(CodeError, match=f"production.BAD: .*{why}"):
         registry.register_plugin("production", {"GOOD": FULL, "BAD": given})
     assert registry.find("production.GOOD") is None
 
 
-def test_a_differing_redefinition_is_refused_with_both_shown(registry: Registry) -> None:
+def test_a_differing_redefinition_is_refused_with_both_shown(registry: CodeRegistry) -> None:
     registry.register_plugin("production", {"FULL": FULL})
     with pytest.raises(CodeError) as caught:
         registry.register_plugin("production", {"NEW": FULL, "FULL": {**FULL, "http": 429}})
@@ -63,7 +63,7 @@ def test_a_differing_redefinition_is_refused_with_both_shown(registry: Registry)
     assert registry.find("production.NEW") is None
 
 
-def test_what_is_registered_twice_is_unregistered_twice(registry: Registry) -> None:
+def test_what_is_registered_twice_is_unregistered_twice(registry: CodeRegistry) -> None:
     registry.register_plugin("production", {"FULL": FULL})
     registry.register_plugin("production", {"FULL": FULL, "LOST": LOST})
     assert registry.unregister_plugin("production") is True
@@ -74,14 +74,14 @@ def test_what_is_registered_twice_is_unregistered_twice(registry: Registry) -> N
     assert registry.unregister_plugin("production") is False
 
 
-def test_after_unregistering_a_code_may_mean_something_else(registry: Registry) -> None:
+def test_after_unregistering_a_code_may_mean_something_else(registry: CodeRegistry) -> None:
     registry.register_plugin("production", {"FULL": FULL})
     registry.unregister_plugin("production")
     registry.register_plugin("production", {"FULL": {**FULL, "http": 429}})
     assert registry.definition("production.FULL").http == 429
 
 
-def test_an_unknown_code_is_answered_with_the_nearest(registry: Registry) -> None:
+def test_an_unknown_code_is_answered_with_the_nearest(registry: CodeRegistry) -> None:
     with pytest.raises(UnknownCodeError, match="Did you mean 'NOT_FOUND'") as caught:
         registry.definition("NOT_FUOND")
     assert (caught.value.code, caught.value.similar[0]) == ("NOT_FUOND", "NOT_FOUND")
@@ -101,7 +101,7 @@ def test_codes_of_installed_packages_are_found_once(monkeypatch: pytest.MonkeyPa
         return [Loads("production", "x:y", group)]
 
     monkeypatch.setattr(catalogue, "entry_points", found)
-    registry = Registry()
+    registry = CodeRegistry()
     assert registry.find("NOT_FOUND") is not None
     assert asked == []
     assert registry.find("production.FULL") == CodeDefinition(**FULL)  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ def test_a_broken_package_does_not_stand_in_the_way(
 ) -> None:
     broken = EntryPoint("production", "no.such.module:codes", "shaping.error_codes")
     monkeypatch.setattr(catalogue, "entry_points", lambda group: [broken])
-    assert Registry().find("production.FULL") is None
+    assert CodeRegistry().find("production.FULL") is None
     assert "the error codes of 'no.such.module:codes' cannot be loaded" in caplog.text
 
 
@@ -133,4 +133,4 @@ def test_a_broken_package_does_not_stand_in_the_way(
 def test_a_definition_of_the_wrong_kind_is_refused_by_name(wrong: dict[str, Any]) -> None:
     given = {"http": 500, "retryable": False, "hint": "x", **wrong}
     with pytest.raises(CodeError, match=f"prod.X: {next(iter(wrong))} is"):
-        Registry(discover=False).register_plugin("prod", {"X": given})
+        CodeRegistry(discover=False).register_plugin("prod", {"X": given})

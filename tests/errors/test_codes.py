@@ -1,8 +1,7 @@
 import pytest
 
 from shaping.errors import EXIT_CODES, CodeDefinition, ExitCode, registry
-from shaping.errors.codes import COMMANDS, CONTRACT, LEAN, LEAN_COARSE, OPERATIONS, OWN, READ_ONLY
-from shaping.errors.exits import check_exit_code
+from shaping.errors.codes import COMMANDS, CONTRACT, LEAN, LEAN_COARSE, OPERATIONS, OWN, READ_ONLY, check_exit_code
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shaping.errors import Registry, registry
+from shaping.errors import CodeRegistry, registry
 from shaping.errors.codes import OWN
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_every_code_in_an_example_is_registered() -> None:
 
 def test_a_plugin_uses_what_it_declares_and_declares_what_it_uses() -> None:
     declared = runpy.run_path(str(PLUGIN / "codes.py"))["error_codes"]
-    with_plugin = Registry(discover=False)
+    with_plugin = CodeRegistry(discover=False)
     with_plugin.register_plugin("production", declared)
     own = [f"production.{key}" for key in declared]
     sources = python_sources(PLUGIN, leave_out={"codes.py"})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shaping.mcp.result import shape_result
-from shaping.settings.bundled import bundled_path
+from shaping.settings.files import bundled_path
 from shaping.settings.plan import Plan
 from shaping.shaper import Shaper
 

@@ -41,7 +41,7 @@ PYTHON = Manifest("run", "eval", language="python", code_members=("code",))
 SCRIPT = Manifest("script", "eval", language="javascript")
 
 
-def refusal(tool: Manifest, payload: Any, *, allow_eval: bool = True) -> tuple[str, dict[str, Any] | None]:
+def http_error(tool: Manifest, payload: Any, *, allow_eval: bool = True) -> tuple[str, dict[str, Any] | None]:
     with pytest.raises(ToolError) as caught:
         admit(tool, payload, allow_eval=allow_eval)
     return caught.value.detail.code, caught.value.detail.details
@@ -57,7 +57,7 @@ def test_eval_tools_are_not_listed_unless_allowed() -> None:
 
 
 def test_an_eval_tool_is_not_callable_unless_allowed() -> None:
-    assert refusal(PYTHON, {"code": "1"}, allow_eval=False) == ("PERMISSION_DENIED", None)
+    assert http_error(PYTHON, {"code": "1"}, allow_eval=False) == ("PERMISSION_DENIED", None)
 
 
 def test_a_keyword_is_refused_by_name_and_hash_and_never_by_payload() -> None:
@@ -85,7 +85,7 @@ def test_a_keyword_is_refused_by_name_and_hash_and_never_by_payload() -> None:
 )
 def test_keywords_are_found_whatever_stands_between(tool: Manifest, code: str, construct: str) -> None:
     payload = {"code": code}
-    assert refusal(tool, payload) == ("EVAL_BLOCKED_KEYWORD", {"construct": construct, "code_hash": digest(payload)})
+    assert http_error(tool, payload) == ("EVAL_BLOCKED_KEYWORD", {"construct": construct, "code_hash": digest(payload)})
 
 
 @pytest.mark.parametrize("code", ["myFunction(1)", "page.evaluate('x')", "xrequire(1)", "requires(1)"])
@@ -95,7 +95,7 @@ def test_a_word_that_only_contains_a_keyword_passes(code: str) -> None:
 
 def test_a_construct_is_refused_where_no_keyword_stands() -> None:
     payload = {"code": "process['ex' + 'it']()"}
-    assert refusal(SCRIPT, payload) == (
+    assert http_error(SCRIPT, payload) == (
         "EVAL_BLOCKED_CONSTRUCT",
         {"construct": "process", "code_hash": digest(payload)},
     )
@@ -103,27 +103,27 @@ def test_a_construct_is_refused_where_no_keyword_stands() -> None:
 
 def test_code_that_does_not_parse_is_refused() -> None:
     payload = {"code": "def ("}
-    assert refusal(PYTHON, payload) == (
+    assert http_error(PYTHON, payload) == (
         "EVAL_BLOCKED_CONSTRUCT",
         {"construct": "unparsable", "code_hash": digest(payload)},
     )
 
 
 def test_code_that_is_too_long_is_refused() -> None:
-    code, details = refusal(PYTHON, {"code": "1" * (MAX_CODE_BYTES + 1)})
+    code, details = http_error(PYTHON, {"code": "1" * (MAX_CODE_BYTES + 1)})
     assert (code, (details or {})["construct"]) == ("EVAL_BLOCKED_CONSTRUCT", "code of more than 65536 bytes")
 
 
 def test_code_in_no_declared_language_is_refused() -> None:
     payload = ["1"]
-    assert refusal(Manifest("odd", "eval"), payload) == (
+    assert http_error(Manifest("odd", "eval"), payload) == (
         "EVAL_BLOCKED_CONSTRUCT",
         {"construct": "code in an undeclared language", "code_hash": digest(payload)},
     )
 
 
 def test_where_no_member_is_named_every_text_is_code() -> None:
-    code, _ = refusal(SCRIPT, {"steps": [{"body": "eval?.('1')"}]})
+    code, _ = http_error(SCRIPT, {"steps": [{"body": "eval?.('1')"}]})
     assert code == "EVAL_BLOCKED_CONSTRUCT"
 
 
@@ -132,14 +132,14 @@ def test_where_a_member_is_named_the_others_are_not_code() -> None:
 
 
 def test_a_payload_that_is_no_object_is_all_code() -> None:
-    assert refusal(PYTHON, "import os")[0] == "EVAL_BLOCKED_CONSTRUCT"
+    assert http_error(PYTHON, "import os")[0] == "EVAL_BLOCKED_CONSTRUCT"
 
 
 def test_every_eval_call_is_logged_by_hash_and_never_by_payload(caplog: pytest.LogCaptureFixture) -> None:
     good, bad = b'{"code":"1 + 41"}', b'{"code":"eval(\'secret\')"}'
     with caplog.at_level(logging.INFO, logger="shaping.eval"):
         admit(PYTHON, json.loads(good), allow_eval=True)
-        refusal(PYTHON, json.loads(bad))
+        http_error(PYTHON, json.loads(bad))
     assert [record.getMessage() for record in caplog.records] == [
         f"eval tool=run sha256={hashlib.sha256(payload).hexdigest()} bytes={len(payload)}" for payload in (good, bad)
     ]
@@ -156,10 +156,10 @@ def test_other_payloads_are_checked_for_shape_and_size() -> None:
     admit(READ, {"q": "import os; eval(1)", "deep": nested(60)})
     cycle: list[Any] = []
     cycle.extend([cycle] * 1000)
-    assert refusal(READ, nested(80)) == ("BAD_ARGUMENT", None)
-    assert refusal(READ, cycle) == ("BAD_ARGUMENT", None)
-    assert refusal(READ, {"x": object()}) == ("BAD_ARGUMENT", None)
-    assert refusal(READ, {"x": "a" * 5_000_000}) == ("TOO_LARGE", None)
+    assert http_error(READ, nested(80)) == ("BAD_ARGUMENT", None)
+    assert http_error(READ, cycle) == ("BAD_ARGUMENT", None)
+    assert http_error(READ, {"x": object()}) == ("BAD_ARGUMENT", None)
+    assert http_error(READ, {"x": "a" * 5_000_000}) == ("TOO_LARGE", None)
 
 
 def outcome(tool: Manifest, payload: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shaping.paths.nearby import Miss, miss
+from shaping.paths.selection import Miss, miss
 
 ISSUES = {"items": [{"number": 1, "title": "a", "user": {"login": "ada"}}, {"number": 2, "tags": [["x"]]}], "total": 2}
 

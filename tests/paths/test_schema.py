@@ -416,7 +416,7 @@ def test_a_schema_nested_too_deep_is_refused() -> None:
 
 
 def test_a_schema_that_would_grow_without_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.paths.projection.MOST_DEFINITIONS", 2)
+    monkeypatch.setattr("shaping.paths.schema_projection.MOST_DEFINITIONS", 2)
     node = {"properties": {"x": {}, "sub": {"$ref": "#"}}}
     with pytest.raises(Unprojectable, match="more than 2 definitions"):
         projected(node, exclude=["sub.sub.sub.x"])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shaping.paths.unmatched import unmatched
+from shaping.paths.selection import unmatched
 
 ROWS = [{"title": "a", "tags": []}]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import ConfigError, Problem, load
+from shaping.settings import ConfigError, ConfigProblem, load
 from shaping.settings.check import check
 from shaping.settings.sources import GIVEN_NAME, read_sources
 
@@ -53,8 +53,10 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(
     with pytest.raises(ConfigError) as caught:
         load(cwd=project, environ=environ)
     assert caught.value.problems == (
-        Problem(str(path), "$.tool_overrides.search.profile", 5, "minimla", "debug, minimal or standard", "minimal"),
-        Problem(
+        ConfigProblem(
+            str(path), "$.tool_overrides.search.profile", 5, "minimla", "debug, minimal or standard", "minimal"
+        ),
+        ConfigProblem(
             str(path),
             "$.tool_overrides.search.max_tokens",
             6,
@@ -62,8 +64,8 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(
             "a positive integer, or leave it out for no limit",
         ),
         caught.value.problems[2],
-        Problem(str(path), "$.globl", 10, {}, caught.value.problems[3].expected, "global", "is not a known key"),
-        Problem(
+        ConfigProblem(str(path), "$.globl", 10, {}, caught.value.problems[3].expected, "global", "is not a known key"),
+        ConfigProblem(
             str(path),
             "$.global.encoding",
             11,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shaping.settings.problems import ConfigError, Problem, json_path, nearest, one_of, report, short_name, show
+from shaping.settings.problems import ConfigError, ConfigProblem, json_path, nearest, one_of, report, short_name, show
 
-PROFILE = Problem(
+PROFILE = ConfigProblem(
     "response_config.json",
     "$.tool_overrides.search.profile",
     None,
@@ -15,7 +15,7 @@ PROFILE = Problem(
     "debug, minimal or standard",
     "minimal",
 )
-BUDGET = Problem(
+BUDGET = ConfigProblem(
     "response_config.json",
     "$.tool_overrides.search.max_tokens",
     None,
@@ -39,11 +39,14 @@ def test_an_error_carries_its_problems_and_survives_pickling() -> None:
 
 
 def test_a_line_that_is_known_is_named() -> None:
-    assert str(Problem("c.json", "$.a", 7, True, "text")) == "$.a is true; expected text. (line 7)"
+    assert str(ConfigProblem("c.json", "$.a", 7, True, "text")) == "$.a is true; expected text. (line 7)"
 
 
 def test_warnings_are_reported_as_such() -> None:
-    assert list(report([Problem("a", "$", None, 1, "x")], "warning")) == ["a has 1 warning:", "  $ is 1; expected x."]
+    assert list(report([ConfigProblem("a", "$", None, 1, "x")], "warning")) == [
+        "a has 1 warning:",
+        "  $ is 1; expected x.",
+    ]
 
 
 def test_a_file_below_the_working_directory_is_named_shortly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

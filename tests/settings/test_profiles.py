@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.settings import ConfigError, bundled, load
-from shaping.settings.profiles import is_bundled
+from shaping.settings.sources import is_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from shaping.settings import Generation
+    from shaping.settings import LoadedConfig
 
 NOISE = ("links", "opaque", "bulk", "boilerplate", "repeats", "constants")
 
 
-def decided(generation: Generation, profile: str) -> dict[str, Any]:
+def decided(generation: LoadedConfig, profile: str) -> dict[str, Any]:
     return {choice.name: choice.value for choice in generation.explain("any", profile=profile)}
 
 
-def source(generation: Generation, profile: str, choice: str) -> str:
+def source(generation: LoadedConfig, profile: str, choice: str) -> str:
     return next(found.source for found in generation.explain("any", profile=profile) if found.name == choice)
 
 
@@ -66,7 +66,7 @@ def test_the_bundled_profiles_are_those_of_the_design(profile: str, expected: di
 
 def test_debug_includes_every_member_there_is() -> None:
     schema = json.loads(bundled("config", "response_config.schema.json"))
-    every = schema["$defs"]["Envelope"]["properties"]["include"]["items"]["enum"]
+    every = schema["$defs"]["EnvelopeChoice"]["properties"]["include"]["items"]["enum"]
     assert decided(load({}), "debug")["envelope"] == tuple(every)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from shaping.settings.bundled import bundled, bundled_path
+from shaping.settings.files import bundled, bundled_path
 from shaping.settings.schema import config_schema, config_schema_text
 
 EXAMPLE: dict[str, Any] = {

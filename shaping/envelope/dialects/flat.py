@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects import faults, members, schemas
+from shaping.envelope.dialects import members, schemas
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -102,12 +102,12 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
         "http": error.http or 500,
     }
     ours = {name: member for name, member in _ERROR.items() if name not in required}
-    values = faults.said(error, ours.values())
+    values = members.error_members(error, ours.values())
     return required | {name: values[member] for name, member in ours.items() if member in values}
 
 
 def _read_error(wire: Mapping[str, Any]) -> dict[str, Any]:
-    error = faults.read(wire, _ERROR)
+    error = members.read_error(wire, _ERROR)
     if error.get("hint") == "":
         del error["hint"]
     return error

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from math import ceil
 from typing import Any
 
-from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.spelling import command_code
+from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects.members import command_code
 from shaping.envelope.factories import exit_code_for
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, registry
@@ -111,7 +111,7 @@ def _says_nothing(wire: Mapping[str, Any], meta: Mapping[str, Any]) -> bool:
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = faults.said(error, _ERROR.values())
+    values = members.error_members(error, _ERROR.values())
     values["code"] = command_code(error.code)
     if error.retry_after is not None:
         values["retry_after"] = ceil(error.retry_after)
@@ -119,7 +119,7 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
 
 
 def _read_error(wire: Any) -> dict[str, Any]:
-    error = faults.read(wire, _ERROR)
+    error = members.read_error(wire, _ERROR)
     return {**error, "code": registry.canonical(error["code"])} if isinstance(error.get("code"), str) else error
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.spelling import from_lean, lean_code
+from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects.members import from_lean, lean_code
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> d
     if error.details is not None or debug:
         out["error_details"] = error.details
     if debug or "error" in include:
-        return out | faults.said(error, _ERROR_EXTRAS)
-    hint = ("hint",) if faults.only_for_this_call(error) else ()
-    return out | faults.said(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
+        return out | members.error_members(error, _ERROR_EXTRAS)
+    hint = ("hint",) if members.has_own_hint(error) else ()
+    return out | members.error_members(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
 
 
 def _read_error(wire: Any) -> dict[str, Any]:
@@ -129,5 +129,5 @@ def _read_error(wire: Any) -> dict[str, Any]:
         "error_details": "details",
         **{name: name for name in _ERROR_EXTRAS},
     }
-    error = faults.read(wire, names)
+    error = members.read_error(wire, names)
     return {**error, "code": from_lean(error["code"])} if isinstance(error.get("code"), str) else error

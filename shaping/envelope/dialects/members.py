@@ -1,4 +1,4 @@
-"""The members that every dialect shares: when each is shown, how it is written, how it is read."""
+"""The members that dialects share: when each is shown, how it is written and read, how codes are spelt."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shaping.envelope.meta import UpgradeHint
-from shaping.envelope.model import Envelope, EnvelopeError
-from shaping.errors import ErrorDetail
+from shaping.envelope.model import Envelope, EnvelopeError, UpgradeHint, may_redirect
+from shaping.errors import ErrorDetail, registry
+from shaping.errors.codes import COMMANDS, LEAN, LEAN_COARSE, OPERATIONS
 from shaping.response import Listed, Omission, Warned
 
 # Shown where set whatever the profile: without them a reader draws a wrong conclusion or cannot go on.
@@ -108,10 +108,10 @@ def build(
         detail = None if error is None else ErrorDetail(**error)
         return Envelope.model_validate({"data": data, "error": detail, "warnings": warnings, "meta": meta})
     except ValidationError as problem:
-        raise EnvelopeError(f"not an envelope: {_told(problem)}") from None
+        raise EnvelopeError(f"not an envelope: {_issues(problem)}") from None
 
 
-def _told(problem: ValidationError) -> str:
+def _issues(problem: ValidationError) -> str:
     found = problem.errors(include_input=False, include_url=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, issue['loc'])) or 'envelope'}: {issue['msg']}" for issue in found)
 
@@ -130,3 +130,68 @@ def _read_warning(wire: Any) -> Warned:
         raise EnvelopeError("a warning is a sentence, or an object with a message")
     path = wire.get("path")
     return Warned(str(wire.get("code", "")), wire["message"], None if path is None else str(path))
+
+
+def error_members(error: ErrorDetail, names: Iterable[str]) -> dict[str, Any]:
+    """Give the members that say something, as JSON."""
+    values = error.__dict__
+    return {name: _plain_error(values[name]) for name in names if values[name] is not None and values[name] != ()}
+
+
+def has_own_hint(error: ErrorDetail) -> bool:
+    """Whether the hint was written for this call, and not taken from the registry."""
+    known = registry.find(error.code)
+    return error.hint is not None and (known is None or known.hint != error.hint)
+
+
+def read_error(wire: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Take an error from the wire by a dialect's names for its members; null means not error_members."""
+    if not isinstance(wire, Mapping):
+        raise EnvelopeError(f"error is {type(wire).__name__}; expected an object")
+    return _without_ignored({ours: wire[theirs] for theirs, ours in names.items() if wire.get(theirs) is not None})
+
+
+def _without_ignored(error: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the contracts tell a reader to ignore: a wait without a retry, a redirect of another code."""
+    code = error.get("code")
+    ignored = {"retry_after"} if error.get("retryable") is False else set()
+    if isinstance(code, str) and not may_redirect(code):
+        ignored.add("redirect")
+    return {name: value for name, value in error.items() if name not in ignored}
+
+
+def _plain_error(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
+
+
+def lean_code(code: str) -> str:
+    """Spell a code as Code Scalpel does: in lower case, by its own names where it has one."""
+    return LEAN.get(code) or LEAN_COARSE.get(code) or _recased(code, upper=False)
+
+
+def from_lean(code: str) -> str:
+    """Give our name for a lower-case code."""
+    known = registry.canonical(code)
+    return registry.canonical(_recased(code, upper=True)) if known == code else known
+
+
+def operations_code(code: str) -> str:
+    """Spell a code as the operations contract does."""
+    return OPERATIONS.get(code, code)
+
+
+def command_code(code: str) -> str:
+    """Spell a code as the exit-code table does."""
+    return COMMANDS.get(code, code)
+
+
+def _recased(code: str, *, upper: bool) -> str:
+    """Change the case of a code, not of its namespace; a code in mixed case is somebody's own and stays."""
+    namespace, dot, key = code.rpartition(".")
+    if upper and key == key.lower():
+        return f"{namespace}{dot}{key.upper()}"
+    if not upper and key == key.upper():
+        return f"{namespace}{dot}{key.lower()}"
+    return code

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from shaping.envelope.content import read_blocks, write_block
-from shaping.envelope.dialects import faults, members, schemas
-from shaping.envelope.dialects.spelling import operations_code
-from shaping.envelope.meta import SOURCES, HttpMeta, McpMeta
-from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects.members import operations_code
+from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta
 from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error, registry
 
 _WIRE = {name: to_camel(name) for name in members.ORDER}
@@ -129,12 +128,14 @@ def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = faults.said(error, _ERROR)
+    values = members.error_members(error, _ERROR)
     return {_ERROR[name]: value for name, value in values.items()} | {"code": operations_code(error.code)}
 
 
 def _read_error(wire: Any) -> dict[str, Any]:
-    error = faults.read(wire, {name: name for name in _ERROR}) | faults.read(wire, {w: n for n, w in _ERROR.items()})
+    error = members.read_error(wire, {name: name for name in _ERROR}) | members.read_error(
+        wire, {w: n for n, w in _ERROR.items()}
+    )
     return {**error, "code": registry.canonical(error["code"])} if isinstance(error.get("code"), str) else error
 
 

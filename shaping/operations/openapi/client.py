@@ -12,7 +12,7 @@ from anyio.lowlevel import current_token
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, from_status, make_error
-from shaping.errors.refusals import said_in
+from shaping.errors.outcomes import message_in
 from shaping.operations.openapi.serialization import encode_body, in_header, in_path, in_query
 from shaping.parsers.json import read_json
 
@@ -200,7 +200,7 @@ def read_response(response: httpx.Response, method: str = "GET") -> Envelope[Any
         "content_type": kind,
     }
     if response.status_code >= 400:
-        said = said_in(data)
+        said = message_in(data)
         message = None if said is None else f"HTTP {response.status_code}: {said[:300]}"
         changing = method not in {"GET", "HEAD", "OPTIONS", "QUERY"}
         error = from_status(response.status_code, message, headers=response.headers, state_changing=changing)

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 
 import orjson
 
-from shaping.paths.schema_refs import pointed
+from shaping.paths.schema_projection import pointed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

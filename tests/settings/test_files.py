@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shaping.settings.find import candidates, find, is_file, user_directory
+from shaping.settings.files import candidates, find, is_file, user_directory
 from shaping.settings.problems import ConfigError
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import orjson
 
-from shaping.settings.problems import ConfigError, Keys, Problem, json_path
+from shaping.settings.problems import ConfigError, ConfigProblem, Keys, json_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ _ESCAPE = r"an escape such as \n, \\ or \u00e9"
 _QUOTE = "a double quote at the end of the text, on the same line"
 
 
-class Place(NamedTuple):
+class TextPosition(NamedTuple):
     """A line and a column of a text, both counted from one."""
 
     line: int
@@ -42,13 +42,13 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     """One config or profile as it was read: its data, where each value stands, and which keys stand twice."""
 
     file: str
     data: Mapping[str, Json]
-    places: Mapping[Keys, Place] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    places: Mapping[Keys, TextPosition] = field(default_factory=dict)
+    problems: tuple[ConfigProblem, ...] = ()
 
     def line(self, keys: Keys) -> int | None:
         """Say on which line a value stands, or the nearest thing around it."""
@@ -64,39 +64,39 @@ class Document:
             found = found.get(key) if isinstance(found, Mapping) else None
         return found if isinstance(found, Mapping) else {}
 
-    def problem(self, keys: Keys, value: Any, expected: str, **more: str | None) -> Problem:
+    def problem(self, keys: Keys, value: Any, expected: str, **more: str | None) -> ConfigProblem:
         """Describe what is wrong at a place."""
-        return Problem(self.file, json_path(keys), self.line(keys), value, expected, **more)
+        return ConfigProblem(self.file, json_path(keys), self.line(keys), value, expected, **more)
 
 
-def read_file(path: Path) -> Document:
+def read_file(path: Path) -> ConfigDocument:
     """Read a file, or raise ConfigError for what cannot be read."""
     try:
         raw = path.read_bytes()
     except OSError as error:
         says = f"cannot be read ({error.strerror})"
-        raise ConfigError([Problem(str(path), "$", None, None, "a file that can be read", says=says)]) from None
+        raise ConfigError([ConfigProblem(str(path), "$", None, None, "a file that can be read", says=says)]) from None
     return read_text(_decode(raw, str(path)), str(path))
 
 
-def read_text(text: str, file: str) -> Document:
+def read_text(text: str, file: str) -> ConfigDocument:
     """Read a document from text, or raise ConfigError for what is not JSON even with comments."""
     scanner = _Scanner(text, file)
     data = scanner.document()
     if not isinstance(data, dict):
-        problem = Problem(file, "$", scanner.place(scanner.start).line, data, "an object, such as {}")
+        problem = ConfigProblem(file, "$", scanner.place(scanner.start).line, data, "an object, such as {}")
         raise ConfigError([problem])
-    return Document(file, data, scanner.places, tuple(scanner.repeated))
+    return ConfigDocument(file, data, scanner.places, tuple(scanner.repeated))
 
 
-def read_mapping(mapping: Mapping[str, Any], file: str) -> Document:
+def read_mapping(mapping: Mapping[str, Any], file: str) -> ConfigDocument:
     """Take a config that is a Python mapping, as a copy in plain JSON."""
     try:
         plain = orjson.loads(orjson.dumps(mapping, default=_plain))
     except TypeError as error:
-        problem = Problem(file, "$", None, None, "only what JSON can hold", says=f"cannot be read ({error})")
+        problem = ConfigProblem(file, "$", None, None, "only what JSON can hold", says=f"cannot be read ({error})")
         raise ConfigError([problem]) from None
-    return Document(file, plain)
+    return ConfigDocument(file, plain)
 
 
 def _plain(value: Any) -> Any:
@@ -116,7 +116,7 @@ def _decode(raw: bytes, file: str) -> str:
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             says = f"is not UTF-8 (byte 0x{raw[error.start]:02x} on line {line})"
-    raise ConfigError([Problem(file, "$", None, None, "UTF-8 text", says=says)])
+    raise ConfigError([ConfigProblem(file, "$", None, None, "UTF-8 text", says=says)])
 
 
 class _Scanner:
@@ -125,15 +125,15 @@ class _Scanner:
     def __init__(self, text: str, file: str) -> None:
         self.text, self.file = text, file
         self.at = self.start = 0
-        self.places: dict[Keys, Place] = {}
-        self.repeated: list[Problem] = []
+        self.places: dict[Keys, TextPosition] = {}
+        self.repeated: list[ConfigProblem] = []
         self._lines = [0, *(match.end() for match in re.finditer(r"\n", text))]
 
     def document(self) -> Json:
         self._skip()
         self.start = self.at
         if self.at == len(self.text):
-            raise ConfigError([Problem(self.file, "$", None, None, "an object, such as {}", says="is empty")])
+            raise ConfigError([ConfigProblem(self.file, "$", None, None, "an object, such as {}", says="is empty")])
         self.places[()] = self.place(self.at)
         value = self._value(())
         self._skip()
@@ -141,9 +141,9 @@ class _Scanner:
             self._fail("the end of the file")
         return value
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> TextPosition:
         line = bisect.bisect_right(self._lines, offset)
-        return Place(line, offset - self._lines[line - 1] + 1)
+        return TextPosition(line, offset - self._lines[line - 1] + 1)
 
     def _value(self, keys: Keys) -> Json:
         if len(keys) > _DEEPEST:
@@ -222,7 +222,7 @@ class _Scanner:
         place = self.place(offset)
         if again:
             says = f"stands twice (first on line {self.places[keys].line})"
-            problem = Problem(self.file, json_path(keys), place.line, None, "each key once", says=says)
+            problem = ConfigProblem(self.file, json_path(keys), place.line, None, "each key once", says=says)
             self.repeated.append(problem)
         self.places[keys] = place
 
@@ -242,4 +242,4 @@ class _Scanner:
         found = self.text[self.at : self.at + 1]
         what = repr(found) if found else "the end of the file"
         says = f"is not JSON: {what} at line {place.line}, column {place.column}"
-        raise ConfigError([Problem(self.file, "$", place.line, None, expected, says=says)])
+        raise ConfigError([ConfigProblem(self.file, "$", place.line, None, expected, says=says)])

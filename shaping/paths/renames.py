@@ -1,4 +1,4 @@
-"""The names and places that a tool gave, for a path written by what a reader was shown."""
+"""Paths in the names that a tool gave, and in the names that a reader is shown."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""What pydantic found wrong: one issue a field, without the values that were given."""
+"""What a validator refused: one issue per field, without the values that were given."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
+import orjson
 from pydantic_core.core_schema import ErrorType
 
 from shaping.errors.similar import nearest
@@ -79,3 +80,28 @@ def _scalars(value: Any) -> Iterator[str]:
             yield from _scalars(item)
     elif value is not None and str(value):
         yield str(value)
+
+
+_LONGEST = 200
+
+
+def schema_issue(exc: BaseException) -> dict[str, str] | None:
+    """Tell where and which rule, for the exceptions of jsonschema and jsonschema_rs; None for any other."""
+    if hasattr(exc, "json_path") and hasattr(exc, "validator"):
+        rule = str(exc.validator)
+        expected = _as_json(getattr(exc, "validator_value", None))
+        return _schema_issue(
+            str(exc.json_path).removeprefix("$").removeprefix("."), rule, f"expected {rule} {expected}"
+        )
+    if hasattr(exc, "instance_path") and hasattr(exc, "schema_path"):
+        rule = str([*exc.schema_path][-1]) if exc.schema_path else "schema"
+        return _schema_issue(place(exc.instance_path), rule, f"does not satisfy {rule}")
+    return None
+
+
+def _schema_issue(path: str, rule: str, message: str) -> dict[str, str]:
+    return {"path": path, "type": rule, "message": message}
+
+
+def _as_json(expected: Any) -> str:
+    return orjson.dumps(expected, default=str).decode()[:_LONGEST]

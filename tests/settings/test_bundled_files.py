@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from shaping.settings import bundled
-from shaping.settings.bundled import bundled_path
+from shaping.settings.files import bundled_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def test_the_wheels_copy_is_asked_before_the_checkouts(tmp_path: Path, monkeypat
     package = tmp_path / "site" / "shaping"
     (tmp_path / "site" / "config").mkdir(parents=True)
     (tmp_path / "site" / "config" / "x.json").write_text("checkout")
-    monkeypatch.setattr(sys.modules["shaping.settings.bundled"], "_PACKAGE", package)
+    monkeypatch.setattr(sys.modules["shaping.settings.files"], "_PACKAGE", package)
     assert bundled("config", "x.json") == b"checkout"
     (package / "_bundled" / "config").mkdir(parents=True)
     (package / "_bundled" / "config" / "x.json").write_text("wheel")

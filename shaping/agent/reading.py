@@ -1,4 +1,4 @@
-"""What a wire form says, read without trusting it: every member has its type or is absent."""
+"""A response read without trusting it: every member has its type or is absent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import orjson
 
-from shaping.agent.untold import untold
 from shaping.envelope import Envelope, dialects
-from shaping.envelope.dialects.spelling import from_lean
-from shaping.envelope.meta import COMMON, SOURCES
-from shaping.errors import ErrorDetail, ToolError
+from shaping.envelope.dialects.members import from_lean
+from shaping.envelope.model import COMMON, SOURCES
+from shaping.errors import ErrorDetail, ToolError, from_exit_code, from_status
 from shaping.errors.detail import Phase, Redirect, RedirectReason
 
 Form: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none", "mcp"]
@@ -26,7 +25,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WireReading:
     """A response as far as it could be read."""
 
     form: Form
@@ -48,7 +47,7 @@ class Seen:
         return cursor if isinstance(cursor, str) and cursor else None
 
 
-def look(wire: Any, form: Form | None = None) -> Seen:
+def read_wire(wire: Any, form: Form | None = None) -> WireReading:
     """Read any wire form; the form is recognised first, because each has its own rules about what may be absent."""
     if isinstance(wire, (Envelope, ErrorDetail, ToolError)):
         return _from_model(wire)
@@ -57,7 +56,7 @@ def look(wire: Any, form: Form | None = None) -> Seen:
         return _from_model(inner)
     plain = _plain(wire, form)
     if not isinstance(plain, Mapping) or form == "none":
-        return Seen("none", data=plain)
+        return WireReading("none", data=plain)
     return _READERS[form or recognise(plain)](plain)
 
 
@@ -96,20 +95,20 @@ def _plain(wire: Any, form: Form | None) -> Any:
     raise UnreadableError(f"the response is a {type(wire).__name__}, not JSON")
 
 
-def _from_model(model: Envelope[Any] | ErrorDetail | ToolError) -> Seen:
+def _from_model(model: Envelope[Any] | ErrorDetail | ToolError) -> WireReading:
     if isinstance(model, ToolError):
-        return Seen("sourced", ok=False, error=model.detail)
+        return WireReading("sourced", ok=False, error=model.detail)
     if isinstance(model, ErrorDetail):
-        return Seen("sourced", ok=False, error=model)
+        return WireReading("sourced", ok=False, error=model)
     warnings = tuple(warned.message for warned in model.warnings)
-    return Seen("sourced", model.ok, model.data, model.error, warnings=warnings, meta=model.meta.model_dump())
+    return WireReading("sourced", model.ok, model.data, model.error, warnings=warnings, meta=model.meta.model_dump())
 
 
-def _invariant(wire: Mapping[str, Any]) -> Seen:
+def _invariant(wire: Mapping[str, Any]) -> WireReading:
     meta, data = _mapping(wire.get("meta")), wire.get("data")
     if meta.get("bare") is True and isinstance(data, Mapping):
         data = data.get("value")
-    return Seen(
+    return WireReading(
         "invariant",
         ok=_typed(wire.get("ok"), bool),
         data=data,
@@ -120,7 +119,7 @@ def _invariant(wire: Mapping[str, Any]) -> Seen:
     )
 
 
-def _sourced(wire: Mapping[str, Any]) -> Seen:
+def _sourced(wire: Mapping[str, Any]) -> WireReading:
     meta = {_snake(key): value for key, value in _mapping(wire.get("meta")).items()}
     failed = (
         meta.get("is_error") is True or _at_least(meta.get("status_code"), 400) or _at_least(meta.get("exit_code"), 1)
@@ -128,46 +127,46 @@ def _sourced(wire: Mapping[str, Any]) -> Seen:
     said = wire.get("error", meta.get("error"))
     error = read_error({_snake(key): value for key, value in said.items()} if isinstance(said, Mapping) else said)
     if failed and error is None:
-        error = untold(meta) or read_error(_text_of(meta.get("content")) or None)
+        error = implied_error(meta) or read_error(_text_of(meta.get("content")) or None)
     warnings = _sentences(wire.get("warnings", meta.get("warnings")))
-    return Seen("sourced", not failed and error is None, wire.get("data"), error, warnings=warnings, meta=meta)
+    return WireReading("sourced", not failed and error is None, wire.get("data"), error, warnings=warnings, meta=meta)
 
 
-def _flat(wire: Mapping[str, Any]) -> Seen:
+def _flat(wire: Mapping[str, Any]) -> WireReading:
     ok, meta = _typed(wire.get("ok"), bool), _mapping(wire.get("_meta"))
     warnings = _sentences(wire.get("warnings", meta.get("warnings")))
     if ok is False or (isinstance(wire.get("code"), str) and isinstance(wire.get("error"), str)):
-        return Seen("flat", ok, wire.get("result"), read_error(wire), warnings=warnings, meta=meta)
+        return WireReading("flat", ok, wire.get("result"), read_error(wire), warnings=warnings, meta=meta)
     rest = {key: value for key, value in wire.items() if key not in {"ok", "_meta"}}
     data = rest["result"] if rest.keys() == {"result"} else rest
-    return Seen("flat", ok, data, warnings=warnings, meta=meta)
+    return WireReading("flat", ok, data, warnings=warnings, meta=meta)
 
 
-def _lean(wire: Mapping[str, Any]) -> Seen:
+def _lean(wire: Mapping[str, Any]) -> WireReading:
     meta = {**wire, **_mapping(wire.get("meta"))}
     warnings = _sentences(wire.get("warnings"))
-    return Seen("lean", data=wire.get("data"), error=read_error(wire.get("error")), warnings=warnings, meta=meta)
+    return WireReading("lean", data=wire.get("data"), error=read_error(wire.get("error")), warnings=warnings, meta=meta)
 
 
-def _none(wire: Mapping[str, Any]) -> Seen:
-    return Seen("none", data=wire)
+def _none(wire: Mapping[str, Any]) -> WireReading:
+    return WireReading("none", data=wire)
 
 
-def _mcp(wire: Mapping[str, Any]) -> Seen:
+def _mcp(wire: Mapping[str, Any]) -> WireReading:
     """Read an MCP result, whose payload may itself be one of the forms that cannot be mistaken for data."""
     outer = _mapping(wire.get("_meta"))
     meta = {**outer, **_mapping(outer.get("shaping"))}
     payload = wire.get("structuredContent")
     if payload is None:
         payload = _text_of(wire.get("content"))
-    inner = _READERS[recognise(payload)](payload) if isinstance(payload, Mapping) else Seen("none", data=payload)
+    inner = _READERS[recognise(payload)](payload) if isinstance(payload, Mapping) else WireReading("none", data=payload)
     if wire.get("isError") is True:
         # Beside the text stands what it leaves out for the model's sake: whether to retry, and the phase.
         told = read_error(outer.get("shaping/error")) or inner.error or read_error(meta.get("error"))
-        return Seen("mcp", ok=False, error=told or read_error(payload), meta=meta)
+        return WireReading("mcp", ok=False, error=told or read_error(payload), meta=meta)
     if inner.form in {"invariant", "flat", "sourced"}:
         return inner
-    return Seen("mcp", ok=True, data=payload, warnings=_sentences(meta.get("warnings")), meta=meta)
+    return WireReading("mcp", ok=True, data=payload, warnings=_sentences(meta.get("warnings")), meta=meta)
 
 
 _READERS = {"invariant": _invariant, "sourced": _sourced, "flat": _flat, "lean": _lean, "none": _none, "mcp": _mcp}
@@ -256,3 +255,21 @@ def _at_least(value: Any, least: int) -> bool:
 
 def _snake(name: Any) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in str(name))
+
+
+def implied_error(meta: Mapping[str, Any]) -> ErrorDetail | None:
+    """Describe the failure by the source's own sign, where it is one that a code stands for."""
+    status, exit_code = meta.get("status_code"), meta.get("exit_code")
+    if type(status) is int and status >= 400:
+        return from_status(status, headers=_headers(meta.get("headers")))
+    if type(exit_code) is int and exit_code > 0:
+        return from_exit_code(exit_code, foreign=True)
+    return None
+
+
+def _headers(said: Any) -> dict[str, str]:
+    """Give each header once; the last of several is the one that counts here."""
+    if not isinstance(said, Mapping):
+        return {}
+    single = {name: value[-1] if isinstance(value, list) and value else value for name, value in said.items()}
+    return {name: value for name, value in single.items() if isinstance(name, str) and isinstance(value, str)}

@@ -71,7 +71,7 @@ def test_threads_that_ask_at_once_get_the_same_plan() -> None:
 
 
 def test_requests_cannot_grow_the_cache_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.settings.generation._MOST_PLANS", 10)
+    monkeypatch.setattr("shaping.settings.loading._MOST_PLANS", 10)
     generation = load({})
     for budget in range(1, 50):
         assert generation.plan("search", request=Overrides(max_tokens=budget)).max_tokens == budget

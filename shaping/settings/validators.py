@@ -1,4 +1,4 @@
-"""The kinds of text that a config is written in: paths, tool patterns, regular expressions, names and exit codes."""
+"""The kinds of text in a config: paths, tool patterns, regular expressions, names and exit codes."""
 
 from __future__ import annotations
 

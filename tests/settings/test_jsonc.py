@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.settings.problems import ConfigError, Problem
-from shaping.settings.read import Document, Place, read_file, read_mapping, read_text
+from shaping.settings.jsonc import ConfigDocument, TextPosition, read_file, read_mapping, read_text
+from shaping.settings.problems import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def refusal(text: str) -> str:
 
 
 def test_comments_and_trailing_commas_are_read_and_every_value_knows_its_place() -> None:
-    assert read_text(COMMENTED, "c.json") == Document(
+    assert read_text(COMMENTED, "c.json") == ConfigDocument(
         "c.json",
         {
             "global": {"profile": "minimal"},
@@ -45,17 +45,17 @@ def test_comments_and_trailing_commas_are_read_and_every_value_knows_its_place()
             "flags": {"yes": True, "no": False, "nothing": None},
         },
         {
-            (): Place(2, 1),
-            ("global",): Place(5, 3),
-            ("global", "profile"): Place(5, 14),
-            ("list",): Place(6, 3),
-            ("list", 0): Place(7, 5),
-            ("list", 1): Place(8, 5),
-            ("list", 2): Place(9, 5),
-            ("flags",): Place(11, 3),
-            ("flags", "yes"): Place(11, 13),
-            ("flags", "no"): Place(11, 26),
-            ("flags", "nothing"): Place(11, 39),
+            (): TextPosition(2, 1),
+            ("global",): TextPosition(5, 3),
+            ("global", "profile"): TextPosition(5, 14),
+            ("list",): TextPosition(6, 3),
+            ("list", 0): TextPosition(7, 5),
+            ("list", 1): TextPosition(8, 5),
+            ("list", 2): TextPosition(9, 5),
+            ("flags",): TextPosition(11, 3),
+            ("flags", "yes"): TextPosition(11, 13),
+            ("flags", "no"): TextPosition(11, 26),
+            ("flags", "nothing"): TextPosition(11, 39),
         },
         (),
     )
@@ -64,7 +64,7 @@ def test_comments_and_trailing_commas_are_read_and_every_value_knows_its_place()
 def test_a_place_that_is_not_there_has_the_line_of_what_is_around_it() -> None:
     document = read_text('{\n"a": {\n"b": 1}}', "c.json")
     assert [document.line(keys) for keys in ((), ("a", "b"), ("a", "x", "y"), ("z",))] == [1, 3, 2, 1]
-    assert Document("given", {}).line(("a",)) is None
+    assert ConfigDocument("given", {}).line(("a",)) is None
 
 
 def test_a_key_that_stands_twice_is_a_problem_and_reading_goes_on() -> None:
@@ -136,7 +136,7 @@ def test_a_file_that_is_not_utf8_is_said_to_be_so(tmp_path: Path, raw: bytes, sa
     path.write_bytes(raw)
     with pytest.raises(ConfigError) as caught:
         read_file(path)
-    assert caught.value.problems == (Problem(str(path), "$", None, None, "UTF-8 text", says=says),)
+    assert caught.value.problems == (ConfigProblem(str(path), "$", None, None, "UTF-8 text", says=says),)
 
 
 def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
