@@ -78,7 +78,7 @@ def reason(name: str, transport: object, error: Exception, *, seconds: float | N
     return make_error("UNAVAILABLE", f"the server {name!r} is gone: {_words(error)}")
 
 
-def http_error(name: str, transport: object) -> ErrorDetail | None:
+def refusal(name: str, transport: object) -> ErrorDetail | None:
     """Describe an answer of HTTP that sent us away, where that was the last one."""
     door = door_of(transport)
     return _of_status(name, door) if door is not None and door.refused in _CODES else None
@@ -109,7 +109,7 @@ def waiting(name: str, seconds: float) -> ErrorDetail:
 
 
 def only_handshakes() -> MCPError:
-    """Return the http_error that makes a client of the newer protocol open the older one."""
+    """Return the refusal that makes a client of the newer protocol open the older one."""
     return MCPError(
         code=mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
         message="the server behind this proxy speaks the initialize handshake only",

@@ -55,7 +55,7 @@ def shell(script: str, name: str = "sh", *, seconds: float = 60.0, **options: An
     return backend
 
 
-async def http_error(backend: Backend, mode: Any = "legacy") -> tuple[int, Any]:
+async def refusal(backend: Backend, mode: Any = "legacy") -> tuple[int, Any]:
     client = Client(proxied(backend), mode=mode)
     with pytest.raises(MCPError) as caught:
         await client.__aenter__()  # type: ignore[no-untyped-call]  # FastMCP does not annotate it
@@ -74,7 +74,7 @@ def unavailable(message: str, hint: str, **more: Any) -> tuple[int, dict[str, An
 async def test_a_program_that_is_not_there_is_named_with_what_to_do(mode: str) -> None:
     backend = command_backend(["/no/such/program"], "ghost")
     if mode == "legacy":
-        said = await http_error(backend)
+        said = await refusal(backend)
     else:
         with pytest.raises(ServerUnavailableError) as caught:
             await backend.link(Front("f", modern=True, info=None, capabilities=mcp_types.ClientCapabilities()))
@@ -88,17 +88,17 @@ async def test_a_program_that_cannot_be_run_is_told_from_one_that_is_not_there(t
     file.write_text("no program")
     message = f"the server 'server' could not be started: {str(file)!r} cannot be executed"
     hint = "Make it executable (chmod +x), or name the program that runs it."
-    assert await http_error(command_backend([str(file)])) == unavailable(message, hint)
+    assert await refusal(command_backend([str(file)])) == unavailable(message, hint)
 
 
 async def test_a_directory_that_is_not_there_is_told_from_a_program_that_is_not() -> None:
     message = "the server 'sh' could not be started: there is no directory '/no/such/place'"
-    assert await http_error(shell("cat", cwd="/no/such/place")) == unavailable(message, "Correct its cwd.")
+    assert await refusal(shell("cat", cwd="/no/such/place")) == unavailable(message, "Correct its cwd.")
 
 
 async def test_a_server_that_ends_at_once_is_quoted_without_its_secrets() -> None:
     script = f"echo starting >&2; echo 'no such token: {TOKEN}' >&2; exit 7"
-    said = await http_error(shell(script))
+    said = await refusal(shell(script))
     lines = "\n  starting\n  no such token: [redacted:github-token]"
     message = f"the server 'sh' ended with exit code 7 before it answered:{lines}"
     assert said == unavailable(message, "Run its command by itself in a terminal and mend what it says.")
@@ -106,7 +106,7 @@ async def test_a_server_that_ends_at_once_is_quoted_without_its_secrets() -> Non
 
 async def test_a_server_that_says_nothing_the_protocol_knows_is_given_up_and_quoted() -> None:
     for seconds in (2, 10, 40):  # more where a slow machine did not even start it in time
-        said = await http_error(shell("echo hello; echo world; exec sleep 600", seconds=seconds))
+        said = await refusal(shell("echo hello; echo world; exec sleep 600", seconds=seconds))
         if "world" in said[1]["message"]:
             break
     message = f"the server 'sh' did not answer within {seconds} s, and printed:\n  hello\n  world"
@@ -116,7 +116,7 @@ async def test_a_server_that_says_nothing_the_protocol_knows_is_given_up_and_quo
 async def test_a_server_that_hangs_is_given_up_and_ended(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     for seconds in (2, 10, 40):
-        said = await http_error(shell(f"echo $$ > {file}; exec sleep 600", seconds=seconds))
+        said = await refusal(shell(f"echo $$ > {file}; exec sleep 600", seconds=seconds))
         if file.exists() and file.read_text():
             break
     assert said == unavailable(f"the server 'sh' did not answer within {seconds} s", SILENT)
@@ -134,7 +134,7 @@ async def test_a_server_that_refuses_the_handshake_is_quoted() -> None:
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "no licence"}}
     script = f"import json,sys\nline=json.loads(sys.stdin.readline())\nprint(json.dumps({error!r}|dict(id=line['id'])))"
     program = f"{script}\nsys.stdout.flush(); sys.stdin.read()"
-    _, data = await http_error(command_backend([sys.executable, "-c", program], "picky"))
+    _, data = await refusal(command_backend([sys.executable, "-c", program], "picky"))
     assert data["message"] == "the server 'picky' would not start a session: no licence"
 
 
@@ -177,7 +177,7 @@ PATH = "Correct the address: it usually ends in /mcp, or in /sse for the older t
 )
 async def test_an_address_that_sends_us_away_is_told_by_its_status(path: str, status: int, expected: Any) -> None:
     with answering(status) as address:
-        code, data = await http_error(url_backend(f"{address}/{path}?key={TOKEN}"))
+        code, data = await refusal(url_backend(f"{address}/{path}?key={TOKEN}"))
     message = f"the server at {address}/{path} answered with HTTP status {status}"
     assert (code, data) == (mcp_types.INTERNAL_ERROR, expected | {"message": message})
 
@@ -210,7 +210,7 @@ def test_an_error_that_quotes_an_address_is_told_without_what_is_secret_in_it() 
 
 
 async def test_an_address_where_nobody_listens_is_told_without_what_is_secret_in_it() -> None:
-    _, data = await http_error(url_backend("http://me:secret@127.0.0.1:9/mcp?key=k", "tracker"))
+    _, data = await refusal(url_backend("http://me:secret@127.0.0.1:9/mcp?key=k", "tracker"))
     assert data["message"] == (
         "the server 'tracker' at http://127.0.0.1:9/mcp cannot be reached: All connection attempts failed"
     )
