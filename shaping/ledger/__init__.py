@@ -1,0 +1,20 @@
+"""What each call saved: tokens that a client would have shown its model, and tokens that it was shown."""
+
+from __future__ import annotations
+
+from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
+from shaping.ledger.entries import LedgerEntry, MeasuredCall
+from shaping.ledger.totals import Totals, add_up
+from shaping.ledger.writer import Ledger, open_ledger
+
+__all__ = [
+    "Ledger",
+    "LedgerDatabase",
+    "LedgerEntry",
+    "LedgerError",
+    "MeasuredCall",
+    "Totals",
+    "add_up",
+    "default_path",
+    "open_ledger",
+]
