@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaping import tokens
-from shaping.commands.keep import read_stream, streams_of
+from shaping.commands.storage import read_stream, streams_of
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:

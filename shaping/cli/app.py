@@ -1,78 +1,144 @@
-"""The command line: one file a command, found by name."""
+"""The command line: its commands by name, each loaded when it is called."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-import shaping.cli
-from shaping.cli.program import call, for_programs, wants_json
-from shaping.cli.usage import PlainCommand, PlainGroup
+from shaping.cli.support.help import PlainCommand, PlainGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# The help of each command here is the first line of its function's docstring: listing them must not load them.
+COMMANDS: Final[Mapping[str, str]] = {
+    "bench": "Measure what each profile saves on real answers, counted exactly.",
+    "check": "Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0.",
+    "demo": "Show what shaping does: one call to a server, direct and through the proxy under each profile.",
+    "expand": "Show what an answer left out: the exact values under a path, page by page, or a command's own output.",
+    "explain": "Show what differs from the bundled default for a tool, and which file, line or profile decided it.",
+    "init": "Write a commented response_config.json and its schema; a file that is there already is left as it is.",
+    "manifest": "List every command with its flags, exit codes and output schema; the etag tells of changes.",
+    "profiles": "List the profiles: what each is for, what it extends, and where it stands.",
+    "proxy": "Put this in front of any MCP server, in any language: its tools' results reach the model shaped.",
+    "run": "Run a command and print its shaped envelope; the exit code is the command's own.",
+    "serve": "Serve an HTTP API as MCP tools: what they return reaches the model shaped.",
+    "shape": "Shape a tool's answer and print what the model would read; the token counts go to standard error.",
+    "tokens": "Count the tokens of files, and say of each number how well it is known.",
+    "tools": "Print what each tool definition costs in tokens, as the server gives it and as the config shows it.",
+    "unwrap": "Take the proxy away again: the backup comes back byte for byte unless the file was edited since.",
+    "wrap": "Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it.",
+}
+_MODULES: Final[Mapping[str, str]] = {"unwrap": "wrap"}  # every other command has a module of its own name
+_REPORTS_FAILURES: Final = frozenset({"run"})  # its failures are in an envelope whether --json is given or not
+
+
+class LazyCommands(Mapping[str, Any]):
+    """Click commands by name, imported and built when they are looked up."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Load a command; a name that is not listed is a KeyError."""
+        if name not in self._loaded:
+            COMMANDS[name]
+            self._loaded[name] = _load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class LazyGroup(PlainGroup):
+    """The program: a group that loads only the command that is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = LazyCommands()  # type: ignore[assignment]  # Click only reads it
+
+    def summaries(self, _ctx: Any) -> Mapping[str, str]:
+        """Return the help of each command without loading any."""
+        return COMMANDS
 
 
 def build() -> typer.Typer:
-    """Put the commands together, in the order of their names."""
+    """Make the Typer application."""
     app = typer.Typer(
         name="shaping",
         help="Cut what tools return down to what an agent needs, and lose nothing.",
         epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly.",
-        cls=PlainGroup,
+        cls=LazyGroup,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_program)
-    for module in sorted(pkgutil.iter_modules(shaping.cli.__path__), key=lambda found: found.name):
-        register = getattr(importlib.import_module(f"shaping.cli.{module.name}"), "register", None)
-        if register is not None:
-            register(app)
-    for info in app.registered_commands:
-        if info.cls is None or not issubclass(info.cls, PlainCommand):
-            info.cls = PlainCommand
-    for_programs(app.registered_commands)
     return app
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
+def main() -> None:
+    """Run the command line."""
+    words = sys.argv[1:]
+    try:
+        if wants_json(words):
+            from shaping.cli.support.json_option import call  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 
-        typer.echo(f"shaping {version('shaping')}")
+            sys.exit(call(build(), words))
+        build()()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        _exit_quietly()
+    except SystemExit as ended:
+        # Typer exits with 1 where the reader of our output has gone.
+        if isinstance(ended.__context__, BrokenPipeError):
+            _exit_quietly()
+        raise
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Return whether a command line asks for JSON; words after -- belong to another program."""
+    return "--json" in words[: words.index("--") if "--" in words else None]
+
+
+def _load(name: str) -> Any:
+    from shaping.cli.support.json_option import with_json_option  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
+
+    module = import_module(f"shaping.cli.{_MODULES.get(name, name)}")
+    callback = getattr(module, name)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    wrapped = callback if name in _REPORTS_FAILURES else with_json_option(callback, name)
+    single.command(name, cls=getattr(module, "COMMAND_CLASS", PlainCommand))(wrapped)
+    return typer.main.get_command(single)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version as installed_version  # noqa: PLC0415 (takes 20 ms to import, for one option)
+
+        typer.echo(f"shaping {installed_version('shaping')}")
         raise typer.Exit
 
 
 def _program(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_tell_version)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version)] = False,
 ) -> None:
     pass
 
 
-def main() -> None:
-    """Run the command line."""
-    try:
-        if wants_json(sys.argv[1:]):
-            sys.exit(call(build(), sys.argv[1:]))
-        build()()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        _leave_quietly()
-    except SystemExit as ended:
-        # Typer takes a reader that has gone for a failure of ours.
-        if isinstance(ended.__context__, BrokenPipeError):
-            _leave_quietly()
-        raise
-
-
-def _leave_quietly() -> NoReturn:
-    """End where the reader has seen enough, as in `shaping shape big.json | head`."""
-    # What is still unwritten has nowhere to go, and Python would try at its end and complain.
+def _exit_quietly() -> NoReturn:
+    """End where the reader of our output has gone, as in `shaping shape big.json | head`."""
+    # Python would try to write the rest of its buffer at exit and complain.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)

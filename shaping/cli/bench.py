@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from statistics import median
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
-from shaping.cli.answer import answer, refuse
+from shaping import Shaper
+from shaping.cli.support.output import config_failure, print_result
+from shaping.cli.support.payloads import SUFFIXES, read_payloads, shown
+from shaping.settings import ConfigError
+from shaping.tokens import CountingError, UnknownTokenizerError, counter
+from shaping.tokens.attribution import add_up, by_field
 from shaping.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from rich.table import Table
-
-    from shaping import Shaper
-    from shaping.cli.comparison import Comparison, Setup
-    from shaping.cli.payloads import Payload
+    from shaping.cli.support.payloads import Payload
     from shaping.tokens.attribution import FieldCost
 
 _NARROWEST: Final = 76  # columns
@@ -55,9 +61,6 @@ def bench(
     as_json: Annotated[bool | None, AS_JSON] = None,
 ) -> None:
     """Measure what each profile saves on real answers, counted exactly."""
-    from shaping.cli.comparison import Setup  # noqa: PLC0415 (help must not wait for it)
-    from shaping.tokens import CountingError, UnknownTokenizerError  # noqa: PLC0415 (the same)
-
     program = not sys.stdout.isatty() if as_json is None else as_json
     payloads = _read(places)
     try:
@@ -72,13 +75,7 @@ def bench(
         raise typer.Exit(2) from None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(bench)
-
-
 def _read(places: Sequence[str]) -> list[Payload]:
-    from shaping.cli.payloads import SUFFIXES, read_payloads  # noqa: PLC0415 (help must not wait for it)
 
     try:
         payloads = list(read_payloads(places))
@@ -92,13 +89,11 @@ def _read(places: Sequence[str]) -> list[Payload]:
 
 
 def _shaper(config: Path | None, profiles: Sequence[str] | None, *, as_json: bool) -> Shaper:
-    from shaping import Shaper  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
 
     try:
         shaper = Shaper(config, watch=False)
     except ConfigError as problem:
-        raise refuse(problem, as_json=as_json) from None
+        raise config_failure(problem, as_json=as_json) from None
     known = shaper.generation.profiles
     for profile in profiles or ():
         if profile not in known:
@@ -113,10 +108,6 @@ def _in_order(profiles: Sequence[str]) -> list[str]:
 
 
 def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
-    from rich.console import Console  # noqa: PLC0415 (help must not wait for it)
-    from rich.progress import track  # noqa: PLC0415 (the same)
-
-    from shaping.cli.comparison import compare  # noqa: PLC0415 (the same)
 
     console = Console(stderr=True)
     steps = track(payloads, "measuring", console=console, transient=True, disable=not console.is_terminal)
@@ -124,18 +115,16 @@ def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
 
 
 def _fields(payloads: Sequence[Payload], tokenizer: str) -> list[FieldCost]:
-    from shaping.tokens.attribution import add_up, by_field  # noqa: PLC0415 (help must not wait for it)
 
     return add_up([by_field(payload.data, tokenizer) for payload in payloads])
 
 
 def _show(comparisons: Sequence[Comparison], tokenizer: str, *, program: bool) -> None:
-    from shaping.cli.comparison import total  # noqa: PLC0415 (help must not wait for it)
 
     whole = total(comparisons)
     if program:
         told = [_told(comparison) for comparison in comparisons]
-        answer({"tokenizer": tokenizer, "payloads": told, "total": _told(whole)})
+        print_result({"tokenizer": tokenizer, "payloads": told, "total": _told(whole)})
     else:
         _print(comparison_table([*comparisons, whole]))
 
@@ -151,8 +140,6 @@ def _told(comparison: Comparison) -> dict[str, Any]:
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     """Lay comparisons out for people, a line a profile."""
-    from rich.table import Table  # noqa: PLC0415 (help must not wait for it)
-
     table = Table("payload", title="tokens", title_justify="left")
     for head in ("as sent", "compact", "profile", "shaped", "saved", "ms"):
         table.add_column(head, justify="left" if head == "profile" else "right", no_wrap=True)
@@ -169,9 +156,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None:
     whole = sum(cost.tokens for cost in costs)
     if program:
-        answer({"fields": [asdict(cost) for cost in costs], "total": whole})
+        print_result({"fields": [asdict(cost) for cost in costs], "total": whole})
         return
-    from rich.table import Table  # noqa: PLC0415 (help must not wait for it)
 
     table = Table("field", title="tokens of the compact JSON", title_justify="left")
     table.add_column("tokens", justify="right")
@@ -185,9 +171,84 @@ def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None
 
 
 def _print(table: Table) -> None:
-    from rich.console import Console  # noqa: PLC0415 (help must not wait for it)
 
     console = Console()
     # Numbers that a narrow terminal breaks over lines can be read; numbers that are cut cannot.
     console.width = max(console.width, _NARROWEST)
     console.print(table)
+
+
+_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an answer costs under one profile, and how long shaping it took."""
+
+    profile: str
+    tokens: int
+    milliseconds: float
+
+    def saved(self, raw: int) -> float:
+        """Return the percent saved of what was sent."""
+        return 100 * (1 - self.tokens / raw) if raw else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One answer, or all of them: what was sent, the same as compact JSON, and what each profile makes of it."""
+
+    name: str
+    raw: int
+    compact: int
+    costs: tuple[Cost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all answers are compared with."""
+
+    shaper: Shaper
+    profiles: tuple[str, ...]
+    tokenizer: str
+    tool: str | None = None  # without it, a file's name up to its first dot
+    client: str | None = None
+
+
+def compare(payload: Payload, setup: Setup) -> Comparison:
+    """Count an answer exactly, as sent and as each profile shapes it."""
+    exact = counter(setup.tokenizer).exact
+    costs = []
+    for profile in setup.profiles:
+        text, seconds = _timed(_shape(payload, profile, setup))
+        costs.append(Cost(profile, exact(text), 1000 * seconds))
+    return Comparison(payload.name, exact(payload.as_sent), exact(payload.compact), tuple(costs))
+
+
+def total(comparisons: Sequence[Comparison]) -> Comparison:
+    """Add comparisons up."""
+    columns = zip(*(comparison.costs for comparison in comparisons), strict=True)
+    costs = tuple(
+        Cost(column[0].profile, sum(cost.tokens for cost in column), sum(cost.milliseconds for cost in column))
+        for column in columns
+    )
+    raw = sum(comparison.raw for comparison in comparisons)
+    return Comparison("total", raw, sum(comparison.compact for comparison in comparisons), costs)
+
+
+def _shape(payload: Payload, profile: str, setup: Setup) -> Callable[[], str]:
+    shaper, client = setup.shaper, setup.client
+    tool = PurePath(payload.name).name.split(".")[0] if setup.tool is None else setup.tool
+    if payload.is_mcp:
+        return lambda: shown(shaper.shape_result(payload.value, tool=tool, client=client, profile=profile))
+    return lambda: shaper.shape(payload.value, tool=tool, profile=profile).text
+
+
+def _timed(call: Callable[[], str]) -> tuple[str, float]:
+    spent = []
+    text = ""
+    for _ in range(_RUNS):
+        start = perf_counter()
+        text = call()
+        spent.append(perf_counter() - start)
+    return text, median(spent)

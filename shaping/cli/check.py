@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
-from shaping.cli.answer import answer, refuse
+from shaping.cli.support.output import config_failure, print_result
+from shaping.settings import ConfigError, load
+from shaping.settings.context import checked_environment
+from shaping.settings.problems import report, short_name
 
 PATH = typer.Argument(help="The config to check, or a directory to look in; without it, the config that is found.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -16,17 +19,13 @@ JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 def check(path: Annotated[Path | None, PATH] = None, *, as_json: Annotated[bool, JSON] = False) -> None:
     """Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0."""
-    from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
-    from shaping.settings.context import checked_environment  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings.problems import report, short_name  # noqa: PLC0415 (the same)
-
     try:
         found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
         checked_environment(os.environ, found.profiles)
     except ConfigError as error:
-        raise refuse(error, as_json=as_json) from None
+        raise config_failure(error, as_json=as_json) from None
     if as_json:
-        answer({"files": list(found.files), "hash": found.hash}, [str(warning) for warning in found.warnings])
+        print_result({"files": list(found.files), "hash": found.hash}, [str(warning) for warning in found.warnings])
         return
     for line in report(found.warnings, "warning"):
         typer.echo(line, err=True)

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
 
 from shaping.cli.proxy import need_extra
+from shaping.settings.files import bundled_path
+from shaping.tokens import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +52,6 @@ def demo() -> None:
         typer.echo(line)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)
-
-
 async def _calls() -> tuple[list[Seen], str]:
     async with _client(SERVER) as client:
         raw = await client.call_tool("list_issues", {})
@@ -76,13 +77,11 @@ def _client(command: list[str]) -> Any:
 
 
 def _default_config() -> str:
-    from shaping.settings.files import bundled_path  # noqa: PLC0415 (help must not wait for it)
 
     return str(bundled_path("config", "response_config.json"))
 
 
 def _seen(how: str, result: Any) -> Seen:
-    from shaping.tokens import exact  # noqa: PLC0415 (the same)
 
     text = "\n".join(block.text for block in result.content if block.type == "text")
     return Seen(how, text, exact(text))
@@ -101,11 +100,6 @@ def _report(seen: list[Seen], back: str) -> Iterator[str]:
 
 def _show(seen: list[Seen], back: str) -> None:
     """Print the same for a person at a terminal."""
-    from rich.console import Console  # noqa: PLC0415 (only for people)
-    from rich.panel import Panel  # noqa: PLC0415 (the same)
-    from rich.table import Table  # noqa: PLC0415 (the same)
-    from rich.text import Text  # noqa: PLC0415 (the same)
-
     console, raw = Console(), seen[0]
     table = Table("call", "tokens", "saved", box=None, pad_edge=False)
     for one in seen:

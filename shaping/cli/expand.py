@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from shaping.cli.answer import refuse
-from shaping.cli.output import fail
+from shaping.cli.support.output import config_failure, failure
+from shaping.commands.storage import read_stream, streams_of
+from shaping.errors import ToolError
+from shaping.settings import ConfigError
+from shaping.shaper import Shaper
 from shaping.wording import counted
 
 if TYPE_CHECKING:
     from shaping.response import Shaped
-    from shaping.shaper import Shaper
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(
@@ -44,10 +46,6 @@ def expand(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what an answer left out: the exact values under a path, page by page, or a command's own output."""
-    from shaping.errors import ToolError  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
-    from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
-
     try:
         shaper = Shaper(config, expandable=True, watch=False)
         if stdout or stderr:
@@ -57,19 +55,13 @@ def expand(
         wanted = partial(_written, as_json=as_json)
         shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted)
     except ConfigError as error:
-        raise refuse(error, as_json=as_json) from None
+        raise config_failure(error, as_json=as_json) from None
     except ToolError as error:
-        raise fail(error.detail, as_json=as_json) from None
+        raise failure(error.detail, as_json=as_json) from None
     _print(shaped, ref, as_json=as_json)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(expand)
-
-
 def _raw(shaper: Shaper, ref: str, name: str) -> None:
-    from shaping.commands.keep import read_stream, streams_of  # noqa: PLC0415 (help must not wait for it)
 
     stream = streams_of(shaper, ref)[name]
     for part in read_stream(shaper, stream):

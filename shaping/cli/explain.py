@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import orjson
 import typer
 
-from shaping.cli.answer import answer, refuse
+from shaping.cli.support.output import config_failure, print_result
+from shaping.settings import ConfigError, load
+from shaping.settings.context import checked_environment, environment_profile
+from shaping.settings.files import bundled_path
+from shaping.settings.sources import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shaping.settings import LoadedConfig, ResolvedChoice
     from shaping.settings.files import BundledKind
-    from shaping.settings.sources import Origin
 
 _WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
 _SHIPPED: Final[tuple[BundledKind, ...]] = ("profiles", "config")
@@ -56,10 +59,7 @@ def explain(
     everything: Annotated[bool, ALL] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show what differs from the bundled default for a tool, and which file and line or which profile decided it."""
-    from shaping.settings import ConfigError, load  # noqa: PLC0415 (the same)
-    from shaping.settings.context import checked_environment, environment_profile  # noqa: PLC0415 (the same)
-
+    """Show what differs from the bundled default for a tool, and which file, line or profile decided it."""
     try:
         found = load(config)
         chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
@@ -67,10 +67,10 @@ def explain(
         if profile is None and chosen is not None:
             choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
     except ConfigError as error:
-        raise refuse(error, as_json=as_json) from None
+        raise config_failure(error, as_json=as_json) from None
     if as_json:
         told = [{"choice": choice.name, "value": _plain(choice.value), "source": choice.source} for choice in choices]
-        answer({"tool": tool, "config_hash": found.hash, "files": list(found.files), "choices": told})
+        print_result({"tool": tool, "config_hash": found.hash, "files": list(found.files), "choices": told})
         return
     shown = choices if everything else _own(choices, found, surface)
     for line in _table(shown):
@@ -80,14 +80,7 @@ def explain(
     typer.echo(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}", err=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(explain)
-
-
 def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
-    from shaping.settings.context import environment_profile  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings.sources import Origin  # noqa: PLC0415 (the same)
 
     decided = next(name for name in _VARIABLES if environment_profile({name: os.environ.get(name, "")}))
     return replace(choice, origins=(Origin(decided),))
@@ -95,8 +88,6 @@ def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
 
 def _own(choices: Sequence[ResolvedChoice], found: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
     """Leave the profile, what is not as the bundled default has it, and what a config says all the same."""
-    from shaping.settings import load  # noqa: PLC0415 (help must not wait for it)
-
     bundled = {choice.name: choice.value for choice in load({}).explain("", surface=surface.value)}
     return [
         choice
@@ -139,8 +130,6 @@ def _sources(choice: ResolvedChoice) -> str:
 
 def _place(origin: Origin) -> str:
     """Say of a file that ships with shaping only that it does."""
-    from shaping.settings.files import bundled_path  # noqa: PLC0415 (help must not wait for it)
-
     if origin.file is None:
         return str(origin)
     ours = any(Path(origin.file).is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED)

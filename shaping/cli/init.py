@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from shaping.cli.answer import answer
+from shaping.cli.support.output import print_result
+from shaping.settings import bundled
 
 DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -39,8 +40,6 @@ STARTER = """\
 
 def init(directory: Annotated[Path, DIRECTORY] = Path(), *, as_json: Annotated[bool, JSON] = False) -> None:
     """Write a commented response_config.json and its schema; a file that is there already is left as it is."""
-    from shaping.settings import bundled  # noqa: PLC0415 (help must not wait for it)
-
     schema = "response_config.schema.json"
     files = {"response_config.json": STARTER.encode(), schema: bundled("config", schema)}
     try:
@@ -50,15 +49,10 @@ def init(directory: Annotated[Path, DIRECTORY] = Path(), *, as_json: Annotated[b
         typer.echo(f"cannot write in {directory}: {error.strerror}", err=True)
         raise typer.Exit(1) from None
     if as_json:
-        answer([{"file": str(directory / name), "written": new} for name, new in written.items()])
+        print_result([{"file": str(directory / name), "written": new} for name, new in written.items()])
         return
     for name, new in written.items():
         typer.echo(f"{directory / name} {'written' if new else 'was there already; left as it is'}", err=not new)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(init)
 
 
 def _write(path: Path, content: bytes) -> bool:

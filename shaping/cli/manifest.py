@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
-from shaping.cli.answer import answer
+from shaping.apps import manifest_of
+from shaping.cli.app import build
+from shaping.cli.support.output import print_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,27 +64,17 @@ OUTPUTS: Mapping[str, Any] = {
 
 
 def manifest(*, etag: Annotated[str | None, ETAG] = None, as_json: Annotated[bool, JSON] = False) -> None:
-    """List every command with its flags, exit codes and the schema of what it prints; the etag tells of changes."""
+    """List every command with its flags, exit codes and output schema; the etag tells of changes."""
     found = our_manifest()
     same = etag == found["etag"]
     if as_json:
-        answer(None if same else found, not_modified=same, etag=found["etag"])
+        print_result(None if same else found, not_modified=same, etag=found["etag"])
         return
     if not same:
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(manifest)
-
-
 def our_manifest() -> dict[str, Any]:
     """Describe our own command line."""
-    from importlib.metadata import version  # noqa: PLC0415 (help must not wait for it)
-
-    from shaping.apps import manifest_of  # noqa: PLC0415 (help must not wait for it)
-    from shaping.cli.app import build  # noqa: PLC0415 (it finds this module in turn)
-
     command = typer.main.get_command(build())
     return manifest_of(command, name="shaping", version=version("shaping"), outputs=OUTPUTS, exit_codes=EXIT_CODES)

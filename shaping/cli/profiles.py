@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.answer import answer, refuse
+from shaping.cli.support.output import config_failure, print_result
+from shaping.settings import ConfigError, load
+from shaping.settings.problems import short_name
+from shaping.settings.sources import is_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,28 +23,19 @@ JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotated[bool, JSON] = False) -> None:
     """List the profiles: what each is for, what it extends, and where it stands."""
-    from shaping.settings import ConfigError, load  # noqa: PLC0415 (help must not wait for it)
-
     try:
         listed = list(_listed(load(config)))
     except ConfigError as error:
-        raise refuse(error, as_json=as_json) from None
+        raise config_failure(error, as_json=as_json) from None
     if as_json:
-        answer(listed)
+        print_result(listed)
         return
     width = max(len(profile["name"]) for profile in listed)
     for profile in listed:
         typer.echo(f"{profile['name']:<{width}}  {profile['description'] or _lineage(profile)}  ({profile['source']})")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(profiles)
-
-
 def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:
-    from shaping.settings.problems import short_name  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings.sources import is_bundled  # noqa: PLC0415 (the same)
 
     known = found.sources.profiles
     for name in found.profiles:

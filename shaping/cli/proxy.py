@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.address import listening_at
-from shaping.cli.answer import config_fault
-from shaping.cli.output import Stopped, stopped
 from shaping.cli.serving import run, settle
+from shaping.cli.support.listen import free_address
+from shaping.cli.support.output import Stopped, config_error_detail, stopped
 
 if TYPE_CHECKING:
     from shaping.proxy.backend import Backend
@@ -87,7 +86,7 @@ def proxy(
 def _over_http(
     built: Proxy, http: str | None, sse: str | None, allow_host: list[str] | None, allow_origin: list[str] | None
 ) -> Any:
-    host, port = listening_at(http or sse or "")
+    host, port = free_address(http or sse or "")
     options: dict[str, Any] = {
         "transport": "http" if http is not None else "sse",
         "host": host,
@@ -190,7 +189,7 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
         shaper = Shaper(config, expandable=expand, environ=environ)
     except ConfigError as problem:
         typer.echo(str(problem), err=True)
-        raise Stopped(config_fault(problem), 1) from None
+        raise Stopped(config_error_detail(problem), 1) from None
     if profile is not None and profile not in shaper.generation.profiles:
         raise stopped(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}")
     shaping = ShapingMiddleware(shaper=shaper, expand=expand)

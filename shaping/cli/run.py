@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.output import fail, print_json, progress
-from shaping.cli.usage import PlainCommand
+from shaping.cli.support.help import PlainCommand
+from shaping.cli.support.output import failure, print_json, progress
+from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
+from shaping.commands.response import plain_outputs, render_wire, rendered_text
+from shaping.errors import ToolError, from_exception, make_error
+from shaping.settings import ConfigError
+from shaping.shaper import Shaper
 from shaping.wording import counted
 
 if TYPE_CHECKING:
-    from shaping.commands.command import Said
+    from shaping.commands.command import CommandOptions
     from shaping.envelope import Envelope
     from shaping.response import Shaped
     from shaping.settings import Plan
@@ -42,7 +47,9 @@ JSON = typer.Option("--json", help="Print the invariant envelope, whatever the c
 
 
 class RunCommand(PlainCommand):
-    """A command that is called wrongly exits as for any failure of ours: 2 could be the other command's."""
+    """Wrong usage exits with 125: 2 could be the other command's exit code. Options end where that command begins."""
+
+    allow_interspersed_args = False
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the command line."""
@@ -52,6 +59,9 @@ class RunCommand(PlainCommand):
             if getattr(problem, "exit_code", None) == 2:
                 problem.exit_code = OURS  # type: ignore[attr-defined]  # Typer's usage errors, which it keeps private
             raise
+
+
+COMMAND_CLASS = RunCommand
 
 
 def run(
@@ -73,7 +83,7 @@ def run(
 
     Besides: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
     """
-    said: Said = {
+    said: CommandOptions = {
         "tool": tool,
         "profile": profile,
         "fields": [path.strip() for path in fields.split(",")] if fields else None,
@@ -93,27 +103,17 @@ def run(
     raise typer.Exit(code)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command; its options end where the other command begins."""
-    settings = {"allow_interspersed_args": False}
-    app.command("run", cls=RunCommand, context_settings=settings)(run)
-
-
 def _need_something(command: list[str] | None, cursor: str | None) -> None:
-    from shaping.errors import ToolError  # noqa: PLC0415 (help must not wait for it)
 
     if not (command or cursor):
         raise ToolError("BAD_ARGUMENT", "there is no command to run", hint="Give one after --: shaping run -- git log")
 
 
-def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> int:
-    from shaping.commands.command import asked_of, plan_for, run_command  # noqa: PLC0415 (the same)
-    from shaping.commands.stream import stream_command  # noqa: PLC0415 (the same)
-    from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
+def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: bool) -> int:
 
     shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
-    asked = asked_of(argv, said)
+    asked = invocation_of(argv, said)
     if stream:
         envelope = stream_command(shaper, plan, asked, _emit)
         print_json(envelope.render("invariant", include=plan.envelope, debug=plan.debug))
@@ -126,8 +126,6 @@ def _run(argv: list[str], config: Path | None, said: Said, *, stream: bool) -> i
 
 
 def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
-    from shaping.commands.wire import text_of, wire_of  # noqa: PLC0415 (the same)
-    from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
 
     ref, _, place = cursor.partition(":")
     shaper = Shaper(config, expandable=True, watch=False)
@@ -139,10 +137,10 @@ def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
         return page.envelope.model_copy(update={"meta": further})
 
     def written(page: Shaped) -> str:
-        return text_of(onward(page), page.plan)
+        return rendered_text(onward(page), page.plan)
 
     shaped = shaper.expand(ref, cursor=place, max_tokens=max_tokens, surface="command", written=written)
-    print_json(wire_of(onward(shaped), shaped.plan))
+    print_json(render_wire(onward(shaped), shaped.plan))
     return 0
 
 
@@ -152,12 +150,11 @@ def _emit(line: bytes) -> None:
 
 
 def _print(envelope: Envelope[Any], plan: Plan) -> None:
-    from shaping.commands.wire import outputs_of, wire_of  # noqa: PLC0415 (help must not wait for it)
 
     if plan.dialect != "none":
-        print_json(wire_of(envelope, plan))
+        print_json(render_wire(envelope, plan))
         return
-    stdout, stderr = outputs_of(envelope)
+    stdout, stderr = plain_outputs(envelope)
     sys.stdout.write(stdout)
     sys.stdout.flush()
     sys.stderr.write(stderr if stderr.endswith("\n") or not stderr else stderr + "\n")
@@ -169,9 +166,6 @@ def _print(envelope: Envelope[Any], plan: Plan) -> None:
 
 def _own_failure(fault: Exception) -> typer.Exit:
     """Say that the failure is ours and not the command's."""
-    from shaping.errors import ToolError, from_exception, make_error  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
-
     if isinstance(fault, ConfigError):
         detail = make_error("BAD_ARGUMENT", str(fault), hint="Correct the config or the options.", phase="validation")
     elif isinstance(fault, ToolError):
@@ -180,4 +174,4 @@ def _own_failure(fault: Exception) -> typer.Exit:
         logging.getLogger("shaping").debug("shaping run failed", exc_info=fault)
         detail = from_exception(fault)
     typer.echo(f"shaping itself failed: {detail.message}", err=True)
-    return fail(detail, as_json=True, exit_code=OURS)
+    return failure(detail, as_json=True, exit_code=OURS)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from shaping.cli.address import listening_at
-from shaping.cli.answer import answer, config_fault
-from shaping.cli.output import Stopped, stopped
+from shaping.cli.support.listen import free_address
+from shaping.cli.support.output import Stopped, config_error_detail, print_result, stopped
 from shaping.wording import counted
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def serve(
     if not openapi and not scan:
         _stop("give --openapi or --scan: there is nothing to serve")
     address = http if api is None else api
-    place = None if address is None or only_list else listening_at(address)
+    place = None if address is None or only_list else free_address(address)
     registry = _registry(config, allow_eval=allow_eval)
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
@@ -127,7 +126,7 @@ def _registry(config: Path | None, *, allow_eval: bool) -> Registry:
         allowed = allow_eval or bool(shaper.generation.config.allow_eval)
     except ConfigError as problem:
         typer.echo(str(problem), err=True)
-        raise Stopped(config_fault(problem), 1) from None
+        raise Stopped(config_error_detail(problem), 1) from None
     return Registry(shaper=shaper, allow_eval=allowed)
 
 
@@ -206,7 +205,7 @@ def _list(specs: list[Spec], *, as_json: bool) -> None:
     rows = [(spec.id, spec.type, spec.description.splitlines()[0] if spec.description else "") for spec in specs]
     if as_json:
         told = [dict(zip(("id", "type", "description"), row, strict=True)) for row in rows]
-        answer({"operations": told, "tokens": cost(specs)})
+        print_result({"operations": told, "tokens": cost(specs)})
         return
     for row in rows:
         typer.echo("\t".join(row))

@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from shaping.cli.answer import answer, refuse
+from shaping import Shaper, using
+from shaping.cli.support.output import config_failure, print_result
+from shaping.cli.support.payloads import Payload
+from shaping.omissions import untold
+from shaping.parsers import parse
 from shaping.parsers.json import read_json
+from shaping.paths.selection import unmatched
+from shaping.response import Warned
+from shaping.settings import ConfigError, Overrides
+from shaping.tokens import Tokens
 from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping import Shaped, Shaper
-    from shaping.response import Warned
+    from shaping import Shaped
     from shaping.settings import Plan
-    from shaping.tokens import Tokens
 
 # What is wrong with the config or the call was logged, which is to say told, when it was read.
 _TOLD = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
@@ -59,13 +65,10 @@ def shape(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
-    from shaping import Shaper, using  # noqa: PLC0415 (help must not wait for it)
-    from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
-
     try:
         shaper = Shaper(config, watch=False)
     except ConfigError as problem:
-        raise refuse(problem, as_json=as_json) from None
+        raise config_failure(problem, as_json=as_json) from None
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
     _known_profile(profile, shaper)
     _readable_paths(kept, shaper)
@@ -75,7 +78,7 @@ def shape(
             result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
             _warn(_unmatched(_mcp_data(raw), kept, shaper.plan(tool, surface="mcp")))
             if as_json:
-                answer(result)
+                print_result(result)
                 return
             typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
             return
@@ -87,7 +90,7 @@ def shape(
     # These are for whoever writes the config, so they are no part of what the model would read.
     misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
-        answer(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_said(shaped))
+        print_result(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_said(shaped))
         return
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text
     typer.echo(printed)
@@ -108,8 +111,6 @@ def price(tokens: Tokens) -> str:
 
 def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
     """Say what was left out: a model has a ref to ask by, a person has another profile."""
-    from shaping.omissions import untold  # noqa: PLC0415 (help must not wait for it)
-
     line = untold(shaped)
     # A budget for the call holds under every profile.
     hint = "; --profile debug shows all" if everything else ""
@@ -119,9 +120,6 @@ def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
     """Warn of fields that were asked for, or are configured to be kept, and are not there."""
-    from shaping.paths.selection import unmatched  # noqa: PLC0415 (help must not wait for it)
-    from shaping.response import Warned  # noqa: PLC0415 (the same)
-
     return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or (), plan.private))
 
 
@@ -132,15 +130,8 @@ def _warn(warnings: Iterable[Warned]) -> None:
 
 def _spent(shaped: Shaped, printed: str) -> Tokens:
     """Count what was printed, where that is not what a model would read."""
-    from shaping.tokens import Tokens  # noqa: PLC0415 (help must not wait for it)
-
     tokens = shaped.tokens
     return tokens if printed == shaped.text else Tokens(tokens.before, printed, shaped.plan.tokenizer)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(shape)
 
 
 def _said(shaped: Shaped) -> dict[str, Any]:
@@ -179,8 +170,6 @@ def _data(raw: bytes) -> Any:
 
 def _odd_data(raw: bytes) -> Any:
     """Read what only Python takes for JSON (NaN, lone surrogates) or JSON values in a row, or give the text."""
-    from shaping.parsers import parse  # noqa: PLC0415 (help must not wait for it)
-
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -199,7 +188,6 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
 
 
 def _mcp_data(raw: bytes) -> Any:
-    from shaping.cli.payloads import Payload  # noqa: PLC0415 (help must not wait for it)
 
     return Payload("", raw.decode(errors="replace")).data
 
@@ -213,8 +201,6 @@ def _known_profile(profile: str | None, shaper: Shaper) -> None:
 
 def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:
     """Refuse paths that cannot be read, instead of shaping without them."""
-    from shaping.settings import ConfigError, Overrides  # noqa: PLC0415 (help must not wait for it)
-
     try:
         shaper.generation.plan("", request=Overrides(fields=kept))
     except ConfigError as problem:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.answer import answer
+from shaping.cli.support.output import print_result
+from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from shaping.tokens import TokenCount
 
 FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
 TOKENIZER = typer.Option(metavar="NAME", help="o200k_base, cl100k_base, chars, or one that is installed.")
@@ -29,8 +29,6 @@ def tokens(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Count the tokens of files, and say of each number how well it is known."""
-    from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter  # noqa: PLC0415 (help must not wait)
-
     try:
         chosen = counter(tokenizer)
         texts = {file: _read(file) for file in files}
@@ -39,15 +37,10 @@ def tokens(
         typer.echo(str(problem), err=True)
         raise typer.Exit(2 if isinstance(problem, UnknownTokenizerError) else 1) from None
     if as_json:
-        answer(_told(counts, tokenizer))
+        print_result(_told(counts, tokenizer))
         return
     for line in _lines(counts):
         typer.echo(line)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(tokens)
 
 
 def _read(file: str) -> str:
@@ -60,7 +53,6 @@ def _read(file: str) -> str:
 
 
 def _told(counts: Mapping[str, TokenCount], tokenizer: str) -> dict[str, Any]:
-    from shaping.tokens import multipliers  # noqa: PLC0415 (help must not wait for it)
 
     files = [
         {"file": file, "tokens": int(count), "method": count.method, "error_bound": count.error_bound}

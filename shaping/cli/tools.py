@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from shaping.cli.answer import answer
 from shaping.cli.proxy import (
     CONFIG,
     HEADER,
@@ -22,6 +21,9 @@ from shaping.cli.proxy import (
     backends_of,
     need_extra,
 )
+from shaping.cli.support.output import print_result
+from shaping.shaper import Shaper
+from shaping.tokens import exact
 from shaping.wording import counted
 
 if TYPE_CHECKING:
@@ -49,8 +51,6 @@ def tools(
     need_extra()
     import anyio  # noqa: PLC0415 (an extra)
 
-    from shaping.shaper import Shaper  # noqa: PLC0415 (help must not wait for it)
-
     _hush()
     backends = backends_of(command or [], url, transport, header or [], servers, oauth=oauth)
     allow_time(backends, start_timeout)
@@ -58,16 +58,11 @@ def tools(
     counted = [_counted(tool, Shaper(config, watch=False)) for tool in found]
     counted.sort(key=lambda row: -row["tokens"])
     if as_json and (counted or complete):
-        answer(counted)
+        print_result(counted)
     elif counted or complete:
         _print(counted)
     if not complete:
         raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(tools)
 
 
 def _hush() -> None:
@@ -101,7 +96,6 @@ def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
 
 
 def _cost(tool: Mapping[str, Any]) -> int:
-    from shaping.tokens import exact  # noqa: PLC0415 (help must not wait for it)
 
     # What reaches the model of a definition; the schema of the answer stays with the client.
     seen = {name: tool[name] for name in ("name", "description", "inputSchema") if tool.get(name)}

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shaping.cli.answer import answer
 from shaping.cli.asking import asks_credentials
+from shaping.cli.support.output import print_result
+from shaping.clients import wrap as entries
 from shaping.clients.jsonc import JsoncError
-from shaping.clients.wrap import Rewritten, same_servers, unwrap, wrap
+from shaping.clients.wrap import Rewritten, same_servers
+from shaping.settings import ConfigError, load
 from shaping.settings.files import replace_file
+from shaping.settings.problems import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,13 +28,7 @@ File = Annotated[
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the two commands."""
-    app.command("wrap")(wrap_command)
-    app.command("unwrap")(unwrap_command)
-
-
-def wrap_command(
+def wrap(
     file: File,
     *,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="The profile the proxy should use.")] = None,
@@ -56,7 +53,7 @@ def wrap_command(
     _known(profile, config)
     options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
     asked = (lambda _: False) if offline else asks_credentials
-    result = wrap(
+    result = entries.wrap(
         text, program=program or _program(), options=options, skip=skip or (), oauth=oauth, asks_credentials=asked
     )
     if dry_run:
@@ -72,17 +69,17 @@ def wrap_command(
         if _comments_lost(text, result.text):
             _talk("comments inside a wrapped server's own entry are only in that backup; all others stay")
     if as_json:
-        answer(_told(result))
+        print_result(_told(result))
 
 
-def unwrap_command(file: File, *, as_json: Annotated[bool, JSON] = False) -> None:
+def unwrap(file: File, *, as_json: Annotated[bool, JSON] = False) -> None:
     """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
-    result = unwrap(_read(file))
+    result = entries.unwrap(_read(file))
     _tell(result, "unwrapped")
     if result.changed:
         _restore(file, result)
     if as_json:
-        answer(_told(result))
+        print_result(_told(result))
 
 
 def _restore(file: Path, result: Rewritten) -> None:
@@ -98,8 +95,6 @@ def _restore(file: Path, result: Rewritten) -> None:
 
 def _known(profile: str | None, config: Path | None) -> None:
     """Refuse a config or a profile that the proxy would refuse, where a client hides what it says."""
-    from shaping.settings import ConfigError, load  # noqa: PLC0415 (help must not wait for it)
-
     if config is not None and not config.is_file():
         beside = [path.name for path in config.parent.glob("*.json")] if config.parent.is_dir() else []
         _refuse(f"{config} is not there", config.name, beside)
@@ -115,7 +110,6 @@ def _known(profile: str | None, config: Path | None) -> None:
 
 
 def _refuse(problem: str, word: str, known: Iterable[str]) -> NoReturn:
-    from shaping.settings.problems import nearest  # noqa: PLC0415 (help must not wait for it)
 
     meant = nearest(word, known)
     _talk(f"{problem}; did you mean {meant!r}?" if meant else problem)
@@ -136,7 +130,7 @@ def _backup_of(file: Path) -> Path:
 
 def _back_up(file: Path, text: str) -> None:
     backup = _backup_of(file)
-    plain = unwrap(text)
+    plain = entries.unwrap(text)
     # A second wrap must not replace the one true original by a file that is already half wrapped.
     if plain.changed and backup.exists() and same_servers(plain.text, _read(backup)):
         return
@@ -168,7 +162,7 @@ def _write(file: Path, text: str, like: Path | None = None) -> None:
 
 def _show(result: Rewritten, *, as_json: bool) -> None:
     if as_json:
-        answer({**_told(result), "text": result.text})
+        print_result({**_told(result), "text": result.text})
     else:
         typer.echo(result.text, nl=False)
 

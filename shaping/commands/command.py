@@ -5,29 +5,33 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
-from shaping.commands.answer import answer
-from shaping.commands.capture import Capture
-from shaping.commands.faults import not_started
-from shaping.commands.keep import Shelf
+import orjson
+
+from shaping.commands.errors import not_started
 from shaping.commands.names import tool_name
-from shaping.commands.process import run
-from shaping.commands.ran import Asked, Output, Ran
+from shaping.commands.output import CapturedOutput, Finished, Invocation, withhold_private
+from shaping.commands.process import Capture, decode, run
+from shaping.commands.response import respond, respond_to_stream
+from shaping.commands.storage import OutputStore
+from shaping.commands.terminal import render_terminal
 from shaping.envelope import command_envelope
+from shaping.parsers.json import read_json
 from shaping.settings import Overrides
 from shaping.settings.sources import presets_for
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from shaping.envelope import Envelope
     from shaping.settings import Plan
 
 
-class Said(TypedDict, total=False):
+class CommandOptions(TypedDict, total=False):
     """What may be said about a command beside its words."""
 
     tool: str | None
@@ -42,7 +46,9 @@ class Said(TypedDict, total=False):
     stdin: bytes | None
 
 
-async def command(argv: Sequence[str], *, shaper: Shaper | None = None, **said: Unpack[Said]) -> Envelope[Any]:
+async def command(
+    argv: Sequence[str], *, shaper: Shaper | None = None, **said: Unpack[CommandOptions]
+) -> Envelope[Any]:
     """Run a command without a shell and give its shaped envelope; a cancelled call ends the command's whole group."""
     stop = threading.Event()
     running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, said, stop))
@@ -54,7 +60,7 @@ async def command(argv: Sequence[str], *, shaper: Shaper | None = None, **said: 
         raise
 
 
-def plan_for(shaper: Shaper, argv: Sequence[str], said: Said, *, strict: bool = False) -> Plan:
+def plan_for(shaper: Shaper, argv: Sequence[str], said: CommandOptions, *, strict: bool = False) -> Plan:
     """Give the plan that a command's output is shaped by; a strict caller is told of wishes that cannot be met."""
     fields = said.get("fields")
     request = Overrides(
@@ -73,10 +79,10 @@ def plan_for(shaper: Shaper, argv: Sequence[str], said: Said, *, strict: bool = 
     return shaper.plan(tool, **choices)
 
 
-def asked_of(argv: Sequence[str], said: Said) -> Asked:
+def invocation_of(argv: Sequence[str], said: CommandOptions) -> Invocation:
     """Put together what is run."""
     cwd = said.get("cwd")
-    return Asked(
+    return Invocation(
         tuple(argv),
         timeout=said.get("timeout"),
         etag=said.get("etag"),
@@ -87,23 +93,23 @@ def asked_of(argv: Sequence[str], said: Said) -> Asked:
     )
 
 
-def run_command(shaper: Shaper, plan: Plan, asked: Asked, *, stop: threading.Event | None = None) -> Envelope[Any]:
+def run_command(shaper: Shaper, plan: Plan, asked: Invocation, *, stop: threading.Event | None = None) -> Envelope[Any]:
     """Run a command to its end and give its envelope."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     try:
         ended = run(asked, stdout.capture, stderr.capture, stop=stop)
     except (OSError, ValueError) as problem:
-        return not_run(problem, asked)
-    return answer(shaper, plan, Ran(asked, plan.tool, ended, stdout, stderr))
+        return not_started_envelope(problem, asked)
+    return respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
 
 
-def output(shaper: Shaper, plan: Plan) -> Output:
+def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
     """Make a place for one output; where paths are private, nothing is stored before they are taken out."""
-    writer = None if plan.private is not None else Shelf(shaper).writer(plan.redact)
-    return Output(Capture(None if writer is None else writer.write), writer)
+    writer = None if plan.private is not None else OutputStore(shaper).writer(plan.redact)
+    return CapturedOutput(Capture(None if writer is None else writer.write), writer)
 
 
-def not_run(problem: Exception, asked: Asked) -> Envelope[Any]:
+def not_started_envelope(problem: Exception, asked: Invocation) -> Envelope[Any]:
     """Give the envelope of a command that could not be started."""
     error, code = not_started(problem, asked.argv, asked.environ)
     return command_envelope(
@@ -111,13 +117,15 @@ def not_run(problem: Exception, asked: Asked) -> Envelope[Any]:
     )
 
 
-def _answered(argv: tuple[str, ...], shaper: Shaper | None, said: Said, stop: threading.Event) -> Envelope[Any]:
+def _answered(
+    argv: tuple[str, ...], shaper: Shaper | None, said: CommandOptions, stop: threading.Event
+) -> Envelope[Any]:
     if not argv:
         raise ValueError("a command needs at least the name of a program")
     using = shaper or Shaper(expandable=True)
     try:
         plan = plan_for(using, argv, said)
-        return run_command(using, plan, asked_of(argv, said), stop=stop)
+        return run_command(using, plan, invocation_of(argv, said), stop=stop)
     finally:
         if shaper is None:
             using.close()
@@ -130,3 +138,53 @@ def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
         *configured,
         *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),
     ]
+
+
+_LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
+
+
+def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable[[bytes], None]) -> Envelope[Any]:
+    """Run a command and emit each line of its output shaped, as JSON; give the envelope of its end."""
+    stdout, stderr = output(shaper, plan), output(shaper, plan)
+    lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
+    try:
+        ended = run(asked, lines, stderr.capture)
+    except (OSError, ValueError) as problem:
+        return not_started_envelope(problem, asked)
+    lines.finish()
+    return respond_to_stream(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr), {"lines": lines.count})
+
+
+class LineShaper:
+    """Takes bytes, emits shaped lines."""
+
+    def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
+        self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
+        self._waiting = bytearray()
+        self.count = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next bytes, and emit the lines that they complete."""
+        self._copy.take(chunk)
+        self._waiting += chunk
+        *whole, rest = self._waiting.split(b"\n")
+        if len(rest) > _LONGEST:
+            whole, rest = [*whole, rest], bytearray()
+        self._waiting = rest
+        for line in whole:
+            self._line(bytes(line))
+
+    def finish(self) -> None:
+        """Emit what is left after the last newline."""
+        self._line(bytes(self._waiting))
+        self._waiting.clear()
+
+    def _line(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            value = read_json(line)
+        except orjson.JSONDecodeError:
+            value = withhold_private(render_terminal(decode(line)).rstrip(), self._plan)
+        self.count += 1
+        self._emit(orjson.dumps(self._shaper.shape_by(self._plan, value).value, option=orjson.OPT_APPEND_NEWLINE))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.important import says_error
+from shaping.commands.terminal import is_error_line
 from shaping.wording import counted
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from shaping.settings import Plan
     from shaping.tokens import TokenCounter
+
 
 _MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it
 _LONGEST: Final = 400  # characters shown of a line where not every line can be shown
@@ -41,7 +42,7 @@ class Rules:
 
     def matters(self, line: str) -> bool:
         """Whether a line must stay."""
-        return any(rule.search(line) for rule in self.keep) or says_error(line)
+        return any(rule.search(line) for rule in self.keep) or is_error_line(line)
 
     def left(self, lines: Iterable[str]) -> list[str]:
         """Give the lines that are not dropped; what is to be kept outranks what is to be dropped."""
@@ -54,7 +55,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutText:
     """Text within a budget: whether it is all there was, how many lines are missing, and how many of those matter."""
 
     text: str
@@ -76,21 +77,21 @@ class Cutter:
     def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
         self._lines, self._rules, self._price = lines, rules, price
 
-    def to(self, room: int | None) -> Cut:
+    def to(self, room: int | None) -> CutText:
         """Cut to a room; None is room enough."""
         if room is None:
-            return Cut(self._whole, 0)
+            return CutText(self._whole, 0)
         beginning = self._whole[: room * _LOOK]
         tokens = self._price(beginning)
         if tokens <= room and len(beginning) == len(self._whole):
-            return Cut(self._whole, tokens)
+            return CutText(self._whole, tokens)
         return self._fitted(room)
 
-    def least(self) -> Cut:
+    def least(self) -> CutText:
         """Show the one line that tells most, or its beginning, whatever it costs."""
         return self._choice.one(_LEAST) if self._whole.strip() else self.to(None)
 
-    def _fitted(self, room: int) -> Cut:
+    def _fitted(self, room: int) -> CutText:
         found = self._by_lines(room)
         if found.shown:
             return found
@@ -98,7 +99,7 @@ class Cutter:
         tried = (self._choice.one(length, marked=marked) for length, marked in ways)
         return next((one for one in tried if one.tokens <= room), found)
 
-    def _by_lines(self, room: int) -> Cut:
+    def _by_lines(self, room: int) -> CutText:
         target = room
         while True:
             found = self._choice.within(target)
@@ -129,7 +130,7 @@ class _Choice:
         self._sought = {0, len(lines) - 1, *self._matter}
         self._costs: dict[int, int] = {}
 
-    def within(self, room: int) -> Cut:
+    def within(self, room: int) -> CutText:
         """Choose lines in the order of what they are worth until the room is full."""
         chosen: set[int] = set()
         left = room - _MARK
@@ -150,7 +151,7 @@ class _Choice:
         """Whether there is room for no more than a beginning, which tells less than an end."""
         return len(chosen) < _FEW and len(self._lines) - 1 not in chosen and not chosen & set(self._matter)
 
-    def one(self, length: int, *, marked: bool = True) -> Cut:
+    def one(self, length: int, *, marked: bool = True) -> CutText:
         """Show one line, no more than so many characters of it: the first that tells of an error, or the last."""
         written = (at for at in range(len(self._lines) - 1, -1, -1) if self._lines[at].strip())
         at = next(iter(self._matter), next(written, 0))
@@ -175,7 +176,7 @@ class _Choice:
             self._costs[at] = self._price(self._lines[at] + "\n")
         return self._costs[at]
 
-    def _told(self, chosen: set[int], length: int = _LONGEST) -> Cut:
+    def _told(self, chosen: set[int], length: int = _LONGEST) -> CutText:
         shown, before = [], -1
         for at in [*sorted(chosen), len(self._lines)]:
             if at - before > 1:
@@ -186,7 +187,7 @@ class _Choice:
         missing = len(self._lines) - len(chosen)
         lost = len(set(self._matter) - chosen)
         cost = self._price(text)
-        return Cut(text, cost, whole=False, shown=len(chosen), missing=missing, missing_errors=lost)
+        return CutText(text, cost, whole=False, shown=len(chosen), missing=missing, missing_errors=lost)
 
 
 def _gap(count: int) -> str:
@@ -202,7 +203,7 @@ def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
 
 
 def _begun(line: str, length: int) -> str:
-    # Lines are no longer than the longest already, but for what says how much of one is missing.
+    # LineShaper are no longer than the longest already, but for what says how much of one is missing.
     return line if length == _LONGEST or len(line) <= length else line[: length - 1] + "…"
 
 
@@ -220,3 +221,66 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _compiled(patterns: Iterable[Any]) -> tuple[re.Pattern[str], ...]:
     return tuple(_compile(pattern) for pattern in patterns)
+
+
+_NOTHING = CutText("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CutOutputs:
+    """What is shown of either output."""
+
+    out: CutText = _NOTHING
+    err: CutText = _NOTHING
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was printed is shown."""
+        return self.out.whole and self.err.whole
+
+    @property
+    def meagre(self) -> bool:
+        """Whether hardly a line of what was printed is shown."""
+        return not self.whole and self.out.shown + self.err.shown < _FEW
+
+    @property
+    def missing_errors(self) -> int:
+        """How many lines that tell of an error are not shown."""
+        return self.out.missing_errors + self.err.missing_errors
+
+
+class OutputCutter:
+    """Both outputs of a command, cut to a room together."""
+
+    def __init__(self, out: Cutter, err: Cutter, *, failed: bool) -> None:
+        self._out, self._err, self._failed = out, err, failed
+
+    @classmethod
+    def of(
+        cls, out: Sequence[str], err: Sequence[str], rules: Rules, price: Callable[[str], int], *, failed: bool
+    ) -> OutputCutter:
+        """Make the two ready to be cut."""
+        return cls(Cutter(out, rules, price), Cutter(err, rules, price), failed=failed)
+
+    def to(self, room: int | None) -> CutOutputs:
+        """OutputCutter the room: what went wrong may take half of it, and each takes what the other leaves."""
+        if room is None:
+            return CutOutputs(self._out.to(None), self._err.to(None))
+        err = self._err.to(room // (2 if self._failed else 4))
+        out = self._out.to(room - err.tokens)
+        return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
+
+    def err(self, room: int | None) -> CutText:
+        """Cut what went to standard error alone."""
+        return self._err.to(room)
+
+    def least(self) -> CutOutputs:
+        """Show one line, however little room there is: the one that tells most, of the output that does."""
+        out, err = self._out.least(), self._err.least()
+        first, second = (err, out) if self._failed else (out, err)
+        one = first if first.shown else second
+        return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
+
+
+def _unless(least: CutText, one: CutText, cutter: Cutter) -> CutText:
+    return least if least is one or least.whole else cutter.to(0)

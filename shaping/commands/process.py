@@ -1,4 +1,4 @@
-"""A program run without a shell: both outputs read as they come, signals passed on, the whole group ended in time."""
+"""What a program printed, in bounded memory: whole where it is small, both ends and the rest elsewhere where not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,84 @@ import subprocess
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from shaping.commands.ran import Asked
+    from shaping.commands.output import Invocation
+
+
+WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
+EDGE: Final = 256 * 1024  # bytes of either end that are held where there is more
+
+
+class Capture:
+    """One output of a program; what memory has no room for is spilled."""
+
+    def __init__(self, spill: Callable[[bytes], None] | None = None, *, whole: int = WHOLE, edge: int = EDGE) -> None:
+        self._spill, self._most, self._edge = spill, whole, edge
+        self._head, self._tail = bytearray(), bytearray()
+        self._digest = blake2b(digest_size=16)
+        self.size = 0
+        self.whole = True
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of everything that was printed."""
+        return self._digest.digest()
+
+    @property
+    def held(self) -> bytes:
+        """Everything, where it is whole; else its beginning."""
+        return bytes(self._head)
+
+    @property
+    def end(self) -> bytes:
+        """The end of what is not whole, from the start of a line."""
+        kept = bytes(self._tail[-self._edge :])
+        return kept[kept.find(b"\n") + 1 :]
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self.size += len(chunk)
+        self._digest.update(chunk)
+        if self.whole:
+            self._head += chunk
+            if len(self._head) > self._most:
+                self._overflow()
+            return
+        self._pass_on(chunk)
+
+    def text(self) -> str:
+        """Give what is held as text, with a line in the place of what is not."""
+        if self.whole:
+            return decode(self.held)
+        head, tail = self.held, self.end
+        missing = self.size - len(head) - len(tail)
+        return f"{decode(head)}… {missing:,} bytes …\n{decode(tail)}"
+
+    def _overflow(self) -> None:
+        all_so_far = bytes(self._head)
+        self.whole = False
+        cut = all_so_far.rfind(b"\n", 0, self._edge) + 1 or self._edge
+        self._head = bytearray(all_so_far[:cut])
+        self._pass_on(all_so_far)
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if self._spill is not None:
+            self._spill(chunk)
+        self._tail += chunk
+        if len(self._tail) > 4 * self._edge:
+            del self._tail[: -self._edge]
+
+
+def decode(raw: bytes) -> str:
+    """Read bytes as text; what is no UTF-8 is marked, never a reason to fail."""
+    return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
+
 
 _CHUNK: Final = 1 << 16  # what a pipe holds
 _TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
@@ -32,7 +103,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessExit:
     """How a program ended."""
 
     exit_code: int  # 128 and the signal's number where one ended it, as a shell reports it
@@ -42,7 +113,7 @@ class Ended:
     duration_ms: float = 0.0
 
 
-def run(start: Asked, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> Ended:
+def run(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
     """Run a program to its end; `stop` ends it early."""
     began = monotonic()
     with _signals() as passing:
@@ -121,7 +192,7 @@ class _Watch:
         return self._stop is not None and self._stop.is_set()
 
 
-class _Passing:
+class _SignalRelay:
     """Signals on their way to a program that may not have started yet."""
 
     def __init__(self) -> None:
@@ -141,8 +212,8 @@ class _Passing:
 
 
 @contextmanager
-def _signals() -> Iterator[_Passing]:
-    passing = _Passing()
+def _signals() -> Iterator[_SignalRelay]:
+    passing = _SignalRelay()
     if threading.current_thread() is not threading.main_thread():
         yield passing
         return
@@ -181,14 +252,14 @@ def _closed(process: subprocess.Popen[bytes], feeder: threading.Thread | None) -
         feeder.join(_GRACE)
 
 
-def _ended(returncode: int, watch: _Watch, duration_ms: float) -> Ended:
+def _ended(returncode: int, watch: _Watch, duration_ms: float) -> ProcessExit:
     if returncode >= 0:
-        return Ended(returncode, None, watch.timed_out, watch.left_open, duration_ms)
+        return ProcessExit(returncode, None, watch.timed_out, watch.left_open, duration_ms)
     try:
         name = signal.Signals(-returncode).name
     except ValueError:  # a real-time signal has no name
         name = str(-returncode)
-    return Ended(128 - returncode, name, watch.timed_out, watch.left_open, duration_ms)
+    return ProcessExit(128 - returncode, name, watch.timed_out, watch.left_open, duration_ms)
 
 
 def _present(pipe: IO[bytes] | None) -> IO[bytes]:

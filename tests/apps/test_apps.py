@@ -12,7 +12,7 @@ import typer
 
 from shaping import Shaper, ToolError
 from shaping.apps import shape_click, shape_typer
-from shaping.apps.apart import Printed, apart, asks_a_person
+from shaping.apps.stdout import Printed, answers_only, stdin_is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -245,7 +245,7 @@ def test_a_person_at_a_terminal_sees_the_prompt_at_once(
     stdin = io.StringIO()
     monkeypatch.setattr(stdin, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", stdin)
-    with apart():
+    with answers_only():
         print("Name: ", end="")  # noqa: T201 (this is the prompt)
         assert capsys.readouterr() == ("", "Name: ")
 
@@ -301,7 +301,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_read(stdin: Any, monkeypatch:
     if stdin is not None:
         stdin.close()
     monkeypatch.setattr("sys.stdin", stdin)
-    assert asks_a_person() is False
+    assert stdin_is_terminal() is False
 
 
 def test_talk_is_kept_in_memory_where_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:

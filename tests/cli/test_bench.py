@@ -5,11 +5,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from benchmarks import texts
-from shaping.cli import bench
+from shaping.cli.app import build
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
-    app = typer.Typer()
-    bench.register(app)
-    return CliRunner().invoke(app, list(arguments), input=stdin)
+    return CliRunner().invoke(build(), ["bench", *arguments], input=stdin)
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from shaping.cli.check import register
+from shaping.cli.app import build
 
 RUNNER = CliRunner()
 GOOD = '{"global": {"profile": "standard"}} // good'
@@ -24,9 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return RUNNER.invoke(app, list(arguments))
+    return RUNNER.invoke(build(), ["check", *arguments])
 
 
 def test_a_good_config_exits_0() -> None:

@@ -4,17 +4,15 @@ import re
 import sys
 
 import pytest
-import typer
 from fastmcp import Client
 
 from shaping.cli import demo as module
+from shaping.cli.app import build
 from shaping.cli.demo_server import issues, make_server
 
 
 def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.CaptureFixture[str]) -> None:
-    app = typer.Typer()
-    module.register(app)
-    app(standalone_mode=False, args=[])
+    build()(standalone_mode=False, args=["demo"])
     shown = capfd.readouterr().out
     found = re.findall(r"the (\S+, \S+) +([\d,]+) tokens", shown)
     costs = {name: int(cost.replace(",", "")) for name, cost in found}

@@ -5,12 +5,10 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from shaping import tokens
-from shaping.cli.expand import register
-from shaping.cli.run import register as register_run
+from shaping.cli.app import build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,10 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shaping(*words: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    register_run(app)
-    return RUNNER.invoke(app, list(words))
+    return RUNNER.invoke(build(), list(words))
 
 
 def told(*words: str) -> dict[str, Any]:

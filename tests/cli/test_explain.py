@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from shaping.cli.explain import register
+from shaping.cli.app import build
 
 RUNNER = CliRunner()
 CONFIG = """{
@@ -35,9 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return RUNNER.invoke(app, list(arguments))
+    return RUNNER.invoke(build(), ["explain", *arguments])
 
 
 def rows(result: Result) -> dict[str, list[str]]:

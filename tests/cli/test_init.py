@@ -4,10 +4,10 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-import typer
 from typer.testing import CliRunner, Result
 
-from shaping.cli.init import STARTER, register
+from shaping.cli.app import build
+from shaping.cli.init import STARTER
 from shaping.settings import bundled, load
 
 if TYPE_CHECKING:
@@ -20,9 +20,7 @@ NAMES = ("response_config.json", "response_config.schema.json")
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return RUNNER.invoke(app, list(arguments))
+    return RUNNER.invoke(build(), ["init", *arguments])
 
 
 def test_a_commented_config_and_its_schema_are_written_and_load(tmp_path: Path) -> None:

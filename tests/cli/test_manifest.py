@@ -3,18 +3,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import typer
 from typer.testing import CliRunner
 
-from shaping.cli.manifest import our_manifest, register
+from shaping.cli.app import build
+from shaping.cli.manifest import our_manifest
 
 RUNNER = CliRunner()
 
 
 def manifest(*words: str) -> Any:
-    app = typer.Typer()
-    register(app)
-    return RUNNER.invoke(app, list(words))
+    return RUNNER.invoke(build(), ["manifest", *words])
 
 
 def test_every_command_is_listed_with_its_flags_and_its_output() -> None:

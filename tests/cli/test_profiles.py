@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from shaping.cli.profiles import register
+from shaping.cli.app import build
 
 RUNNER = CliRunner()
 CONFIG = """{
@@ -28,9 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return RUNNER.invoke(app, list(arguments))
+    return RUNNER.invoke(build(), ["profiles", *arguments])
 
 
 def test_the_bundled_profiles_are_listed_with_what_they_are_for() -> None:

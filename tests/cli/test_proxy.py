@@ -18,8 +18,8 @@ from fastmcp import Client
 from fastmcp.client.transports import SSETransport
 from typer.testing import CliRunner
 
-from shaping.cli.address import address
 from shaping.cli.proxy import register
+from shaping.cli.support.listen import parse_address
 
 if TYPE_CHECKING:
     from typer.testing import Result
@@ -199,7 +199,7 @@ def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("shaping.proxy.proxy.Proxy.serve_pipes", serve)
     monkeypatch.setattr("fastmcp.FastMCP.run_http_async", serve)
-    monkeypatch.setattr("shaping.cli.proxy.listening_at", address)  # nothing listens, so nothing need be free
+    monkeypatch.setattr("shaping.cli.proxy.free_address", parse_address)  # nothing listens, so nothing need be free
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)
     monkeypatch.setattr("sys.setswitchinterval", lambda _: None)

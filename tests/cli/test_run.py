@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from shaping.cli.expand import register as register_expand
-from shaping.cli.output import progress
-from shaping.cli.run import register
+from shaping.cli.app import build
+from shaping.cli.support.output import progress
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 
@@ -34,10 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def shaping(*words: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     """Call the program in this process, or in one of its own where it is to read something."""
     if given is None:
-        app = typer.Typer()
-        register(app)
-        register_expand(app)
-        done = CliRunner().invoke(app, list(words))
+        done = CliRunner().invoke(build(), list(words))
         return subprocess.CompletedProcess(words, done.exit_code, done.stdout_bytes, done.stderr_bytes)
     return subprocess.run([SHAPING, *words], input=given, capture_output=True, check=False, timeout=300)
 
@@ -186,7 +181,7 @@ def test_progress_is_for_people_at_a_terminal_who_want_it(
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", colour)
-    monkeypatch.setattr("shaping.cli.output._PATIENCE", 0.01)
+    monkeypatch.setattr("shaping.cli.support.output._PROGRESS_AFTER", 0.01)
     with progress("counting"):
         deadline = time.monotonic() + (60 if shows else 0.1)
         while "counting" not in screen.getvalue() and time.monotonic() < deadline:
@@ -199,7 +194,9 @@ def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr("shaping.cli.output._PATIENCE", 60)  # however long this machine takes to do nothing
+    monkeypatch.setattr(
+        "shaping.cli.support.output._PROGRESS_AFTER", 60
+    )  # however long this machine takes to do nothing
     with progress("counting"):
         pass
     assert screen.getvalue() == ""

@@ -4,11 +4,10 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from benchmarks import texts
-from shaping.cli.tokens import register
+from shaping.cli.app import build
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
-    app = typer.Typer()
-    register(app)
-    return CliRunner().invoke(app, list(arguments), input=stdin)
+    return CliRunner().invoke(build(), ["tokens", *arguments], input=stdin)
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from typer.testing import CliRunner
 
-from shaping.cli.tools import register
+from shaping.cli.app import build
 
 if TYPE_CHECKING:
     from typer.testing import Result
@@ -17,9 +16,7 @@ TINY = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tiny_server
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(build(), ["tools", *arguments])
 
 
 def test_every_definition_is_priced_and_the_dearest_stands_first() -> None:

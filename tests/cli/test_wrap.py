@@ -10,11 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
+from shaping.cli.app import build
 from shaping.cli.asking import asks_credentials
-from shaping.cli.wrap import register
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +25,7 @@ ORIGINAL = b'{\n    // mine\n    "mcpServers": {\n        "a": {"command": "x", 
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(build(), arguments)
 
 
 @pytest.fixture

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.commands.answer import answer
-from shaping.commands.capture import Capture
 from shaping.commands.command import plan_for
-from shaping.commands.process import Ended
-from shaping.commands.ran import Asked, Output, Ran
+from shaping.commands.output import CapturedOutput, Finished, Invocation
+from shaping.commands.process import Capture, ProcessExit
+from shaping.commands.response import respond
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -38,10 +37,10 @@ def shaper(make_shaper: Callable[..., Shaper]) -> Shaper:
     return make_shaper()
 
 
-def captured(text: str | bytes) -> Output:
+def captured(text: str | bytes) -> CapturedOutput:
     capture = Capture()
     capture.take(text.encode() if isinstance(text, str) else text)
-    return Output(capture, None)
+    return CapturedOutput(capture, None)
 
 
 @pytest.fixture
@@ -55,13 +54,15 @@ def replay() -> Callable[..., Envelope[Any]]:
         stderr: str | bytes = "",
         exit_code: int = 0,
         *,
-        ended: Ended | None = None,
+        ended: ProcessExit | None = None,
         etag: str | None = None,
         **said: Any,
     ) -> Envelope[Any]:
         plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
-        asked = Asked(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
+        asked = Invocation(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
         outputs = captured(stdout), captured(stderr)
-        return answer(shaper, plan, Ran(asked, plan.tool, ended or Ended(exit_code, duration_ms=1.0), *outputs))
+        return respond(
+            shaper, plan, Finished(asked, plan.tool, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
+        )
 
     return replay

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
-from shaping.commands.command import asked_of, plan_for, run_command
-from shaping.commands.keep import read_stream, streams_of
+from shaping.commands.command import invocation_of, plan_for, run_command
+from shaping.commands.storage import read_stream, streams_of
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -52,7 +52,7 @@ def test_exit_codes_are_the_commands_and_no_byte_is_lost(shaper: Shaper, tmp_pat
     for command in COMMANDS.replace("\n", "; ").strip("; ").split("; "):
         argv = command.split()
         direct = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
-        envelope = run_command(shaper, plan_for(shaper, argv, {}), asked_of(argv, {"cwd": tmp_path}))
+        envelope = run_command(shaper, plan_for(shaper, argv, {}), invocation_of(argv, {"cwd": tmp_path}))
         assert (command, envelope.render("invariant")["meta"]["exit_code"]) == (command, direct.returncode)
         assert envelope.ok == (direct.returncode == 0)
         for name, raw in (("stdout", direct.stdout), ("stderr", direct.stderr)):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shaping.commands.capture import Capture
+from shaping.commands.process import Capture
 
 
 def test_what_is_small_is_held_whole() -> None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.commands import command
-from shaping.commands.command import asked_of, plan_for, run_command
-from shaping.commands.keep import read_stream, streams_of
-from shaping.commands.stream import stream_command
+from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
+from shaping.commands.storage import read_stream, streams_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +89,7 @@ def test_a_cancelled_call_ends_the_command(shaper: Shaper, tmp_path: Path) -> No
 
 def test_what_outgrows_memory_goes_to_the_store_as_it_comes(shaper: Shaper) -> None:
     argv = ["seq", "-w", "0", "1399999"]
-    envelope = run_command(shaper, plan_for(shaper, argv, {"max_tokens": 300}), asked_of(argv, {}))
+    envelope = run_command(shaper, plan_for(shaper, argv, {"max_tokens": 300}), invocation_of(argv, {}))
     assert envelope.data["stdout"].startswith("0000000\n")
     assert envelope.data["stdout"].endswith("1399999\n")
     assert envelope.meta.ref is not None
@@ -103,7 +102,7 @@ def test_a_stream_of_json_lines_is_shaped_line_by_line(make_shaper: Callable[...
     emitted: list[bytes] = []
     text = '{"id": 1, "x": 2}\n\nplain \\033[1mtext\\033[0m\n{"id": 2, "x": 3}'
     argv = ["printf", text]
-    envelope = stream_command(mine, plan_for(mine, argv, {}), asked_of(argv, {}), emitted.append)
+    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
     assert emitted == [b'{"id":1}\n', b'"plain text"\n', b'{"id":2}\n']
     assert (envelope.data, envelope.ok) == ({"lines": 3}, True)
     assert envelope.meta.ref is not None
@@ -114,7 +113,7 @@ def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper
     mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
     emitted: list[bytes] = []
     argv = ["printf", '{"id": 1, "hash": "deadbeef"}\n{"hash": "deadbeef"\n']
-    envelope = stream_command(mine, plan_for(mine, argv, {}), asked_of(argv, {}), emitted.append)
+    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
     assert emitted[0] == b'{"id":1}\n'
     assert b"withheld" in emitted[1]
     assert envelope.meta.ref is not None
@@ -124,12 +123,12 @@ def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper
 def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(shaper: Shaper) -> None:
     argv = ["sh", "-c", "echo '[1]'; echo oops >&2; exit 4"]
     emitted: list[bytes] = []
-    envelope = stream_command(shaper, plan_for(shaper, argv, {}), asked_of(argv, {}), emitted.append)
+    envelope = stream_command(shaper, plan_for(shaper, argv, {}), invocation_of(argv, {}), emitted.append)
     assert (emitted, envelope.error and envelope.error.code) == ([b"[1]\n"], "EXECUTION_ERROR")
     assert envelope.error is not None
     assert envelope.error.details == {"lines": 1}
     missing = ["nosuchprogram-of-ours"]
-    gone = stream_command(shaper, plan_for(shaper, missing, {}), asked_of(missing, {}), emitted.append)
+    gone = stream_command(shaper, plan_for(shaper, missing, {}), invocation_of(missing, {}), emitted.append)
     assert gone.error is not None
     assert gone.error.code == "NOT_FOUND"
 
@@ -137,5 +136,5 @@ def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(sh
 def test_a_line_without_end_is_not_waited_for_for_ever(shaper: Shaper) -> None:
     emitted: list[bytes] = []
     argv = ["sh", "-c", r"head -c 9000000 /dev/zero | tr '\0' x"]
-    stream_command(shaper, plan_for(shaper, argv, {"max_tokens": 100}), asked_of(argv, {}), emitted.append)
+    stream_command(shaper, plan_for(shaper, argv, {"max_tokens": 100}), invocation_of(argv, {}), emitted.append)
     assert len(emitted) <= 2

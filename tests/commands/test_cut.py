@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given, settings, strategies as st
 
-from shaping.commands.cut import Cut, Cutter, Rules, price
+from shaping.commands.cut import Cutter, CutText, Rules, price
 from shaping.tokens import counter
 
 COUNTER = counter("o200k_base")
@@ -15,12 +15,12 @@ def cutter(lines: list[str], rules: Rules = NONE) -> Cutter:
     return Cutter(lines, rules, lambda text: price(text, COUNTER))
 
 
-def cut(lines: list[str], room: int | None, rules: Rules = NONE) -> Cut:
+def cut(lines: list[str], room: int | None, rules: Rules = NONE) -> CutText:
     return cutter(lines, rules).to(room)
 
 
 def test_what_fits_is_left_alone() -> None:
-    assert cut(["a", "b", ""], 50) == Cut("a\nb\n", 4)
+    assert cut(["a", "b", ""], 50) == CutText("a\nb\n", 4)
     assert cut(["a", "b", ""], None).text == "a\nb\n"
 
 
@@ -41,7 +41,7 @@ def test_an_error_outlives_the_last_line() -> None:
     lines = [f"line number {n} of a long report" for n in range(500)]
     lines[200] = "error: the disk is full"
     told = "line number 0 of a long report\n… 199 lines …\nerror: the disk is full\n… 299 lines …"
-    assert cut(lines, 50) == Cut(told, 28, False, 2, 498)
+    assert cut(lines, 50) == CutText(told, 28, False, 2, 498)
 
 
 def test_errors_that_do_not_fit_are_counted() -> None:

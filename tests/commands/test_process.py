@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.commands.capture import Capture
-from shaping.commands.process import Ended, run
-from shaping.commands.ran import Asked
+from shaping.commands.output import Invocation
+from shaping.commands.process import Capture, ProcessExit, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def started(*argv: str, stop: threading.Event | None = None, **more: object) -> tuple[Ended, bytes, bytes]:
+def started(*argv: str, stop: threading.Event | None = None, **more: object) -> tuple[ProcessExit, bytes, bytes]:
     stdout, stderr = Capture(), Capture()
-    ended = run(Asked(argv, **more), stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
+    ended = run(Invocation(argv, **more), stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
     return ended, stdout.held, stderr.held
 
 
@@ -63,7 +62,7 @@ def test_a_program_ended_by_a_signal_is_told_as_a_shell_tells_it() -> None:
     assert started("sh", "-c", "kill -40 $$")[0].signal == "40"
 
 
-def timed_out(script: str) -> tuple[Ended, bytes]:
+def timed_out(script: str) -> tuple[ProcessExit, bytes]:
     """Run a script that says when it is ready, with ever more time, until it was ready before its time was over."""
     for seconds in (0.3, 2, 10, 60):
         ended, stdout, _ = started("sh", "-c", script, timeout=seconds)
@@ -123,7 +122,7 @@ class Heard(Capture):
 
 def test_a_caller_can_stop_it() -> None:
     stop = threading.Event()
-    ended = run(Asked(("sh", "-c", "echo ready; exec sleep 600")), Heard(stop.set), Capture(), stop=stop)
+    ended = run(Invocation(("sh", "-c", "echo ready; exec sleep 600")), Heard(stop.set), Capture(), stop=stop)
     assert ended.signal == "SIGTERM"
 
 
@@ -143,15 +142,15 @@ def test_signals_are_passed_on_and_our_own_handlers_come_back() -> None:
         "exit(9)"
     )
     heard = Heard(lambda: os.kill(os.getpid(), signal.SIGUSR1))
-    ended = run(Asked(python(code)), heard, Capture())
+    ended = run(Invocation(python(code)), heard, Capture())
     assert (ended.exit_code, heard.held) == (9, b"ready\nSIGUSR1\n")
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
 def test_a_signal_that_comes_before_the_start_is_not_lost() -> None:
-    from shaping.commands.process import _Passing
+    from shaping.commands.process import _SignalRelay
 
-    passing = _Passing()
+    passing = _SignalRelay()
     passing.take(signal.SIGTERM, None)
     process = os.posix_spawn("/bin/sleep", ["sleep", "60"], {}, setpgroup=0)
     passing.to(process)
@@ -165,7 +164,7 @@ def test_a_sink_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
         def take(self, chunk: bytes) -> None:
             raise RuntimeError("full")
 
-    start = Asked(("sh", "-c", f"echo $$ > {note}; echo x; sleep 60"))
+    start = Invocation(("sh", "-c", f"echo $$ > {note}; echo x; sleep 60"))
     with pytest.raises(RuntimeError, match="full"):
         run(start, Broken(), Capture())
     assert not _lives(int(note.read_text()))

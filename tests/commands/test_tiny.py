@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import tokens
-from shaping.commands.cut import Cutter, Rules, price
-from shaping.commands.share import Share
-from shaping.commands.wire import outputs_of, text_of
+from shaping.commands.cut import Cutter, OutputCutter, Rules, price
+from shaping.commands.response import plain_outputs, rendered_text
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -90,7 +89,7 @@ def test_data_that_is_empty_itself_is_nothing_to_warn_of(shaper: Shaper, replay:
 @pytest.mark.parametrize("limit", [20, 40, 80, 160])
 def test_the_output_alone_is_cut_to_its_own_price(limit: int, code: int, shaper: Shaper, replay: Any) -> None:
     envelope = replay(shaper, ["x"], LINES, "note\n", code, max_tokens=limit, dialect="none")
-    out, err = outputs_of(envelope)
+    out, err = plain_outputs(envelope)
     assert plain(out) + plain(err) <= limit
     assert "line 1999" in out
     assert limit < 80 or plain(out) >= limit // 2
@@ -99,11 +98,11 @@ def test_the_output_alone_is_cut_to_its_own_price(limit: int, code: int, shaper:
 def test_an_output_alone_is_what_the_command_printed(shaper: Shaper, replay: Any) -> None:
     plan = shaper.plan("x", surface="command")
     good = replay(shaper, ["x"], "a\n", "b\n", dialect="none")
-    assert outputs_of(good) == ("a\n", "b\n")
-    assert outputs_of(replay(shaper, ["x"], '{"a": 1}', dialect="none")) == ('{"a":1}\n', "")
-    assert outputs_of(replay(shaper, ["x"], "a\n", "", 2, dialect="none")) == ("a\n", "x exited with 2\n")
-    assert outputs_of(replay(shaper, ["x"], "", "b\nc\n", 2, dialect="none")) == ("", "b\nc\n")
-    assert json.loads(text_of(good, plan))["data"] == {"stdout": "a\n", "stderr": "b\n"}
+    assert plain_outputs(good) == ("a\n", "b\n")
+    assert plain_outputs(replay(shaper, ["x"], '{"a": 1}', dialect="none")) == ('{"a":1}\n', "")
+    assert plain_outputs(replay(shaper, ["x"], "a\n", "", 2, dialect="none")) == ("a\n", "x exited with 2\n")
+    assert plain_outputs(replay(shaper, ["x"], "", "b\nc\n", 2, dialect="none")) == ("", "b\nc\n")
+    assert json.loads(rendered_text(good, plan))["data"] == {"stdout": "a\n", "stderr": "b\n"}
 
 
 def test_the_one_line_is_as_long_as_the_room_allows() -> None:
@@ -115,5 +114,5 @@ def test_the_one_line_is_as_long_as_the_room_allows() -> None:
 
 
 def test_the_least_of_two_outputs_is_a_line_of_the_one_that_has_any() -> None:
-    quiet = Share.of(["", ""], ["only this", ""], Rules(), plain, failed=False).least()
+    quiet = OutputCutter.of(["", ""], ["only this", ""], Rules(), plain, failed=False).least()
     assert (quiet.out.text, quiet.err.text) == ("\n", "only this\n")

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import make_vocabulary
 from benchmarks.results import HEADER, write_section
-from shaping.cli.payloads import read_payloads
+from shaping.cli.support.payloads import read_payloads
 from shaping.tokens import vocabulary
 
 if TYPE_CHECKING:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.commands.output import withhold_private
+from shaping.commands.process import decode
 from shaping.errors import ToolError
-from shaping.keeping import payload
+from shaping.keeping import NOT_KEPT, payload
 from shaping.redaction import redact_text
+from shaping.response import Warned
 from shaping.store import StoreError, make_ref
+from shaping.store.expand import cursor_at
+from shaping.store.pages import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.commands.capture import Capture
+    from shaping.commands.output import CapturedOutput, Finished
+    from shaping.commands.process import Capture
+    from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
     from shaping.store import Store
+
 
 PART: Final = 1024 * 1024  # bytes of an output that are stored as one value
 _KEY: Final = 64 * 1024  # bytes that a private key may take; one is not torn apart, so that it is seen for what it is
@@ -37,7 +46,7 @@ class Stream:
     kept: int
 
 
-class Shelf:
+class OutputStore:
     """The store of one shaper, as commands use it: written at once, because the process is about to end."""
 
     def __init__(self, shaper: Shaper) -> None:
@@ -67,7 +76,7 @@ class Shelf:
 class PartWriter:
     """Stores one output in parts, up to a limit; a store that fails ends the keeping, never the command."""
 
-    def __init__(self, shelf: Shelf, redact: Redact) -> None:
+    def __init__(self, shelf: OutputStore, redact: Redact) -> None:
         self._shelf, self._redact = shelf, redact
         self._prefix = f"p_{secrets.token_hex(16)}"
         self._waiting = bytearray()
@@ -107,7 +116,7 @@ class PartWriter:
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
     """Find where the outputs behind a ref lie."""
     try:
-        found = Shelf(shaper).store.get(f"{ref}.streams")
+        found = OutputStore(shaper).store.get(f"{ref}.streams")
     except StoreError:
         raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
     if found is None:
@@ -117,7 +126,7 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
 
 def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
     """Give the bytes of one output, part by part."""
-    store = Shelf(shaper).store
+    store = OutputStore(shaper).store
     for number in range(stream.parts):
         part = store.get(f"{stream.prefix}.{number}")
         if part is None:
@@ -125,7 +134,7 @@ def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
         yield part.payload
 
 
-def stored(capture: Capture, writer: PartWriter) -> Stream:
+def store_capture(capture: Capture, writer: PartWriter) -> Stream:
     """Store what a capture still holds, and say where all of it lies."""
     if capture.whole:
         writer.write(capture.held)
@@ -147,3 +156,66 @@ def _without_secrets(part: bytes, redact: Redact) -> bytes:
     text = part.decode("latin-1")
     clean, hits = redact_text(text, values=redact.values, names=redact.names)
     return clean.encode("latin-1") if hits else part
+
+
+class StoredOutput:
+    """What of one command's outputs lies in the store."""
+
+    def __init__(self, shaper: Shaper, plan: Plan, ran: Finished) -> None:
+        self._shaper, self._plan, self._ran = shaper, plan, ran
+        self.warnings: list[Warned] = []
+
+    @cached_property
+    def text_ref(self) -> str | None:
+        """The ref of the two outputs as text."""
+        out, err = self._ran.stdout.capture, self._ran.stderr.capture
+        value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
+        try:
+            ref = self._shelf.keep(self._ran.tool, out.digest + err.digest, value, self._plan)
+        except StoreError:
+            self.warnings.append(NOT_KEPT)
+            return None
+        self.streams(ref)
+        return ref
+
+    def streams(self, ref: str | None) -> None:
+        """Keep the exact outputs behind a ref."""
+        if ref is None or self._plan.private is not None:
+            # Bytes have no paths: what is private could not be held back from them.
+            return
+        outputs = {"stdout": self._ran.stdout, "stderr": self._ran.stderr}
+        kept = {name: self._stored(name, one) for name, one in outputs.items()}
+        try:
+            self._shelf.keep_streams(ref, kept)
+        except StoreError:
+            self.warnings.append(NOT_KEPT)
+
+    def cursor(self, ref: str | None, shown: str) -> str | None:
+        """Write the cursor for where the shown beginning of a text ends."""
+        if ref is None or self._plan.private is not None:
+            return None
+        whole, same = decode(self._ran.stdout.capture.held), 0
+        # What is shown of the beginning is no longer than what is shown.
+        beginning = whole[: len(shown) + 1].splitlines(keepends=True)
+        for one, other in zip(beginning, shown.splitlines(keepends=True), strict=False):
+            if one != other:
+                break
+            same += len(one)
+        at = cursor_at(self._shelf.store.secret, ref, "stdout" if whole else "stderr", Position(offset=same))
+        return f"{ref}:{at}"
+
+    def members(self, envelope: Envelope[Any], ref: str | None) -> dict[str, Any]:
+        """Give the members of meta by which the rest is asked for; a cursor of a command carries its ref."""
+        cursor = envelope.meta.cursor
+        return {"ref": ref, "cursor": f"{ref}:{cursor}" if ref and cursor else cursor}
+
+    @cached_property
+    def _shelf(self) -> OutputStore:
+        return OutputStore(self._shaper)
+
+    def _stored(self, name: str, output: CapturedOutput) -> Any:
+        stream = store_capture(output.capture, output.writer or self._shelf.writer(self._plan.redact))
+        if stream.kept < stream.size:
+            lost = f"{stream.kept:,} of the {stream.size:,} bytes of {name} can be expanded; the rest is gone"
+            self.warnings.append(Warned("NOT_KEPT", lost))
+        return stream

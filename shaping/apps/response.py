@@ -1,4 +1,4 @@
-"""What a command of a shaped application prints, and the number it exits with."""
+"""The next page of a cut answer: the elements after it, as many as were asked for."""
 
 from __future__ import annotations
 
@@ -6,64 +6,89 @@ import asyncio
 import inspect
 import sys
 from contextlib import redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from orjson import dumps
 
-from shaping.apps.apart import Printed, answer, asks_a_person
-from shaping.commands.clean import clean
+from shaping.apps.stdout import Printed, print_answer, stdin_is_terminal
+from shaping.commands.terminal import clean
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.errors.detail import scrub
 from shaping.parsers import parse
+from shaping.paths.selection import unmatched
 from shaping.response import Warned
 from shaping.settings import Overrides
+from shaping.store.expand import cursor_at, resume
+from shaping.store.pages import Position
 from shaping.values.intake import plain_or_careful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shaping.apps.added import Wish
+    from shaping.apps.options import CallOptions
     from shaping.envelope import Envelope
     from shaping.shaper import Shaper
 
 
-class Answering:
+@dataclass(frozen=True, slots=True)
+class AppPage:
+    """What comes next: the values as they were, where in the answer they stand, and where to go on."""
+
+    value: Any
+    path: str
+    cursor: str | None
+
+
+def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> AppPage:
+    """Expand one page, and of a list no more than the limit; a wrong ref or cursor raises what it is."""
+    shaped = shaper.expand(ref, cursor=cursor, surface="command", written=lambda page: dumps(page.value).decode())
+    secret, value, after = shaper.keeper("command").secret or b"", shaped.data, shaped.cursor
+    path, start = resume(secret, ref, cursor)
+    plain = isinstance(value, list) and (
+        after is None or resume(secret, ref, after) == (path, Position(start.trail, start.offset + len(value)))
+    )
+    if plain and limit is not None and len(value) > limit:
+        going_on = Position(start.trail, start.offset + limit)
+        return AppPage(value[:limit], path, cursor_at(secret, ref, path, going_on))
+    return AppPage(value, path, after)
+
+
+class CommandCall:
     """One call of one command."""
 
-    def __init__(self, shaper: Shaper, tool: str, wish: Wish) -> None:
+    def __init__(self, shaper: Shaper, tool: str, wish: CallOptions) -> None:
         self._shaper, self._tool, self._wish = shaper, tool, wish
         self._began = perf_counter()
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and give its exit code."""
-        printed = Printed(shown=self._wish.as_json and not self._wish.quiet and asks_a_person())
+        printed = Printed(shown=self._wish.as_json and not self._wish.quiet and stdin_is_terminal())
         try:
             if self._wish.as_json or self._wish.quiet:
                 with redirect_stdout(printed):
-                    value = _settled(run())
+                    value = _resolved(run())
             else:
-                value = _settled(run())
+                value = _resolved(run())
         except (Exception, SystemExit, KeyboardInterrupt) as problem:
             passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._wish.as_json
             if passes or _is_usage(problem):
                 raise
             code = _exit_code(problem)
             if code == 0:
-                return self._answer(_said(printed))
+                return self._answer(_printed_value(printed))
             return exit_for(problem, self._tool, self._wish, printed.getvalue())
         if value is None and self._wish.as_json:
-            return self._answer(_said(printed))
+            return self._answer(_printed_value(printed))
         # What it printed besides its data is talk.
         sys.stderr.write("" if self._wish.quiet else printed.unseen())
         return 0 if value is None else self._answer(value)
 
     def next_page(self) -> int:
         """Print what comes after a cut answer; the command is not run again."""
-        from shaping.apps.paging import next_page  # noqa: PLC0415 (few answers are cut)
-
         ref, _, cursor = str(self._wish.cursor).partition(":")
         try:
             found = next_page(self._shaper, ref, cursor, self._wish.limit)
@@ -104,7 +129,6 @@ class Answering:
         """Give the value, with a warning of each field that was asked for and is not there."""
         if self._fields is None:
             return value, ()
-        from shaping.paths.selection import unmatched  # noqa: PLC0415 (few calls ask for fields)
 
         data = plain_or_careful(list(value) if inspect.isgenerator(value) else value)
         private = self._shaper.plan(self._tool, surface="command").private
@@ -129,7 +153,7 @@ class Answering:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
 
-def exit_for(problem: BaseException, tool: str, wish: Wish, printed: str = "") -> int:
+def exit_for(problem: BaseException, tool: str, wish: CallOptions, printed: str = "") -> int:
     """Tell of a failure and give the number that the registry has for it; who only exits has printed the reason."""
     detail = _detail(problem, tool, debug=wish.debug)
     if printed and detail.details is None:
@@ -173,7 +197,7 @@ def _exit_code(problem: BaseException) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _settled(value: Any) -> Any:
+def _resolved(value: Any) -> Any:
     if not inspect.iscoroutine(value):
         return value
 
@@ -183,7 +207,7 @@ def _settled(value: Any) -> Any:
     return asyncio.run(awaited())
 
 
-def _said(printed: Printed) -> Any:
+def _printed_value(printed: Printed) -> Any:
     """Take what a command printed in place of returning it: data where it is data, else text."""
     text = printed.getvalue()
     found = parse(text, ("json", "lines"))
@@ -198,4 +222,4 @@ def _text(data: Any) -> str:
 
 def _write(envelope: Envelope[Any], *, debug: bool) -> None:
     wire = envelope.render("invariant", include=("etag",), debug=debug)
-    answer(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())
+    print_answer(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())

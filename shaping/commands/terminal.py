@@ -1,4 +1,4 @@
-"""Terminal output as a person would see it in the end: no colours, no repaints, repeats counted."""
+"""Which lines of a program's output must not be lost: those that tell of an error."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from shaping.commands.important import says_error
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+_SAYS = re.compile(
+    r"(?<![\w-])(?:errors?|err!|fatal|fail(?:ed|ure|ures|ing)?|panic(?:ked)?|exceptions?|traceback|critical|cannot"
+    r"|can't|couldn't|could\ not|unable\ to|undefined|unresolved|not\ found|no\ such|denied|refused|aborted|abort"
+    r"|segmentation\ fault|core\ dumped|killed|conflict|timed\ out|invalid|unexpected|unrecogni[sz]ed"
+    r"|(?:unknown|illegal|missing)\ (?:\w+\ )?(?:option|command|subcommand|flag|switch|argument|operand))(?![\w-])"
+    r"|(?-i:[A-Z]\w*(?:Error|Exception))\b|^E\s|^\s*(?:not\ ok|[✗✖✘])\s|:\d+:\d+:\s",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DENIES = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)
+
+
+def is_error_line(line: str) -> bool:
+    """Whether a line tells of an error; one that says there is none does not."""
+    return bool(_SAYS.search(line)) and bool(_SAYS.search(_DENIES.sub("", line)))
+
 
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _STEP = re.compile(
@@ -35,12 +50,12 @@ _NULS = re.compile(r"\x00+\n?")
 
 def clean(text: str) -> list[str]:
     """Give the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
-    lines = [line.rstrip() for line in painted(text).split("\n")]
+    lines = [line.rstrip() for line in render_terminal(text).split("\n")]
     return list(_counted(_settled(lines) if "%" in text else lines))
 
 
-def painted(text: str) -> str:
-    """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
+def render_terminal(text: str) -> str:
+    """Carry out what the text tells a terminal to do; an error that would be render_terminal over stays as a line."""
     plain = _separated(_COLOURS.sub("", text.replace("\r\n", "\n")))
     return _Screen().show(plain) if _CONTROLS.search(plain) else plain
 
@@ -85,7 +100,7 @@ class _Screen:
 
     def _control(self, control: str) -> None:
         if control == "\r":
-            if says_error(self._rows[self._row]):
+            if is_error_line(self._rows[self._row]):
                 self._rows.insert(self._row + 1, "")
                 self._row += 1
             self._column = 0
@@ -111,7 +126,7 @@ class _Screen:
 
     def _erase(self, part: int) -> None:
         row = self._rows[self._row]
-        if says_error(row):
+        if is_error_line(row):
             return
         self._rows[self._row] = {0: row[: self._column], 1: " " * self._column + row[self._column :]}.get(part, "")
 
@@ -135,7 +150,7 @@ def _rises(lines: list[str]) -> bool:
 
 
 def _is_progress(line: str) -> bool:
-    return "%" in line and bool(_PERCENT.search(line) and _PROGRESS.search(line)) and not says_error(line)
+    return "%" in line and bool(_PERCENT.search(line) and _PROGRESS.search(line)) and not is_error_line(line)
 
 
 def _counted(lines: Iterable[str]) -> Iterator[str]:

@@ -6,13 +6,15 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Output(StrEnum):
+class OutputFormat(StrEnum):
     """How an answer is printed."""
 
     text = "text"
@@ -33,10 +35,10 @@ NAMES = tuple(_HELP)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CallOptions:
     """What a call asks for itself."""
 
-    output: Output = Output.text
+    output: OutputFormat = OutputFormat.text
     fields: str | None = None
     limit: int | None = None
     cursor: str | None = None
@@ -48,7 +50,7 @@ class Wish:
     @property
     def as_json(self) -> bool:
         """Whether a program reads the answer."""
-        return self.output == Output.json
+        return self.output == OutputFormat.json
 
     @property
     def profile(self) -> str | None:
@@ -58,13 +60,11 @@ class Wish:
 
 def typer_options() -> list[Any]:
     """Make the options for a Typer command, by Typer's own means."""
-    import typer  # noqa: PLC0415 (applications bring their framework)
-
     option: Callable[..., Any] = typer.Option
 
     def added(
         *,
-        output: Annotated[Output, option(help=_HELP["output"])] = Output.text,
+        output: Annotated[OutputFormat, option(help=_HELP["output"])] = OutputFormat.text,
         fields: Annotated[str | None, option(help=_HELP["fields"])] = None,
         limit: Annotated[int | None, option(help=_HELP["limit"], min=1)] = None,
         cursor: Annotated[str | None, option(help=_HELP["cursor"])] = None,
@@ -83,21 +83,21 @@ def typer_options() -> list[Any]:
 
 def click_options() -> list[Any]:
     """Make the options for a Click command."""
-    import click  # noqa: PLC0415 (applications bring their framework)
+    import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 
     kinds: dict[str, dict[str, Any]] = {
-        "output": {"type": click.Choice([form.value for form in Output]), "default": Output.text.value},
+        "output": {"type": click.Choice([form.value for form in OutputFormat]), "default": OutputFormat.text.value},
         "limit": {"type": click.IntRange(min=1)},
         **{name: {"is_flag": True} for name in ("quiet", "verbose", "debug")},
     }
     return [click.Option([f"--{name}"], help=text, **kinds.get(name, {})) for name, text in _HELP.items()]
 
 
-def wish_of(params: dict[str, Any], own: Sequence[str]) -> Wish:
+def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
     """Take what was said with the added options out of a call's parameters; an option of the command's own stays."""
     said = {name: params.pop(name, None) for name in NAMES if name not in own}
     given = {name: value for name, value in said.items() if value is not None}
-    return Wish(**{**given, "output": Output(given.get("output", Output.text))})
+    return CallOptions(**{**given, "output": OutputFormat(given.get("output", OutputFormat.text))})
 
 
 def wants_json(args: Sequence[str]) -> bool:
@@ -106,7 +106,6 @@ def wants_json(args: Sequence[str]) -> bool:
 
 
 def _evaluated(function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any]:
-    from typing import get_type_hints  # noqa: PLC0415 (only here)
 
     scope = vars(sys.modules[__name__])
     return get_type_hints(function, {**scope, **names}, include_extras=True)

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.commands.clean import clean, painted
-from shaping.commands.important import says_error
+from shaping.commands.terminal import clean, is_error_line, render_terminal
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_percentages_that_are_no_progress_stay() -> None:
 @given(st.text(alphabet="ab \n\t\x1b[]0123;mKAGH\r\b\x07é", max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_nothing_that_a_program_prints_is_too_odd(text: str) -> None:
-    seen = painted(text)
+    seen = render_terminal(text)
     assert "\x1b" not in seen
     assert "\r" not in seen
 
@@ -79,9 +78,9 @@ def test_nothing_that_a_program_prints_is_too_odd(text: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_tell_of_an_error(line: str) -> None:
-    assert says_error(line)
+    assert is_error_line(line)
 
 
 @pytest.mark.parametrize("line", ["0 errors", "no errors found", "10 passed, 0 failed", "terror", "all is well", ""])
 def test_lines_that_do_not(line: str) -> None:
-    assert not says_error(line)
+    assert not is_error_line(line)

@@ -7,15 +7,16 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.commands.important import says_error
 from shaping.commands.names import nearest_programs
+from shaping.commands.terminal import is_error_line
+from shaping.envelope import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, code_for_exit, make_error
 from shaping.errors.similar import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.commands.process import Ended
+    from shaping.commands.process import ProcessExit
     from shaping.settings import Plan
 
 # As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
@@ -24,7 +25,9 @@ _TRACEBACK: Final = "Traceback (most recent call last):"
 _LONGEST: Final = 300  # characters of a program's own words in a message
 
 
-def fault_of(ended: Ended, plan: Plan, tool: str, said: Sequence[str], contract: Any = None) -> ErrorDetail | None:
+def error_of(
+    ended: ProcessExit, plan: Plan, tool: str, said: Sequence[str], contract: Any = None
+) -> ErrorDetail | None:
     """Describe how a program failed, or None where it exited with 0."""
     if ended.timed_out:
         return make_error(
@@ -70,27 +73,25 @@ def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, s
     return make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}"), NOT_RUN
 
 
-def _message(ended: Ended, tool: str, said: Sequence[str]) -> str:
+def _message(ended: ProcessExit, tool: str, said: Sequence[str]) -> str:
     how = f"was ended by {ended.signal}" if ended.signal else f"exited with {ended.exit_code}"
     told = (
-        _raised(said)
-        or next((line for line in said if says_error(line)), None)
+        _exception_line(said)
+        or next((line for line in said if is_error_line(line)), None)
         or next((line for line in reversed(said) if line.strip()), None)
     )
     return f"{tool} {how}: {told.strip()[:_LONGEST]}" if told else f"{tool} {how}"
 
 
-def _raised(said: Sequence[str]) -> str | None:
+def _exception_line(said: Sequence[str]) -> str | None:
     """Find what ended a Python program: the line after the places that its last traceback names."""
     starts = [at for at, line in enumerate(said) if line.strip() == _TRACEBACK]
     after = said[starts[-1] + 1 :] if starts else ()
     return next((line for line in after if line.strip() and not line.startswith(" ")), None)
 
 
-def _by_contract(ended: Ended, contract: Any) -> ErrorDetail | None:
+def _by_contract(ended: ProcessExit, contract: Any) -> ErrorDetail | None:
     """Take over the error of a program that speaks our contract, where its number agrees that there is one."""
-    from shaping.envelope import Envelope, EnvelopeError  # noqa: PLC0415 (few programs speak it)
-
     try:
         return Envelope.parse(contract, "invariant").error if ended.exit_code else None
     except EnvelopeError:

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shaping.cli.app import build, main
-from shaping.cli.program import for_programs, wants_json
+from shaping.cli.app import build, main, wants_json
+from shaping.cli.support.json_option import with_json_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,12 +53,11 @@ def test_a_good_call_answers_as_ever(monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope() -> None:
     app = typer.Typer()
 
-    @app.command()
     def say(word: str) -> None:
         typer.echo(word, nl=False)
         typer.echo("said", err=True)
 
-    for_programs(app.registered_commands)
+    app.command()(with_json_option(say, "say"))
     told = [json.loads(CliRunner().invoke(app, [word, "--json"]).stdout) for word in ('{"a": 1}', "plain", "")]
     assert [each["data"] for each in told] == [{"a": 1}, {"text": "plain"}, {"text": ""}]
     assert [each["meta"]["stderr"] for each in told] == ["said\n"] * 3
@@ -133,13 +132,12 @@ def test_a_server_with_a_bad_config_lists_its_problems_to_a_program(words: list[
 def test_what_a_server_said_before_it_ended_is_its_error_without_secrets(capfd: pytest.CaptureFixture[str]) -> None:
     app = typer.Typer()
 
-    @app.command("serve")
     def serve() -> None:
         sys.stderr.flush()
         typer.echo(f"{sys.stderr.isatty()} {sys.stderr.fileno() > 0}: https://bob:hunter2hunter2@example.com", err=True)
         raise typer.Exit(1)
 
-    for_programs(app.registered_commands)
+    app.command("serve")(with_json_option(serve, "serve"))
     with pytest.raises(SystemExit):
         app(["--json"])
     said = "False True: https://bob:[redacted:url-password]@example.com"
@@ -166,12 +164,11 @@ def test_a_document_cut_to_a_budget_says_how_much_is_shown(tmp_path: Path) -> No
 def test_what_a_command_starts_may_write_to_its_standard_error_too() -> None:
     app = typer.Typer()
 
-    @app.command()
     def starts() -> None:
         words = [sys.executable, "-c", "import sys; sys.stderr.write('from the child')"]
         subprocess.run(words, stderr=sys.stderr.fileno(), check=True)
 
-    for_programs(app.registered_commands)
+    app.command()(with_json_option(starts, "starts"))
     assert json.loads(CliRunner().invoke(app, ["--json"]).stdout)["meta"]["stderr"] == "from the child"
 
 
@@ -198,12 +195,11 @@ def test_an_envelope_that_a_command_printed_itself_is_the_only_one(tmp_path: Pat
 def test_without_the_flag_nothing_changes_and_a_fault_is_not_hidden() -> None:
     app = typer.Typer()
 
-    @app.command()
     def broken(word: str = "x") -> None:
         typer.echo(word)
         raise ValueError("ours")
 
-    for_programs(app.registered_commands)
+    app.command()(with_json_option(broken, "broken"))
     done = CliRunner().invoke(app, ["--word", "y"])
     assert (done.stdout, type(done.exception)) == ("y\n", ValueError)
     assert type(CliRunner().invoke(app, ["--json"]).exception) is ValueError

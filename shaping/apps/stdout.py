@@ -44,7 +44,7 @@ class Printed(io.TextIOWrapper):
         self._file.close()
 
 
-class Apart(Printed):
+class AnswerStream(Printed):
     """Takes what is printed; whoever sits at a terminal sees it at once."""
 
     def __init__(self, answers: TextIO) -> None:
@@ -54,13 +54,13 @@ class Apart(Printed):
 
     def write(self, text: str) -> int:
         """Keep a text until it is known whether it is talk, or show it to the person who is asked."""
-        if not asks_a_person():
+        if not stdin_is_terminal():
             return super().write(text)
         sys.stderr.write(text)
         sys.stderr.flush()
         return len(text)
 
-    def answer(self, text: str) -> None:
+    def print_answer(self, text: str) -> None:
         """Write the answer to where it is read."""
         self._answered = True
         self._answers.write(text)
@@ -71,7 +71,7 @@ class Apart(Printed):
         (sys.stderr if self._answered else self._answers).write(self.getvalue())
 
 
-def asks_a_person() -> bool:
+def stdin_is_terminal() -> bool:
     """Say whether what is read comes from somebody at a terminal."""
     try:
         return sys.stdin.isatty()
@@ -80,9 +80,9 @@ def asks_a_person() -> bool:
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def answers_only() -> Iterator[None]:
     """Keep standard output for answers."""
-    stream = Apart(sys.stdout)
+    stream = AnswerStream(sys.stdout)
     try:
         with redirect_stdout(stream):
             yield
@@ -90,10 +90,10 @@ def apart() -> Iterator[None]:
         stream.settle()
 
 
-def answer(text: str) -> None:
+def print_answer(text: str) -> None:
     """Write an answer, past what only talk is kept from."""
-    if isinstance(sys.stdout, Apart):
-        sys.stdout.answer(text)
+    if isinstance(sys.stdout, AnswerStream):
+        sys.stdout.print_answer(text)
         return
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from shaping import tokens
-from shaping.commands.keep import PART, Shelf, Stream, read_stream, streams_of
-from shaping.commands.process import Ended
+from shaping.commands.process import ProcessExit
+from shaping.commands.storage import PART, OutputStore, Stream, read_stream, streams_of
 from shaping.errors import ToolError
 from shaping.shaper import Shaper
 from shaping.store import StoreError
@@ -163,10 +163,10 @@ def test_field_rules_for_an_output_that_is_text_are_told_of(shaper: Shaper, repl
 
 
 def test_a_signal_and_a_timeout_have_codes_of_their_own(shaper: Shaper, replay: Any) -> None:
-    killed = replay(shaper, ["x"], ended=Ended(137, "SIGKILL"))
+    killed = replay(shaper, ["x"], ended=ProcessExit(137, "SIGKILL"))
     assert (killed.error.code, killed.error.message) == ("ABORTED", "x was ended by SIGKILL")
     assert killed.meta.extensions == {"exit_code": 137, "signal": "SIGKILL"}
-    late = replay(shaper, ["x"], "so far\n", ended=Ended(143, "SIGTERM", timed_out=True, duration_ms=1500.0))
+    late = replay(shaper, ["x"], "so far\n", ended=ProcessExit(143, "SIGTERM", timed_out=True, duration_ms=1500.0))
     assert (late.error.code, late.meta.exit_code) == ("TIMEOUT", 124)
     assert (late.error.message, late.error.details) == ("x was ended after 1.5 s", {"stdout": "so far\n"})
 
@@ -264,7 +264,7 @@ def test_more_than_the_store_keeps_is_told(make_shaper: Callable[..., Shaper], r
 
 
 def test_parts_end_at_lines_and_leave_keys_whole(shaper: Shaper) -> None:
-    writer = Shelf(shaper).writer(shaper.plan("x", surface="command").redact)
+    writer = OutputStore(shaper).writer(shaper.plan("x", surface="command").redact)
     body = "\n".join("MIIEowIBAAKCAQEA" * 4 for _ in range(12))
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
     line = "x" * 63 + "\n"
@@ -330,7 +330,7 @@ def test_a_store_that_breaks_on_the_way_is_told_and_loses_no_answer(good: int, s
 
 
 def test_a_writer_that_failed_takes_no_more(shaper: Shaper) -> None:
-    shelf = Shelf(shaper)
+    shelf = OutputStore(shaper)
     shelf.store = Failing(1)  # type: ignore[assignment]  # the same
     writer = shelf.writer(shaper.plan("x", surface="command").redact)
     for _ in range(4):

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from shaping.cli.app import build
-from shaping.cli.usage import PlainCommand, PlainGroup
+from shaping.cli.app import COMMANDS as LISTED, build
+from shaping.cli.support.help import PlainCommand, PlainGroup
 
 COMMANDS = sorted(typer.main.get_command(build()).commands)  # type: ignore[attr-defined]  # a Typer app makes a group
 
@@ -46,6 +48,22 @@ def test_the_list_of_commands_says_the_whole_sentence_of_each() -> None:
     shown = " ".join(help_of().split())
     assert "expand Show what an answer left out: the exact values under a path" in shown
     assert "..." not in shown.partition("Commands:")[2]
+
+
+def test_the_listed_help_of_a_command_is_the_first_line_of_its_own() -> None:
+    loaded = typer.main.get_command(build()).commands  # type: ignore[attr-defined]  # a Typer app makes a group
+    assert {name: command.help.split("\n")[0] for name, command in loaded.items()} == LISTED
+
+
+def test_listing_the_commands_loads_none_of_them() -> None:
+    program = (
+        "import sys; from shaping.cli.app import main; sys.argv[1:] = ['--help']\ntry: main()\nexcept SystemExit: pass"
+    )
+    check = (
+        f"{program}\nprint([name for name in sys.modules if name.startswith(('shaping.shaper', 'shaping.envelope'))])"
+    )
+    shown = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "[]"
 
 
 def test_a_hidden_option_and_a_hidden_command_are_not_shown() -> None:

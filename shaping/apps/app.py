@@ -1,0 +1,230 @@
+"""What an application can do, for a program to read: commands, flags, exit codes, and schemas of what they print."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import orjson
+import typer
+from pydantic import PydanticSchemaGenerationError, TypeAdapter
+from pydantic.errors import PydanticUserError
+
+from shaping.apps.options import click_options, take_options, typer_options, wants_json
+from shaping.apps.response import CommandCall, exit_for
+from shaping.apps.stdout import answers_only
+from shaping.errors import EXIT_CODES, Redirect, ToolError, make_error
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+
+def manifest_of(
+    command: Any,
+    *,
+    name: str,
+    version: str | None = None,
+    renamed: Mapping[str, str] | None = None,
+    outputs: Mapping[str, Any] | None = None,
+    exit_codes: Mapping[int, str] | None = None,
+) -> dict[str, Any]:
+    """Describe a Click or Typer application; `outputs` has the schemas that no annotation tells."""
+    schemas = outputs or {}
+    found: dict[str, Any] = {
+        "name": name,
+        "version": version,
+        "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaves(command)],
+        "exit_codes": _exit_codes() if exit_codes is None else {str(code): said for code, said in exit_codes.items()},
+        "renamed": [{"command": old, "replacement": new} for old, new in (renamed or {}).items()],
+    }
+    return {**found, "etag": blake2b(orjson.dumps(found), digest_size=8).hexdigest()}
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Go through the commands that do something, each with the words that call it."""
+    if not hasattr(command, "commands"):
+        yield path, command
+        return
+    for word, inner in command.commands.items():
+        yield from leaves(inner, (*path, word))
+
+
+def _command(path: tuple[str, ...], leaf: Any, schema: Any) -> dict[str, Any]:
+    params = [param for param in leaf.params if not getattr(param, "hidden", False)]
+    return {
+        "name": " ".join(path),
+        "help": _sentence(leaf.help),
+        "arguments": [_param(param) for param in params if param.param_type_name == "argument"],
+        "flags": [_param(param) for param in params if param.param_type_name == "option"],
+        "output": _returned(leaf.callback) if schema is None else schema,
+    }
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split())
+
+
+def _param(param: Any) -> dict[str, Any]:
+    said = {
+        "name": param.opts[0] if param.param_type_name == "option" else param.name,
+        "aliases": [*param.opts[1:], *param.secondary_opts] if param.param_type_name == "option" else [],
+        "type": _type(param),
+        "choices": _choices(param),
+        "required": param.required,
+        "multiple": bool(getattr(param, "multiple", False)) or param.nargs == -1,
+        "default": _default(param),
+        "help": getattr(param, "help", None),
+    }
+    return {key: value for key, value in said.items() if value is not None and value != []}
+
+
+def _type(param: Any) -> str:
+    if getattr(param, "is_flag", False):
+        return "boolean"
+    if hasattr(param, "type"):
+        return str(param.type.name)
+    annotation = param.type_descriptor.annotation
+    return str(getattr(annotation, "__name__", annotation))
+
+
+def _choices(param: Any) -> list[str] | None:
+    kind = param.type if hasattr(param, "type") else param.type_descriptor
+    choices = getattr(kind, "choices", None)
+    return None if choices is None else [str(getattr(choice, "value", choice)) for choice in choices]
+
+
+def _default(param: Any) -> Any:
+    default = param.default
+    return default if isinstance(default, (str, int, float)) and default is not False else None
+
+
+def _returned(callback: Callable[..., Any] | None) -> Any:
+    """Give the schema of what a function says it returns; nothing where it does not say."""
+    try:
+        hint = get_type_hints(callback).get("return", Any) if callback is not None else Any
+        return TypeAdapter(hint).json_schema()
+    except (PydanticSchemaGenerationError, PydanticUserError, NameError, TypeError):
+        return {}
+
+
+def _exit_codes() -> dict[str, Any]:
+    return {str(number): entry.name for number, entry in EXIT_CODES.items()}
+
+
+@dataclass(frozen=True)
+class ShapedApp:
+    """An application being shaped: its name, its shaper, and the commands that have other names now."""
+
+    name: str
+    shaper: Callable[[], Shaper]
+    renamed: Mapping[str, str]
+    version: str | None = None
+    own: dict[int, list[str]] = field(default_factory=dict)
+
+
+def shape_click(
+    command: Any,
+    *,
+    name: str | None = None,
+    shaper: Shaper | None = None,
+    renamed: Mapping[str, str] | None = None,
+    version: str | None = None,
+) -> Any:
+    """Shape a Click application in place: what its commands return is their data; `renamed` maps old names to new."""
+    import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
+
+    app = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version)
+    if hasattr(command, "commands"):
+        listing = click.Command("manifest", callback=partial(_manifest, command, app), help=_manifest.__doc__)
+        command.commands.setdefault("manifest", listing)
+    return _shaped(command, app, click_options)
+
+
+def shape_typer(
+    app: Any,
+    *,
+    name: str | None = None,
+    shaper: Shaper | None = None,
+    renamed: Mapping[str, str] | None = None,
+    version: str | None = None,
+) -> Any:
+    """Shape a Typer application and give the command that is to be called in its place."""
+    command: Any = typer.main.get_command(app)
+    described = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version)
+    if hasattr(command, "commands"):
+        helper = typer.Typer(add_completion=False)
+
+        @helper.command(help=_manifest.__doc__)
+        def manifest() -> Any:
+            return _manifest(command, described)
+
+        command.commands.setdefault("manifest", typer.main.get_command(helper))
+        command.commands["manifest"].name = "manifest"
+    return _shaped(command, described, typer_options)
+
+
+def _manifest(command: Any, app: ShapedApp) -> dict[str, Any]:
+    """List every command: its flags, its exit codes and the schema of what it prints."""
+    return manifest_of(command, name=app.name, version=app.version, renamed=app.renamed)
+
+
+def _lazy(shaper: Shaper | None) -> Callable[[], Shaper]:
+    made: list[Shaper] = [] if shaper is None else [shaper]
+
+    def get() -> Shaper:
+        if not made:
+            made.append(Shaper(expandable=True))
+        return made[0]
+
+    return get
+
+
+def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> Any:
+    for path, leaf in leaves(command):
+        own = [param.name for param in leaf.params]
+        leaf.params = [*leaf.params, *(param for param in options() if param.name not in own)]
+        leaf.invoke = partial(_invoke, leaf.invoke, app, " ".join((app.name, *path)), own)
+    command.main = partial(_main, command.main, app)
+    return command
+
+
+def _invoke(invoke: Callable[[Any], Any], app: ShapedApp, tool: str, own: Sequence[str], context: Any) -> None:
+    """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
+    wish = take_options(context.params, own)
+    answering = CommandCall(app.shaper(), tool, wish)
+    code = answering.next_page() if wish.cursor else answering.call(partial(invoke, context))
+    if code:
+        context.exit(code)
+
+
+def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
+    """Run the application; a command line that cannot be read or has moved is answered like any other call."""
+    words = list(sys.argv[1:] if args is None else args)
+    if not extra.pop("standalone_mode", True):
+        return main(words, *more, standalone_mode=False, **extra)
+    as_json = wants_json(words)
+    with answers_only() if as_json else nullcontext():
+        try:
+            _refuse_renamed(app, words)
+            done = main(words, *more, standalone_mode=False, **extra)
+        except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
+            wish = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
+            sys.exit(exit_for(problem, app.name, wish))
+        sys.exit(done if isinstance(done, int) else 0)
+
+
+def _refuse_renamed(app: ShapedApp, words: Sequence[str]) -> None:
+    for old, new in app.renamed.items():
+        before = old.split()
+        if list(words[: len(before)]) == before:
+            rest = words[len(before) :]
+            replacement = shlex.join([*app.name.split(), *new.split(), *rest])
+            redirect = Redirect(command=replacement, permanent=True, reason="renamed")
+            message = f"'{app.name} {old}' is now '{app.name} {new}'"
+            raise ToolError.of(make_error("REDIRECTED", message, redirect=redirect, phase="validation"))
