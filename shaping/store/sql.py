@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
 from shaping.errors.similar import did_you_mean, nearest
-from shaping.store.tables import Table, find_tables, load, quote
+from shaping.store.tables import SqlTable, find_tables, load, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ class Database:
     """The tables of one kept value, ready to be asked; it can be asked from one thread at a time."""
 
     def __init__(self, data: Any) -> None:
-        self.tables: list[Table] = find_tables(data)
+        self.tables: list[SqlTable] = find_tables(data)
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         for limit, most in _LIMITS.items():
             self._connection.setlimit(limit, most)

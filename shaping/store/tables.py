@@ -39,7 +39,7 @@ class Column:
 
 
 @dataclass(slots=True)
-class Table:
+class SqlTable:
     """One list of records and the columns found in it."""
 
     name: str
@@ -58,14 +58,14 @@ class Table:
         }
 
 
-def find_tables(data: Any) -> list[Table]:
+def find_tables(data: Any) -> list[SqlTable]:
     """Find every list of records in JSON data, outermost first."""
-    found: list[Table] = []
+    found: list[SqlTable] = []
     _find(data, (), 0, found)
     return found
 
 
-def load(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
+def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
     """Create and fill the tables."""
     for table in tables:
         if not table.columns:
@@ -83,7 +83,7 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _find(data: Any, trail: tuple[str, ...], depth: int, found: list[Table]) -> None:
+def _find(data: Any, trail: tuple[str, ...], depth: int, found: list[SqlTable]) -> None:
     if type(data) is list:
         _add(data, trail, depth, found)
     elif type(data) is dict:
@@ -102,7 +102,7 @@ def _add(
     rows: list[Any],
     trail: tuple[str, ...],
     depth: int,
-    found: list[Table],
+    found: list[SqlTable],
     *,
     parent: str | None = None,
     owners: Sequence[Any] = (),
@@ -115,7 +115,7 @@ def _add(
         rows = [dict(zip((f"c{at}" for at in range(1, width + 1)), row, strict=False)) for row in rows]
     elif records < len(rows):
         rows = [row if type(row) is dict else {"value": row} for row in rows]
-    table = Table(_table_name(trail, found), rows, parent=parent, owners=owners)
+    table = SqlTable(_table_name(trail, found), rows, parent=parent, owners=owners)
     found.append(table)
     kinds = _members(rows)
     table.columns = _named_columns(kinds, {parent} if parent else set())
@@ -124,7 +124,7 @@ def _add(
 
 
 def _add_children(
-    table: Table, trail: tuple[str, ...], kinds: dict[tuple[str, ...], set[type]], depth: int, found: list[Table]
+    table: SqlTable, trail: tuple[str, ...], kinds: dict[tuple[str, ...], set[type]], depth: int, found: list[SqlTable]
 ) -> None:
     """Add a table for each list inside the records, with a column that leads back to the record."""
     key, keys = _identify(table)
@@ -176,7 +176,7 @@ def _named_columns(kinds: Iterable[tuple[str, ...]], taken: set[str]) -> list[Co
     return columns
 
 
-def _table_name(trail: tuple[str, ...], found: list[Table]) -> str:
+def _table_name(trail: tuple[str, ...], found: list[SqlTable]) -> str:
     name = _name(trail) if trail else "items"
     taken = {table.name.lower() for table in found}
     free, number = name, 2
@@ -190,7 +190,7 @@ def _name(trail: tuple[str, ...]) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
-def _identify(table: Table) -> tuple[str, Sequence[Any]]:
+def _identify(table: SqlTable) -> tuple[str, Sequence[Any]]:
     """Choose the column by which child rows name their record: one with unique values, else the row's number."""
     direct = {column.trail[0].lower(): column for column in table.columns if len(column.trail) == 1}
     for key in _KEYS:
@@ -213,7 +213,7 @@ def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     return [{name: key, **member} for key, member in value.items()]
 
 
-def _cells(table: Table) -> Iterator[tuple[Any, ...]]:
+def _cells(table: SqlTable) -> Iterator[tuple[Any, ...]]:
     columns = [_bound(_values(table.rows, column.trail)) for column in table.columns]
     return zip(*([table.owners] if table.parent else []), *columns, strict=True)
 
@@ -250,4 +250,4 @@ def _cell(value: Any) -> Any:
     return int(value) if kind is bool else to_json(value).decode()
 
 
-__all__ = ["Column", "Table", "find_tables", "load", "quote"]
+__all__ = ["Column", "SqlTable", "find_tables", "load", "quote"]
