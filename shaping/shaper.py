@@ -17,6 +17,7 @@ from shaping.envelope import Envelope
 from shaping.errors import scrub
 from shaping.fallback import observed, reads_once, unshaped, untouched
 from shaping.keeping import keep, original_path
+from shaping.parsers import EXACT, parse
 from shaping.response import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
 from shaping.settings import context
 from shaping.settings.context import choose_plan
@@ -256,6 +257,10 @@ def _draft(plan: Plan, value: Any, about: dict[str, Any], shaper: Shaper) -> Dra
     if isinstance(value, Envelope):
         # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
         value, about = value.data, {"error": value.error, "source": value, **about}
+    if type(value) is str and "json" in plan.parse and (parsed := parse(value, EXACT)) is not None:
+        # JSON in a string is data: fields, private paths and noise rules hold inside it.
+        about = {"shown": partial(str, value), **about}
+        value = parsed.value
     call = cleaned(Call(plan.tool, **about), plan)
     draft = Draft(plan, call, value, shaper, list(call.warnings))
     if call.written is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.response import Warned
 
 if TYPE_CHECKING:
+    from shaping.errors import ErrorDetail
     from shaping.response import Call, Draft
     from shaping.settings import Plan
 
@@ -51,8 +52,11 @@ def without_secrets(warned: Warned) -> Warned:
 
 
 def cleaned(call: Call, plan: Plan) -> Call:
-    """Take the secrets out of what others said of a call: who described its error may not have looked for any."""
+    """Take secrets and private fields out of what others said of a call: its error, an envelope of the tool's own."""
     error, source = call.error, call.source
+    if plan.private is not None and error is not None:
+        error = error_without_private(error, plan)
+        call = replace(call, error=error)
     if plan.redact.off or (error is None and (source is None or not source.warnings)):
         return call
     from shaping.errors.detail import scrub_error  # noqa: PLC0415 (few answers are errors)
@@ -63,6 +67,19 @@ def cleaned(call: Call, plan: Plan) -> Call:
             said["error"] = scrub_error(source.error)
         source = source.model_copy(update=said)
     return replace(call, error=None if error is None else scrub_error(error), source=source)
+
+
+def error_without_private(error: ErrorDetail, plan: Plan) -> ErrorDetail:
+    """Take private fields out of an error's words and details; itself where there are none."""
+    if plan.private is None:
+        return error
+    said = {name: getattr(error, name) for name in ("message", "detail", "details")}
+    said["next_actions"] = list(error.next_actions)
+    kept = plan.private.at_any_depth()
+    clean = {name: kept.apply(value) for name, value in said.items()}
+    if clean == said:
+        return error
+    return error.model_copy(update={**clean, "next_actions": tuple(clean["next_actions"])})
 
 
 @cache

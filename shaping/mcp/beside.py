@@ -23,7 +23,8 @@ _BINARY = frozenset({"data", "blob"})  # base64, in which a rule can only hit by
 
 
 def cleaned(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
-    """Take the secrets out of a tool's result but for its data, which is shaped; itself where there are none."""
+    """Take secrets and private fields out of a tool's result but for its data, which is shaped."""
+    result = _without_private(result, plan)
     if plan.redact.off:
         return result, []
     hits: list[Warned] = []
@@ -36,6 +37,27 @@ def cleaned(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], l
         # Names are the protocol's and the server's own there: a progressToken is no secret.
         out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, {MARK}, names=False)
     return (out, hits) if hits else (result, hits)
+
+
+def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
+    """Take private fields out of `_meta`, embedded resources, links, and all of an error."""
+    if plan.private is None:
+        return result
+    private = plan.private.at_any_depth()
+    failed = result.get("isError") is True
+    out = {
+        key: value if key == "content" or (key == "structuredContent" and not failed) else private.apply(value)
+        for key, value in result.items()
+    }
+    if "content" in result:
+        out["content"] = [
+            {
+                key: value if key in _BINARY or (key == "text" and not failed) else private.apply(value)
+                for key, value in block.items()
+            }
+            for block in result["content"]
+        ]
+    return out
 
 
 def noted(result: dict[str, Any], hits: Collection[Warned]) -> dict[str, Any]:

@@ -158,8 +158,8 @@ def _plan_for(piece: Piece, plan: Plan, budget: int | None) -> Plan:
     if plan.verbatim and not is_listing(piece.value):
         plan = replace(plan, noise=())
     if piece.prose:
-        # Prose has no fields; of the noise rules it knows boilerplate and trees, and a text without either stays.
-        return replace(plan, fields=None, error_fields=None, dialect="none", max_tokens=budget)
+        # Field rules apply to the data that stands in prose, and hold back prose that may hold what is private.
+        return replace(plan, dialect="none", max_tokens=budget)
     return plan if plan.max_tokens == budget else replace(plan, max_tokens=budget)
 
 

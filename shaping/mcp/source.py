@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -69,6 +69,8 @@ def is_listing(value: Any) -> bool:
 def _from_structured(
     structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], Piece]
 ) -> Source:
+    if (found := _one_string(structured, texts, read)) is not None:
+        return found
     inner = structured["result"] if _is_wrap(structured) else _MISSING
     piece = _mirrored(structured, texts)
     if inner is not _MISSING and not piece.blocks:
@@ -79,25 +81,34 @@ def _from_structured(
     elif wrapped and inner is not _MISSING:
         piece = Piece(inner, piece.blocks)
     wrapped = wrapped and inner is not _MISSING
-    if not piece.blocks and not wrapped and (spoken := _spoken(structured, texts, read)) is not None:
-        return spoken
     rest = [read(index, text) for index, text in texts if index not in piece.blocks]
     return Source((piece, *rest), piece, wrapped)
 
 
-def _spoken(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], Piece]) -> Source | None:
-    """Read `{"content": "..."}` beside a text block of the same string, as servers write that only have text."""
+def _one_string(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], Piece]) -> Source | None:
+    """Read `{"result": "..."}`, as frameworks write for tools that return a string, and its mirror in a text block.
+
+    Where the string holds JSON, that is the data, and the structured content stays a string.
+    """
     if not isinstance(structured, dict) or len(structured) != 1:
         return None
-    [(key, told)] = structured.items()
-    index = next((index for index, text in texts if text == told), None)
-    if index is None:
+    [(key, string)] = structured.items()
+    if not isinstance(string, str):
         return None
-    told_piece = read(index, told)
-    packed = not told_piece.prose
-    piece = told_piece if packed else Piece(structured, (index,))
+    index = next((index for index, text in texts if text == string), None)
+    if index is None and key != "result":
+        return None
+    blocks = () if index is None else (index,)
     rest = [read(other, text) for other, text in texts if other != index]
-    return Source((piece, *rest), piece, spoken=key, packed=packed)
+    inside = read(-1, string)
+    if not inside.prose:
+        piece = replace(inside, blocks=blocks)
+        return Source((piece, *rest), piece, spoken=key, packed=True)
+    if key == "result":
+        piece = Piece(string, blocks)
+        return Source((piece, *rest), piece, wrapped=True)
+    piece = Piece(structured, blocks)
+    return Source((piece, *rest), piece, spoken=key)
 
 
 def _is_wrap(structured: Any) -> bool:

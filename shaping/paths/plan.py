@@ -15,15 +15,18 @@ What the rules mean, where the design leaves it open:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shaping.paths.machine import Filters, PlaceFilter
 from shaping.paths.rules import Restoring, State, read_rules, rule
+from shaping.paths.strings import StringFilter
 from shaping.paths.walk import GONE, FilterWalk, OmissionNode, open_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shaping.paths.strings import Unreadable
     from shaping.paths.walk import Opener
     from shaping.response import Omission, Reason
 
@@ -36,6 +39,7 @@ class FieldPlan:
     exclude: tuple[str, ...]
     rename: tuple[tuple[str, str], ...]
     opener: Opener
+    withhold: bool  # whether a text that cannot be read and names an excluded field is replaced
     state: State = field(compare=False, repr=False)
     root: PlaceFilter = field(compare=False, repr=False)
 
@@ -44,18 +48,29 @@ class FieldPlan:
         """Only what the rules name is kept."""
         return self.include is not None
 
-    def apply(self, value: Any) -> Any:
-        """Filter a value; what is kept whole is passed on as it is, and what no rule reaches is not looked at."""
+    def apply(self, value: Any, notes: list[Unreadable] | None = None) -> Any:
+        """Filter a value; what is kept whole is passed on as it is, and what no rule reaches is not looked at.
+
+        `notes` receives the texts that name an excluded field and could not be read as data.
+        """
+        value = StringFilter(self.opener, withhold=self.withhold, notes=[] if notes is None else notes).run(
+            value, self.state
+        )
         try:
             kept = self.root.run(value)
         except RecursionError:
             kept = FilterWalk(self.opener).run(value, self.state, OmissionNode())
         return value if kept is GONE else kept
 
+    def at_any_depth(self) -> FieldPlan:
+        """Return a plan that excludes the same paths below any place, for texts and objects around the data."""
+        return _at_any_depth(self.exclude, self.opener, self.withhold)
+
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""
         place = OmissionNode()
-        FilterWalk(self.opener).run(value, self.state, place)
+        opened = StringFilter(self.opener, withhold=self.withhold, root=place).run(value, self.state)
+        FilterWalk(self.opener).run(opened, self.state, place)
         return place.omissions(reason)
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
@@ -77,6 +92,7 @@ def compile_fields(
     rename: Mapping[str, str] | None = None,
     *,
     opener: Opener | None = None,
+    withhold: bool = False,
 ) -> FieldPlan:
     """Compile field rules; `include=None` wants everything, `include=[]` nothing but the container."""
     state = read_rules(include, exclude, rename)
@@ -86,6 +102,7 @@ def compile_fields(
         exclude=tuple(exclude),
         rename=tuple((rename or {}).items()),
         opener=opener,
+        withhold=withhold,
         state=state,
         root=Filters(opener).node(state),
     )
@@ -107,4 +124,18 @@ def restoring_plan(
         state = State(None, never, base.rename)
     wanted = None if state.include is None else (*(include or ()), *restore)
     renames = tuple(rename.items())
-    return FieldPlan(wanted, (*exclude, *held), renames, opener, state, PlaceFilter(Filters(opener), state, ""))
+    return FieldPlan(
+        wanted,
+        (*exclude, *held),
+        renames,
+        opener,
+        withhold=False,
+        state=state,
+        root=PlaceFilter(Filters(opener), state, ""),
+    )
+
+
+@lru_cache(maxsize=64)
+def _at_any_depth(exclude: tuple[str, ...], opener: Opener, withhold: bool) -> FieldPlan:
+    paths = [path if path.startswith("**") else f"**{'' if path.startswith('[') else '.'}{path}" for path in exclude]
+    return compile_fields(None, paths, opener=opener, withhold=withhold)

@@ -28,17 +28,26 @@ def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
 
         # What comes back on error outranks exclude_fields, never a tier or a private path.
         failing = restoring_plan(include, exclude, back, held, rename=rename, opener=_opener(closed=closed))
-    return {"fields": fields, "error_fields": failing, "private": _compiled(None, held, {}, closed=closed)}
+    return {
+        "fields": fields,
+        "error_fields": failing,
+        "private": _compiled(None, held, {}, closed=closed, withhold=True),
+    }
 
 
 def _compiled(
-    include: Sequence[str] | None, exclude: Sequence[str], rename: Mapping[str, str], *, closed: bool
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    rename: Mapping[str, str],
+    *,
+    closed: bool,
+    withhold: bool = False,
 ) -> FieldPlan | None:
     if include is None and not exclude and not rename:
         return None
     from shaping.paths import compile_fields  # noqa: PLC0415 (the compiler is loaded with the first plan that filters)
 
-    return compile_fields(include, exclude, rename or None, opener=_opener(closed=closed))
+    return compile_fields(include, exclude, rename or None, opener=_opener(closed=closed), withhold=withhold)
 
 
 def _opener(*, closed: bool) -> Opener:

@@ -1,0 +1,253 @@
+"""Field rules inside strings: data that stands as text is filtered as data and written back as text."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shaping.paths.grammar import Deep, Glob, Name, Path
+from shaping.paths.walk import GONE, FilterWalk, OmissionNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    from shaping.paths.rules import Rest, State
+    from shaping.paths.walk import Opener
+
+    Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
+
+WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
+_IS_WITHHELD = re.compile(re.escape(WITHHELD).replace(r"\{!r\}", r"'[^']{0,80}'"))
+# Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
+_DEEPEST = 200
+# Places of one text at which data is looked for: each attempt may read the rest of the text.
+_MOST_STARTS = 16
+_LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
+_START = re.compile(r"[\[{(\"]")
+_LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
+_BLANK = re.compile(r"[\s\ufeff]*")
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
+_DECODER = json.JSONDecoder()
+
+
+class Unreadable(NamedTuple):
+    """A text that no rule could be applied to although it names a field of one."""
+
+    path: str
+    name: str
+    withheld: bool
+
+
+@dataclass(slots=True)
+class StringFilter:
+    """One pass over a value that applies rules inside its strings, and leaves all else as it is."""
+
+    opener: Opener
+    withhold: bool = False  # whether a text that cannot be read and names an excluded field is replaced
+    notes: list[Unreadable] = field(default_factory=list)
+    root: OmissionNode = field(default_factory=OmissionNode)  # what is left out of texts is counted in it
+
+    def run(self, value: Any, state: State, keys: Keys = ()) -> Any:
+        """Return the value with its strings filtered: the same object where nothing changed."""
+        kind = type(value)
+        if state.whole or len(keys) > _DEEPEST:
+            return value
+        if kind is str:
+            return self._text(value, state, keys, top=not keys)
+        if kind is dict:
+            return self._members(value, state, keys)
+        if kind is list:
+            return self._elements(value, state, keys)
+        return value
+
+    def _members(self, value: dict[Any, Any], state: State, keys: Keys) -> dict[Any, Any]:
+        out: dict[Any, Any] | None = None
+        for key, item in value.items():
+            if type(item) not in _MAY_HOLD:
+                continue
+            verdict = state.member(str(key))
+            if verdict is None or verdict.state.whole:
+                continue
+            new = self.run(item, verdict.state, (*keys, str(key)))
+            if new is not item:
+                out = dict(value) if out is None else out
+                out[key] = new
+        return value if out is None else out
+
+    def _elements(self, value: list[Any], state: State, keys: Keys) -> list[Any]:
+        out: list[Any] | None = None
+        for index, item in enumerate(value):
+            if type(item) not in _MAY_HOLD:
+                continue
+            new = self.run(item, state, (*keys, None))
+            if new is not item:
+                out = list(value) if out is None else out
+                out[index] = new
+        return value if out is None else out
+
+    def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
+        names = _named(state.exclude)
+        if _IS_WITHHELD.fullmatch(text) or not (state.partial or _may_concern(text, names)):
+            return text
+        parts: list[str] = []
+        prose: list[str] = []
+        end = 0
+        for found in _data_in(text):
+            prose.append(text[end : found.start])
+            written = self._filtered(found, state, keys, text)
+            parts += [prose[-1], written]
+            end = found.end
+        prose.append(text[end:])
+        new = "".join([*parts, prose[-1]])
+        # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
+        hit = _first_hit(prose, names, words=top and not parts) or _first_hit([new], _named(_deep(state)), words=False)
+        if hit is not None:
+            self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
+            if self.withhold:
+                return WITHHELD.format(hit)
+        return text if new == text else new
+
+    def _filtered(self, found: Found, state: State, keys: Keys, text: str) -> str:
+        value = found.value
+        if type(value) is str:
+            inside: Any = self._text(value, state, keys, top=False)
+        else:
+            opened = self.run(value, state, keys)
+            inside = FilterWalk(self.opener).run(opened, state, self._place(keys))
+        written = text[found.start : found.end]
+        # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
+        if inside is GONE or (inside == value and not (self.withhold and _may_concern(written, _named(state.exclude)))):
+            return written
+        return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
+
+    def _place(self, keys: Keys) -> OmissionNode:
+        place = self.root
+        for key in keys:
+            place = place.at(key)
+        return place
+
+
+class Found(NamedTuple):
+    """Data in a text: where it stands and what it is."""
+
+    start: int
+    end: int
+    value: Any
+
+
+def _data_in(text: str) -> Iterator[Found]:
+    """Find the JSON documents and Python literals of a text, in order: alone, a line each, after prose, in fences."""
+    at = tries = 0
+    while at < len(text) and tries < _MOST_STARTS:
+        start = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing too
+        if text[start : start + 1] not in _OPENING:
+            # Inside something that cannot be read, an object has lost the place that paths would name.
+            match = (_LINE_START if tries else _START).search(text, start)
+            if match is None:
+                return
+            start = match.end() - 1
+        elif tries and start and text[start - 1] != "\n":
+            at = start + 1
+            continue
+        found = _document(text, start)
+        if found is None:
+            tries += 1
+            at = start + 1
+        else:
+            yield found
+            at = found.end
+
+
+def _document(text: str, start: int) -> Found | None:
+    if text[start] != "(":
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            # A quoted word of a sentence is no data.
+            return Found(start, end, value) if type(value) is not str or _BLANK.fullmatch(text, end) else None
+    return _literal(text, start)
+
+
+def _literal(text: str, start: int) -> Found | None:
+    """Read a Python literal that ends with its line, or with the text."""
+    for end in {len(text.rstrip()), _line_end(text, start)}:
+        if "'" not in text[start:end] or end - start > _LARGEST_REPR:
+            continue
+        try:
+            value = ast.literal_eval(text[start:end].strip())
+            json.dumps(value)
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, dict | list | tuple):
+            return Found(start, end, json.loads(json.dumps(value)))
+    return None
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _deep(state: State) -> frozenset[Rest]:
+    return frozenset(rest for rest in state.exclude if len(rest) == 2 and isinstance(rest[0], Deep))
+
+
+@lru_cache(maxsize=1024)
+def _named(rests: frozenset[Rest]) -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
+    """Give for each excluded path the name to look for in a text: anywhere as a word, and where a key would stand."""
+    found = {}
+    for rest in rests:
+        name = next((step for step in reversed(rest) if isinstance(step, Name) or _tells(step)), None)
+        label = str(name) if name else "*"
+        found[label] = _patterns(name)
+    return tuple((label, *patterns) for label, patterns in sorted(found.items()))
+
+
+def _tells(step: Any) -> bool:
+    return isinstance(step, Glob) and bool(step.pattern.strip("*"))
+
+
+def _patterns(name: Any) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    if name is None:
+        anything = re.compile(r"\S")
+        return anything, anything
+    raw = name.key if isinstance(name, Name) else name.pattern
+    pieces = [re.escape(piece) for piece in raw.split("*")] if isinstance(name, Glob) else [re.escape(raw)]
+    # Headings and prose spell a name with other separators than code.
+    spelt = r"[\w-]{0,40}".join(re.sub(r"(?:_|\\-|\\ )", r"[_ -]?", piece) for piece in pieces)
+    word = rf"(?<![A-Za-z0-9]){spelt}(?![A-Za-z0-9])"
+    key = (
+        rf"[\"'`\\]{spelt}[\"'`\\]|{word}[\"'\\]{{0,3}}\s{{0,4}}(?:[:=])|<{spelt}[\s>/]"
+        rf"|(?:^|[^\w\s]|\t|\ {{2}})[ ]?{spelt}\s?(?=$|[^\w\s]|\t|\ {{2}})"
+    )
+    return re.compile(word, re.IGNORECASE), re.compile(key, re.IGNORECASE | re.MULTILINE)
+
+
+def _may_concern(text: str, names: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]) -> bool:
+    return _first_hit([text], names, words=True) is not None
+
+
+def _first_hit(
+    texts: list[str], names: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...], *, words: bool
+) -> str | None:
+    for text in texts:
+        plain = _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+        for label, word, key in names:
+            if (word if words else key).search(plain):
+                return label
+    return None
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else "\n"
+
+
+_MAY_HOLD = frozenset((str, dict, list))
+_OPENING = frozenset('{[("')
