@@ -14,7 +14,7 @@ _LETTERS = bytes(letter for letter in range(128) if re.match(r"[\w+/=.:\"@-]", c
 
 
 def all_http(values: Sequence[Any]) -> bool:
-    """Tell whether all values are strings that begin with `http`."""
+    """Whether all values are strings that begin with `http`."""
     try:
         # What sorts between these two begins with the first of them.
         return bool(min(values) >= "http" and max(values) < "httq")
@@ -23,13 +23,13 @@ def all_http(values: Sequence[Any]) -> bool:
 
 
 def all_match(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
-    """Tell whether all strings that are not empty match a pattern without blanks, line ends aside."""
+    """Whether all strings that are not empty match a pattern without blanks, line ends aside."""
     # Most long texts have a blank near their start.
     return all(not value or (" " not in value and pattern.fullmatch(value.replace("\n", ""))) for value in values)
 
 
 def all_codes(values: Sequence[str]) -> bool:
-    """Tell whether all strings that are not empty are what a machine made, without a blank in it."""
+    """Whether all strings that are not empty are what a machine made, without a blank in it."""
     joined = "\0".join(values)
     # Taking the letters of a code away from all of them leaves only what joins them.
     if joined.isascii() and len(joined.encode().translate(None, _LETTERS)) == len(values) - 1:

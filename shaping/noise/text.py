@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shaping.noise.boilerplate import unwrap_text, without_licence
+from shaping.noise.unwrap import unwrap_text, without_licence
+from shaping.noise.vocabulary import ELEMENT_ARGUMENTS
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.response import Omission
 
@@ -19,7 +20,6 @@ _RUN, _LETTERS = 400, b"a"
 _AS_LETTERS = bytes(
     ord("a") if chr(byte).isascii() and re.match("[A-Za-z0-9+/]", chr(byte)) else 0 for byte in range(256)
 )
-_IDS = frozenset({"ref", "uid", "element", "elementRef", "target", "selector"})
 
 
 def reduce_text(
@@ -29,7 +29,7 @@ def reduce_text(
     reduced = text
     if "boilerplate" in rules:
         if is_tree(text):
-            reduced = fold_tree(text, keep_ids=not _IDS.isdisjoint(arguments))
+            reduced = fold_tree(text, keep_ids=not ELEMENT_ARGUMENTS.isdisjoint(arguments))
         elif not _is_diff(text):
             reduced = unwrap_text(without_licence(text))
     opened = reduced

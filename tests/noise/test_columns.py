@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from shaping.noise.boilerplate import may_be_wrapped, unwrap
 from shaping.noise.columns import all_codes, all_http, all_match, longest
+from shaping.noise.unwrap import may_be_wrapped, unwrap
 
 CODE = re.compile(r"[\w+/=.:\"@-]{8,}")
 

@@ -1,59 +1,13 @@
-"""The short way through a place with one record leads to the same as the long one."""
+"""Noise below single records that have none themselves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from hypothesis import given, strategies as st
+from typing import TYPE_CHECKING
 
 from shaping.noise import reduce
-from shaping.noise.batch import Batch
-from shaping.noise.single import members_inside
 
 if TYPE_CHECKING:
     from shaping.response import Json
-
-names = st.sampled_from(
-    ["id", "name", "etag", "node_id", "_links", "url", "body", "tags", "odd.key", "status", "owner"]
-)
-texts = st.sampled_from(
-    [
-        *(
-            "",
-            "x",
-            "//",
-            "git@",
-            "a@b",
-            "a/b",
-            "</p>",
-            "a\nb",
-            "https://x.dev/a",
-            "//x/y",
-            "git@x.dev:a/b",
-            "see git@x",
-        ),
-        *(
-            "abcdefgh",
-            "a" * 64,
-            "a " * 32,
-            "a " * 160,
-            "a " * 161,
-            "one line\nand another one",
-            "see https://x.dev now",
-        ),
-        *("<p>a paragraph of it</p>", "2026-10-11T10:00:00Z", "see https://x.dev now"),
-    ]
-)
-values = texts | st.sampled_from([None, 1, 2.5, True, [], {}, [1], {"a": "b"}])
-records = st.dictionaries(names, values, max_size=8)
-
-
-@given(records)
-def test_a_record_goes_the_short_way_only_where_sorting_its_members_finds_nothing(row: dict[str, Any]) -> None:
-    inside = members_inside(row)
-    batch = Batch([row], listed=False, nested=False, arguments=frozenset())
-    batch.sort()
-    assert inside is None or (inside == batch.inside and batch.is_quiet())
 
 
 def test_noise_is_taken_from_below_a_record_that_has_none_and_what_is_left_empty_goes() -> None:

@@ -1,4 +1,4 @@
-"""What a member's name says about its value, in the words most APIs share."""
+"""Every word list of the noise rules, and what the name of a member says by them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# Names of members, by the words in them.
 _IDENTIFIES = _set(
     "id ids name key number login title sha path file filename uid uuid guid slug code label username email"
     " version iid subject ref symbol nodeid address hash txid commit arn"
 )
 _PICTURE = _set("avatar icon gravatar favicon badge sprite thumbnail emoji")
+_MEDIA = _set("preview image images photo thumb logo audio video stream download")
 _HYPERMEDIA = _set("url uri href link links self related ref resource")
+_LINK_LIST = _set("links link urls url avatar avatars icons actions hrefs")
+_OTHER_PAGE = _set("next previous prev first last")
+_ABOUT_THE_SITE = _set("documentation docs help image logo")
 _PLUMBING = _set("clone git ssh svn mirror diff patch raw archive tarball zipball")
 _PAGE = ("html", "web", "permalink", "browser", "page", "homepage", "alternate", "link", "url", "uri")
 NO_PAGE = len(_PAGE)  # the rank of a name that says nothing of a page
@@ -31,10 +36,10 @@ _OPAQUE_PAIRS = frozenset(
     {("node", "id"), ("graphql", "id"), ("client", "token"), ("sync", "token"), ("change", "token")}
     | {("idempotency", "token"), ("idempotency", "key"), ("e", "tag")}
 )
-_HANDED = _set("next previous prev page after before token tokens cursor continuation handle")
+_CONTINUES = _set("next previous prev page after before token tokens cursor continuation handle")
 _PAGING = _set("next page after before start end continuation")
 # What people wrote is read whole until it is very long; what a program wrote about a failure always is.
-_SPOKEN = _set(
+_PROSE = _set(
     "body text content contents description message comment comments summary abstract snippet transcript answer"
     " question note notes markdown excerpt caption review quote bio about prompt completion response page"
 )
@@ -43,29 +48,57 @@ _DIAGNOSTIC = _set(
     " warning warnings failure failures cause detail details message hint query sql command cmd"
 )
 _VERDICT = _set("outcome result status state conclusion verdict passed success ok")
-_COLLECTIONS = _set("links link urls url avatar avatars icons actions hrefs")
+_SOURCE = _set("source code html markup template raw xml svg dom outer inner")
+
+# Whole names of members of an object that describes a link.
+LINK_OBJECT = _set("rel href method type templated title name url uri curies")
+LINK_TARGET = _set("href url uri")
+# Arguments by which a tool acts on an element of a page.
+ELEMENT_ARGUMENTS = _set("ref uid element elementRef target selector")
+
+# Values and the beginnings and marks of texts.
+LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
+PASSED: frozenset[object] = frozenset({"passed", "pass", "ok", "success", "succeeded", "successful", "green", True})
+LICENCE_PHRASES = (
+    "permission is hereby granted",
+    "apache license",
+    "general public license",
+    "redistribution and use in source",
+    "mozilla public license",
+    "warranty of merchantability",
+)
+LICENCE_WORDS = r"licen[cs]e|copyright|SPDX-|all rights reserved"
+CODE_MARKS = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ", "var ", "const ", "#include")
+TRACKERS = r"utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm"
+API_SEGMENTS = r"api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?"
+MARKUP_FILES = r"x?html?|xml|svg|vue|svelte|astro|[jt]sx|php|erb|ejs|hbs|liquid|twig|j2|jinja2?|mdx?"
 
 
 class Meaning(NamedTuple):
-    """What a name promises."""
+    """What the name of a member says about its value."""
 
     words: tuple[str, ...]
     identifies: bool
     picture: bool
+    media: bool
     plumbing: bool
     hypermedia: bool  # what APIs call the links between their resources
-    itself: bool  # a link from a record to its own representation
+    link_list: bool  # what APIs call collections of links
+    self_link: bool  # a link from a record to its own representation
+    other_page: bool  # a link to another page of a list
+    about_the_site: bool
     page_rank: int  # how surely it is the page a person would open; lower is surer
     opaque: bool
-    handed: bool  # what a program hands back to go on: the next page, a token
-    spoken: bool
+    continues: bool  # what a program hands back to go on: the next page, a token
+    prose: bool
     diagnostic: bool
     verdict: bool
+    source: bool  # text whose tags are what was asked for
 
 
 @lru_cache(maxsize=8192)
 def meaning(key: str) -> Meaning:
-    """Return what a member's name says, whatever the convention it is written in."""
+    """Return what the name of a member says, whatever the convention it is written in."""
     words = tuple(filter(None, _WORD_EDGE.sub(" ", key).lower().split(" ")))
     have = set(words)
     last = words[-1] if words else ""
@@ -76,19 +109,18 @@ def meaning(key: str) -> Meaning:
         words=words,
         identifies=last in _IDENTIFIES,
         picture=bool(have & _PICTURE),
+        media=bool(have & _MEDIA),
         plumbing=plumbing,
         hypermedia=last in _HYPERMEDIA,
-        itself=last in {"self", "href"},
+        link_list=bool(have & _LINK_LIST),
+        self_link=last in {"self", "href"},
+        other_page=bool(have & _OTHER_PAGE),
+        about_the_site=bool(have & _ABOUT_THE_SITE),
         page_rank=rank + len(_PAGE) * plumbing,
         opaque=(bool(have & _OPAQUE) or words[-2:] in _OPAQUE_PAIRS) and not have & _PAGING,
-        handed=bool(have & _HANDED),
-        spoken=bool(have & _SPOKEN),
+        continues=bool(have & _CONTINUES),
+        prose=bool(have & _PROSE),
         diagnostic=bool(have & _DIAGNOSTIC),
         verdict=bool(have & _VERDICT),
+        source=have <= _SOURCE,
     )
-
-
-@lru_cache(maxsize=8192)
-def names_links(key: str) -> bool:
-    """Tell whether a name is one of those that collections of links have."""
-    return not _COLLECTIONS.isdisjoint(meaning(key).words)

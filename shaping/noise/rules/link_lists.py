@@ -1,54 +1,55 @@
-"""Objects and lists that hold nothing but links go as a whole: `_links`, avatar sizes, rel and href."""
+"""Objects and lists of nothing but links are dropped as a whole: `_links`, avatar sizes, rel and href."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.batch import MISSING
-from shaping.noise.links import FEW, has_page, is_link, is_page
-from shaping.noise.names import NO_PAGE, meaning, names_links
+from shaping.noise.records import MISSING
+from shaping.noise.rule import NoiseRule
+from shaping.noise.rules.links import FEW, has_page, is_link, is_page
+from shaping.noise.vocabulary import LINK_OBJECT, LINK_TARGET, NO_PAGE, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.noise.batch import Batch
-
-_ABOUT_A_LINK = frozenset({"rel", "href", "method", "type", "templated", "title", "name", "url", "uri", "curies"})
-_ASIDE = frozenset({"documentation", "docs", "help", "image", "logo"})
+    from shaping.noise.records import Records
 
 
-def hypermedia(batch: Batch) -> None:
+def link_lists(records: Records) -> None:
     """Drop members that are collections of links, where the record says something without them."""
-    for key in list(batch.inside):
-        if not names_links(key) or batch.company(key) < 2:
+    for key in records.members("links"):
+        if records.other_members(key) < 2:
             continue
-        values = [value for value in batch.column(key) if type(value) in (dict, list) and value]
-        if values and _all_links(values) and not _are_few(key, values, batch) and _goes_unmissed(key, values, batch):
-            _drop(key, values, batch)
+        values = [value for value in records.column(key) if type(value) in (dict, list) and value]
+        if (
+            values
+            and _all_links(values)
+            and not _are_few(key, values, records)
+            and _goes_unmissed(key, values, records)
+        ):
+            _drop(key, values, records)
 
 
-def _are_few(key: str, values: Sequence[Any], batch: Batch) -> bool:
-    """Tell whether a single record has so few links that taking them saves less than one answer is worth."""
+def _are_few(key: str, values: Sequence[Any], records: Records) -> bool:
+    """Whether a single record has so few links that taking them saves less than one answer is worth."""
     # One link alone is mostly the one to the record itself.
-    if batch.nested or meaning(key).picture or len(values[0]) == 1:
+    if records.nested or meaning(key).picture or len(values[0]) == 1:
         return False
-    return batch.is_alone() and len(str(values[0])) < FEW
+    return records.is_alone() and len(str(values[0])) < FEW
 
 
-def _drop(key: str, values: Sequence[Any], batch: Batch) -> None:
+def _drop(key: str, values: Sequence[Any], records: Records) -> None:
     """Drop a collection of links, but for those to pages, or the page of records that have no other."""
     pages = _pages(values)
-    if not pages and not (batch.nested or meaning(key).picture or has_page(batch)):
+    if not pages and not (records.nested or meaning(key).picture or has_page(records)):
         pages = _page(values[0])
     if not pages:
-        batch.drop[key] = "links"
+        records.drop_member(key, "links")
         return
-    batch.page = True
-    batch.inside.remove(key)
-    batch.plain.append(key)
+    records.page = True
+    records.settle(key)
     if any(type(value) is not dict or not pages.issuperset(value) for value in values):
-        batch.replace[key] = [_kept(pages, value) for value in batch.column(key)]
-        batch.cut[key] = len(values), "links"
+        records.replace_member(key, [_kept(pages, value) for value in records.column(key)], len(values), "links")
 
 
 def _kept(pages: frozenset[str], value: Any) -> Any:
@@ -72,7 +73,7 @@ def _pages(values: Sequence[Any]) -> frozenset[str]:
 
 def _is_for_a_person(name: str) -> bool:
     said = meaning(name)
-    return not said.picture and _ASIDE.isdisjoint(said.words)
+    return not (said.picture or said.about_the_site)
 
 
 def _page(value: Any) -> frozenset[str]:
@@ -86,10 +87,10 @@ def _page(value: Any) -> frozenset[str]:
     return frozenset({str(best)}) if sure else frozenset()
 
 
-def _goes_unmissed(key: str, values: Sequence[Any], batch: Batch) -> bool:
-    """Tell whether records stay identified without their links, and no link is the way to the next page."""
-    pages = len(batch.rows) == 1 and any(type(value) is dict and value.get("next") for value in values)
-    return not pages and batch.identified_without(key)
+def _goes_unmissed(key: str, values: Sequence[Any], records: Records) -> bool:
+    """Whether records stay identified without their links, and no link is the way to the next page."""
+    pages = len(records.rows) == 1 and any(type(value) is dict and value.get("next") for value in values)
+    return not pages and records.identified_without(key)
 
 
 def _all_links(values: Sequence[Any]) -> bool:
@@ -106,7 +107,7 @@ def _is_links(value: Any) -> bool:
 
 def _is_entry(key: str, item: Any) -> bool:
     if type(item) is str:
-        return is_link(item) or key in _ABOUT_A_LINK
+        return is_link(item) or key in LINK_OBJECT
     if type(item) is dict:
         return _is_link_object(item)
     if type(item) is list:
@@ -119,5 +120,8 @@ def _is_rel_list(items: Sequence[Any]) -> bool:
 
 
 def _is_link_object(item: dict[str, Any]) -> bool:
-    """Tell an object that describes one link: where it goes and what it is called."""
-    return _ABOUT_A_LINK.issuperset(item) and not {"href", "url", "uri"}.isdisjoint(item)
+    """Whether an object describes one link: where it goes and what it is called."""
+    return LINK_OBJECT.issuperset(item) and not LINK_TARGET.isdisjoint(item)
+
+
+RULE = NoiseRule("links", ("links",), link_lists)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shaping.noise import reduce, reduce_text
-from shaping.noise.boilerplate import unwrap
+from shaping.noise.unwrap import unwrap
 
 
 def test_tracking_goes_and_the_rest_of_the_link_stays() -> None:

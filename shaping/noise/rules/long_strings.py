@@ -1,41 +1,34 @@
-"""Long strings that ride along with records are cut to a head: source files, licence texts, fixes."""
+"""Long strings beside what a record says are cut to their head: source files, licence texts, fixes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shaping.noise.names import meaning
+from shaping.noise.kinds import LONG
+from shaping.noise.rule import NoiseRule
+from shaping.noise.vocabulary import CODE_MARKS, LICENCE_PHRASES, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shaping.noise.batch import Batch
+    from shaping.noise.records import Records
     from shaping.response import Json
 
-_LICENCE = (
-    "permission is hereby granted",
-    "apache license",
-    "general public license",
-    "redistribution and use in source",
-    "mozilla public license",
-    "warranty of merchantability",
-)
-_CODE = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ", "var ", "const ", "#include")
 _WORDS = bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256)) + b" "
-_LONG_CODE, _HEAD_CODE = 320, 96
+_HEAD_CODE = 96
 _HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 60_000  # of prose: the most, the least, and what all heads together may take
 _LOOK, _SOME = 1500, 6  # characters of a string, and strings of a column, that tell what it is
-_COMPANY, _MUCH_COMPANY = 3, 6  # other members from which code, and from which prose, rides along with its record
+_OTHERS, _MANY_OTHERS = 3, 6  # other members from which code, and from which prose, is not the point of its record
 
 
-def bulk(batch: Batch) -> None:
+def long_strings(records: Records) -> None:
     """Cut long strings of records that have more to say than the string."""
-    for key in batch.long:
-        if key in batch.drop or key in batch.replace or key in batch.arguments or meaning(key).diagnostic:
+    for key in records.members("long"):
+        if key in records.drop or key in records.replace or key in records.arguments or meaning(key).diagnostic:
             continue
-        values = batch.texts(key)
-        if values is not None and (limits := _limits(key, values, batch)):
-            _cut(key, batch, *limits)
+        values = records.texts(key)
+        if values is not None and (limits := _limits(key, values, records)):
+            _cut(key, records, *limits)
 
 
 def shorten(text: str, head: int) -> str:
@@ -53,23 +46,23 @@ def is_prose(text: str) -> bool:
     return other < 0.2 * len(sample)
 
 
-def _limits(key: str, values: list[str], batch: Batch) -> tuple[int, int] | None:
+def _limits(key: str, values: list[str], records: Records) -> tuple[int, int] | None:
     """Return from which length on to cut and what to leave, or None where the strings are the point."""
-    company = batch.company(key)
-    if len(batch.rows) == 1 or not batch.listed:
-        rides = company >= _COMPANY and not meaning(key).spoken and _any_table(batch)
-        return (_LONG_CODE, _HEAD_CODE) if rides else None
-    long = [value for value in values if len(value) > _LONG_CODE]
+    others = records.other_members(key)
+    if len(records.rows) == 1 or not records.listed:
+        beside = others >= _OTHERS and not meaning(key).prose and _any_table(records)
+        return (LONG, _HEAD_CODE) if beside else None
+    long = [value for value in values if len(value) > LONG]
     some = long[:: len(long) // _SOME + 1]
     if all(map(_has_licence, some)):
-        return _LONG_CODE, _HEAD_CODE
+        return LONG, _HEAD_CODE
     if _mostly(_is_diff, some):
         return None
-    elsewhere = _any_table(batch) or _are_outliers(values)
-    if company >= _COMPANY and elsewhere and _mostly(_is_code, some):
-        return _LONG_CODE, _HEAD_CODE
+    elsewhere = _any_table(records) or _are_outliers(values)
+    if others >= _OTHERS and elsewhere and _mostly(_is_code, some):
+        return LONG, _HEAD_CODE
     head = max(_SHORTEST_HEAD, min(_HEAD, _HEADS // len(values)))
-    return (head * 12 // 5, head) if company >= _MUCH_COMPANY else None
+    return (head * 12 // 5, head) if others >= _MANY_OTHERS else None
 
 
 def _mostly(test: Callable[[str], bool], values: list[str]) -> bool:
@@ -77,14 +70,14 @@ def _mostly(test: Callable[[str], bool], values: list[str]) -> bool:
 
 
 def _are_outliers(values: list[str]) -> bool:
-    """Tell whether most strings are short and a few are very long."""
+    """Whether most strings are short and a few are very long."""
     sizes = sorted(map(len, values))
     return 8 * sizes[len(sizes) // 2] < sizes[-1]
 
 
 def _has_licence(text: str) -> bool:
     head = text[:_LOOK].lower()
-    return any(phrase in head for phrase in _LICENCE)
+    return any(phrase in head for phrase in LICENCE_PHRASES)
 
 
 def _is_diff(text: str) -> bool:
@@ -92,22 +85,24 @@ def _is_diff(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    return not is_prose(text) and any(mark in text for mark in _CODE)
+    return not is_prose(text) and any(mark in text for mark in CODE_MARKS)
 
 
-def _any_table(batch: Batch) -> bool:
-    return any(map(_is_table, batch.rows[:_SOME]))
+def _any_table(records: Records) -> bool:
+    return any(map(_is_table, records.rows[:_SOME]))
 
 
 def _is_table(row: dict[str, Json]) -> bool:
-    """Tell whether a record's point is a list of records in it."""
+    """Whether a record's point is a list of records in it."""
     return any(type(value) is list and len(value) > 2 and type(value[0]) is dict for value in row.values())
 
 
-def _cut(key: str, batch: Batch, limit: int, head: int) -> None:
-    column = batch.column(key)
+def _cut(key: str, records: Records, limit: int, head: int) -> None:
+    column = records.column(key)
     out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
     count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
     if count:
-        batch.replace[key] = out
-        batch.cut[key] = count, "bulk"
+        records.replace_member(key, out, count, "bulk")
+
+
+RULE = NoiseRule("bulk", ("long",), long_strings)

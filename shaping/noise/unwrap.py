@@ -1,4 +1,4 @@
-"""Wrapping that says nothing: licence headers, tracking parameters, tags around text, blanks, inline images."""
+"""Strings without their wrapping: tags around text, tracking parameters, inline images, licence headers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.names import meaning
+from shaping.noise.vocabulary import LICENCE_WORDS, TRACKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shaping.noise.batch import Batch
-
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]{64,})")
-_TRACKER = (
-    r"(?:utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm)="
-)
+_TRACKER = rf"(?:{TRACKERS})="
 _AND, _GIVEN = "&(?:amp;)?", r"[^&#\s\"'<>)]*(?<![.,!?])"
 # Those before another parameter, then those after one and those that are alone.
 _LEADING = re.compile(rf"\?(?:{_TRACKER}{_GIVEN}{_AND})+")
@@ -24,8 +20,6 @@ _TRAILING = re.compile(rf"(?:\?|{_AND}){_TRACKER}{_GIVEN}")
 # Two patterns that begin with a letter are found many times faster than one that begins with a choice.
 _FIRST_TRACKER, _NEXT_TRACKER = re.compile(rf"\?{_TRACKER}"), re.compile(f"{_AND}{_TRACKER}")
 _BLANKS, _BLANK_PAGE = re.compile(r"\n{3,}"), re.compile(r"\n{6,}")
-_SOURCES = frozenset({"source", "code", "html", "markup", "template", "raw", "xml", "svg", "dom", "outer", "inner"})
-_FILE = re.compile(r"\.(?:x?html?|xml|svg|vue|svelte|astro|[jt]sx|php|erb|ejs|hbs|liquid|twig|j2|jinja2?|mdx?)$")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
     r"\s*<(?:p|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote|!doctype)\b",
@@ -46,31 +40,8 @@ _ITEM = re.compile(r"<li\b[^<>]*+>", re.IGNORECASE)
 _LICENCE_HEADER = re.compile(
     r"\A(?:#!.*\n)?(\s*(?:/\*(?:.|\n)*?\*/|(?:(?:#|//|--|;|%)[^\n]*\n)+|<!--(?:.|\n)*?-->)\s*)"
 )
-_HEADER, _LARGEST_PAGE, _NAME = 20_000, 200_000, 400  # characters looked at for a licence, for tags, for a file
-_LICENCE_WORDS = re.compile(r"licen[cs]e|copyright|SPDX-|all rights reserved", re.IGNORECASE)
-
-
-def boilerplate(batch: Batch) -> None:
-    """Take the wrapping off the strings of records."""
-    for key in (*batch.wrapped, *batch.long, *batch.coded, *batch.links):
-        if key in batch.drop:
-            continue
-        column = batch.column(key)
-        if (wrapped := may_be_wrapped(column)) is None:
-            continue
-        step = unwrap_code if _is_markup(key, batch) else unwrap
-        out = [step(value) if may else value for value, may in zip(column, wrapped, strict=True)]
-        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
-        if count:
-            batch.replace[key] = out
-            batch.cut.setdefault(key, (count, "boilerplate"))
-
-
-def _is_markup(key: str, batch: Batch) -> bool:
-    """Tell whether tags are what a member is about: by its name, or because its record is a file of such."""
-    if _SOURCES.issuperset(meaning(key).words):
-        return True
-    return any(type(value) is str and len(value) < _NAME and _FILE.search(value) for value in batch.rows[0].values())
+_HEADER, _LARGEST_PAGE = 20_000, 200_000  # characters looked at for a licence, and for tags
+_LICENCE_WORDS = re.compile(LICENCE_WORDS, re.IGNORECASE)
 
 
 def unwrap(text: str) -> str:
@@ -93,13 +64,13 @@ def _unwrapped(text: str, steps: list[Callable[[str], str]]) -> str:
 
 
 def may_be_wrapped(values: Sequence[Any]) -> list[bool] | None:
-    """Tell of each value whether it is a string that could have wrapping, or None where none is."""
+    """Return for each value whether it is a string that could have wrapping, or None where none is."""
     texts = [value for value in values if type(value) is str]
     return [type(value) is str for value in values] if _any_wrapped(texts) else None
 
 
 def _any_wrapped(texts: list[str]) -> bool:
-    """Tell whether any of these strings could have wrapping, by a few searches of all at once."""
+    """Whether any of these strings could have wrapping, by a few searches of all at once."""
     joined = "\0".join(texts)
     if _has_images(joined) or _has_tracking(joined):
         return True

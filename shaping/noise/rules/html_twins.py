@@ -1,4 +1,4 @@
-"""The same words twice: what a record says as text and once more as HTML is said once."""
+"""HTML that says the same as the text beside it is dropped."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from shaping.noise.names import meaning
+from shaping.noise.rule import NoiseRule
+from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
-    from shaping.noise.batch import Batch
+    from shaping.noise.records import Records
     from shaping.response import Json
 
 # A comment ends before the next one begins: many without an end would take minutes.
@@ -19,28 +20,23 @@ _WORD = re.compile(r"\w+")
 _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a letter
 
 
-def renderings(batch: Batch) -> None:
+def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
-    keys = (*batch.wrapped, *batch.long, *batch.plain)
-    if "html" not in " ".join(keys).lower():  # most have no such name at all
-        return
-    for key in keys:
+    for key in records.members("html"):
         words = meaning(key).words
         if "html" not in words or len(words) < 2 or meaning(key).hypermedia:
             continue
-        twin = _twin(tuple(word for word in words if word != "html"), batch)
-        if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in batch.rows):
-            batch.drop[key] = "boilerplate"
-            batch.replace.pop(key, None)
-            batch.cut.pop(key, None)
+        twin = _twin(tuple(word for word in words if word != "html"), records)
+        if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
+            records.drop_member(key, "boilerplate")
 
 
-def _twin(words: tuple[str, ...], batch: Batch) -> str | None:
-    return next((name for name in batch.rows[0] if meaning(name).words == words and name not in batch.drop), None)
+def _twin(words: tuple[str, ...], records: Records) -> str | None:
+    return next((name for name in records.rows[0] if meaning(name).words == words and name not in records.drop), None)
 
 
 def _says_the_same(markup: Json, text: Json) -> bool:
-    """Tell whether a text has all words and links of its HTML; a record that has neither says the same."""
+    """Whether a text has all words and links of its HTML; a record that has neither says the same."""
     if not markup:
         return True
     if type(markup) is not str or type(text) is not str:
@@ -54,3 +50,6 @@ def _says_the_same(markup: Json, text: Json) -> bool:
         return True
     words = set(_WORD.findall(" ".join(said)))
     return len(words.difference(_WORD.findall(" ".join(told)))) <= len(words) // _NEARLY
+
+
+RULE = NoiseRule("boilerplate", ("html",), html_twins)

@@ -1,4 +1,4 @@
-"""Base64: what holds text is read, and what holds anything else tells a reader nothing."""
+"""Base64 that holds text is decoded; base64 of anything else is dropped, or replaced by its size."""
 
 from __future__ import annotations
 
@@ -7,45 +7,44 @@ from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 from shaping.noise.columns import all_match, longest
-from shaping.noise.names import meaning
+from shaping.noise.kinds import BASE64
+from shaping.noise.rule import NoiseRule
+from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
-    from shaping.noise.batch import Batch
+    from shaping.noise.records import Records
     from shaping.response import Json, Reason
 
-CODED = 120  # letters from which a string may be code that nobody reads
-_LOOKS_CODED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")
 _LETTERS = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _BLOB, _SURE = 200, 24  # letters from which they are bytes, and from which text in them is no accident
 _WORDS = re.compile(r"[a-z]{4,}")
-_HANDED = 2000  # letters that no token or cursor has, but the picture of a page has
+_LONGEST_TOKEN = 2000  # letters that no token or cursor has, but the picture of a page has
 _DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
 _CAPITALS, _SPELLED = 0.3, 0.25  # of the letters of a token: capitals and digits at least, words at most
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-def is_coded(text: str) -> bool:
-    """Tell whether a string consists of the letters of base64, capitals and small ones among them."""
-    return _LOOKS_CODED.fullmatch(text) is not None
-
-
-def encoded(batch: Batch) -> None:
+def base64(records: Records) -> None:
     """Read the text in base64; drop bytes and long tokens, or say in their place how many there are."""
-    for key in (*batch.long, *batch.coded):
-        if key in batch.drop or key in batch.arguments or not _all_letters(key, batch):
+    for key in records.members("long", "base64"):
+        if key in records.drop or key in records.arguments or not _all_letters(key, records):
             continue
-        column, said = batch.column(key), meaning(key)
-        if (said.identifies or said.handed) and longest(column) < _HANDED:  # what is handed back is needed as it is
+        column, said = records.column(key), meaning(key)
+        if (said.identifies or said.continues) and longest(
+            column
+        ) < _LONGEST_TOKEN:  # what is handed back is needed as it is
             continue
         texts = [_text_of(value) if type(value) is str else None for value in column]
         if not any(texts):
-            _take(key, column, batch)
-        elif key in batch.long or any(map(_is_spaced, texts)):  # short text in one piece is mostly a program's own
-            _replace(key, [_read(*pair) for pair in zip(column, texts, strict=True)], batch, "boilerplate")
+            _take(key, column, records)
+        elif records.kinds[key] == "long" or any(
+            map(_is_spaced, texts)
+        ):  # short text in one piece is mostly a program's own
+            _replace(key, [_read(*pair) for pair in zip(column, texts, strict=True)], records, "boilerplate")
 
 
-def _all_letters(key: str, batch: Batch) -> bool:
-    values = batch.texts(key)
+def _all_letters(key: str, records: Records) -> bool:
+    values = records.texts(key)
     return values is not None and all_match(_LETTERS, values)
 
 
@@ -76,25 +75,24 @@ def _size_of(code: str) -> str:
     return f"[base64, {len(code.replace(chr(10), '').rstrip('=')) * 3 // 4} bytes]"
 
 
-def _take(key: str, column: list[Json], batch: Batch) -> None:
+def _take(key: str, column: list[Json], records: Records) -> None:
     """Take away what no one reads, where that leaves every record known."""
     codes = [value for value in column if type(value) is str and value]
     if not codes or not all(map(_is_random, codes)):
         return
-    bytes_ = min(map(len, codes)) >= _BLOB and key in batch.long
-    if not bytes_ and not _are_tokens(key, codes, batch):
+    bytes_ = min(map(len, codes)) >= _BLOB and records.kinds[key] == "long"
+    if not bytes_ and not _are_tokens(key, codes, records):
         return
-    if batch.identified_without(key):
-        batch.drop[key] = "opaque"
-    elif not meaning(key).identifies and (bytes_ or _have_owners(batch)):
+    if records.identified_without(key):
+        records.drop_member(key, "opaque")
+    elif not meaning(key).identifies and (bytes_ or _have_owners(records)):
         write = _size_of if bytes_ else _length_of
-        _replace(key, [write(value) if type(value) is str and value else value for value in column], batch, "opaque")
+        _replace(key, [write(value) if type(value) is str and value else value for value in column], records, "opaque")
 
 
-def _replace(key: str, new: list[Any], batch: Batch, reason: Reason) -> None:
-    count = sum(1 for old, value in zip(batch.column(key), new, strict=True) if old is not value)
-    batch.replace[key] = new
-    batch.cut[key] = count, reason
+def _replace(key: str, new: list[Any], records: Records, reason: Reason) -> None:
+    count = sum(1 for old, value in zip(records.column(key), new, strict=True) if old is not value)
+    records.replace_member(key, new, count, reason)
 
 
 def _is_random(code: str) -> bool:
@@ -102,24 +100,27 @@ def _is_random(code: str) -> bool:
     return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
 
 
-def _are_tokens(key: str, codes: list[str], batch: Batch) -> bool:
-    """Tell whether all codes are tokens; one of a kind is an answer, and so is what went wrong."""
+def _are_tokens(key: str, codes: list[str], records: Records) -> bool:
+    """Whether all codes are tokens; one of a kind is an answer, and so is what went wrong."""
     said = meaning(key)
-    return len(batch.rows) > 1 and not (said.diagnostic or said.verdict) and all(map(_is_token, codes))
+    return len(records.rows) > 1 and not (said.diagnostic or said.verdict) and all(map(_is_token, codes))
 
 
 def _is_token(code: str) -> bool:
     """Tell letters drawn by lot from a path or a name: capitals and digits stand everywhere, and words nowhere."""
     capitals = sum(1 for letter in code if letter.isupper() or letter.isdigit())
     spelled = sum(map(len, _WORDS.findall(code)))
-    return len(code) >= CODED and capitals > _CAPITALS * len(code) and spelled < _SPELLED * len(code)
+    return len(code) >= BASE64 and capitals > _CAPITALS * len(code) and spelled < _SPELLED * len(code)
 
 
 def _length_of(token: str) -> str:
     return f"[{len(token)} characters]"
 
 
-def _have_owners(batch: Batch) -> bool:
-    """Tell whether each record stands in another one, by which it is known."""
-    owners = batch.owners() if batch.owners is not None else ()
+def _have_owners(records: Records) -> bool:
+    """Whether each record stands in another one, by which it is known."""
+    owners = records.owners() if records.owners is not None else ()
     return len(owners) > 1 and len(set(map(id, owners))) == len(owners)
+
+
+RULE = NoiseRule("opaque", ("long", "base64"), base64)

@@ -1,0 +1,254 @@
+"""The records at one path of a payload: what a rule looks at, and what it decides about them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain, compress, islice
+from operator import is_not, itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from shaping.noise.columns import longest
+from shaping.noise.kinds import LONG, NESTED_BY_NAME, PLAIN_BY_NAME, SHORT, STRINGS_BY_NAME, kind_of_string
+from shaping.noise.vocabulary import meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from shaping.noise.kinds import Kind
+    from shaping.response import Json, Reason
+
+    Owners = Callable[[], Sequence[dict[str, Json]]]
+
+MISSING: Final[Any] = object()
+_SHAPES = 24  # records of more shapes than this are sorted by the first of them
+_MANY = 48  # members from which an object may be keyed by values
+
+
+class Surroundings(NamedTuple):
+    """What the records of one path stand in."""
+
+    listed: bool = False  # in a list
+    nested: bool = False  # in a record that has a page of its own
+    siblings: int = 0  # how many other members the record has that they are a member of
+    owners: Owners | None = None  # returns the records that they stand in, one for each
+
+
+class Records:
+    """All records at one path, their members by kind, and what the rules have decided about them.
+
+    A few records stand for all in sorting members by kind: one of each shape, the middle and the last.
+    A rule looks at every record before it takes anything from it.
+    """
+
+    __slots__ = (
+        "_members", "arguments", "changed", "drop", "kinds", "listed", "nested", "owners", "page", "replace", "rows",
+        "sample", "siblings", "uniform",
+    )  # fmt: skip
+
+    def __init__(
+        self, rows: Sequence[dict[str, Json]], around: Surroundings, arguments: frozenset[str] = frozenset()
+    ) -> None:
+        self.rows = rows
+        self.listed, self.nested, self.siblings, self.owners = around
+        self.arguments = arguments  # names of arguments that the tools take
+        self.sample: Sequence[dict[str, Json]] = rows
+        self.uniform = True  # whether all have the same members in the same order
+        self.kinds: dict[str, Kind] = {}
+        self.drop: dict[str, Reason] = {}
+        self.replace: dict[str, list[Any]] = {}  # a member's new value in every record, or MISSING
+        self.changed: dict[str, tuple[int, Reason]] = {}  # members whose values are shorter now: how many, and why
+        self.page = False  # whether a link of these records is kept
+        self._sort()
+
+    def _sort(self) -> None:
+        if len(self.rows) > 1:
+            self._take_sample()
+        if len(self.rows) == 1 and _is_plain_map(self.rows[0]):
+            self.kinds = dict.fromkeys(self.rows[0], "plain")
+        else:
+            self.kinds = self._kinds()
+        self._members: dict[Kind, list[str]] = defaultdict(list)
+        for key, kind in self.kinds.items():
+            self._members[kind].append(key)
+        if len(self.rows) > len(self.sample):
+            self._find_long()
+
+    def _kinds(self) -> dict[str, Kind]:
+        kinds: dict[str, Kind] = {}
+        for row in self.sample:
+            for key, value in row.items():
+                if kinds.get(key, "plain") != "plain":
+                    continue
+                kind = type(value)
+                if kind is not str:
+                    kinds[key] = "nested" if kind is dict or kind is list else "plain"
+                elif value.startswith("https://") and " " not in value and "\n" not in value:  # type: ignore[union-attr,operator]
+                    kinds[key] = "link"
+                else:
+                    kinds[key] = kind_of_string(key, value)  # type: ignore[arg-type]
+        return kinds
+
+    def _take_sample(self) -> None:
+        rows = self.rows
+        shapes = list(map(tuple, rows))
+        self.uniform = shapes.count(shapes[0]) == len(shapes)
+        if self.uniform:
+            self.sample = rows[0], rows[-1]
+        else:
+            last_of_each = dict(zip(shapes, rows, strict=True)).values()
+            self.sample = [rows[0], *islice(last_of_each, _SHAPES)]
+
+    def _find_long(self) -> None:
+        """Find the long strings among short ones, which are seldom in a sample."""
+        first, plain = self.sample[0], self._members["plain"]
+        keys = [key for key in plain if type(value := first.get(key)) is str and len(value) > SHORT]
+        if len(keys) > 1 and longest(self.cells(keys)) <= LONG:
+            return
+        for key in keys:
+            values = self.present(key)
+            # A list among the strings counts by its length, but only where every record has the member.
+            if longest(values if self.uniform else [value for value in values if type(value) is str]) > LONG:
+                plain.remove(key)
+                self._members["long"].append(key)
+                self.kinds[key] = "long"
+
+    def members(self, *kinds: Kind) -> list[str]:
+        """Return the names of the members of these kinds, kind by kind."""
+        if len(kinds) == 1:
+            return self._of_kind(kinds[0])
+        return [key for kind in kinds for key in self._of_kind(kind)]
+
+    def _of_kind(self, kind: Kind) -> list[str]:
+        if kind in PLAIN_BY_NAME:
+            return list(filter(PLAIN_BY_NAME[kind], self._members["plain"]))
+        if kind in NESTED_BY_NAME:
+            return list(filter(NESTED_BY_NAME[kind], self._members["nested"]))
+        if kind in STRINGS_BY_NAME:
+            # Most records have no such name at all, and all names together are searched fastest.
+            if kind not in " ".join(self.kinds).lower():
+                return []
+            return list(filter(STRINGS_BY_NAME[kind], self.members("markup", "long", "plain")))
+        return self._members[kind]
+
+    def settle(self, key: str) -> None:
+        """Make a nested member a plain one, which is not gone into any more."""
+        self._members["nested"].remove(key)
+        self._members["plain"].append(key)
+        self.kinds[key] = "plain"
+
+    def replace_member(self, key: str, column: list[Any], count: int, reason: Reason) -> None:
+        """Give a member other values, in so many records."""
+        self.replace[key] = column
+        self.changed[key] = count, reason
+
+    def drop_member(self, key: str, reason: Reason) -> None:
+        """Leave a member out of every record."""
+        self.drop[key] = reason
+        self.replace.pop(key, None)
+        self.changed.pop(key, None)
+
+    def is_alone(self) -> bool:
+        """Whether this is a single record, which may be the only element of a list."""
+        return len(self.rows) == 1 and not (self.listed and self.siblings)
+
+    def column(self, key: str) -> list[Any]:
+        """Return a member's value in every record, or MISSING."""
+        if (changed := self.replace.get(key)) is not None:
+            return changed
+        if self.uniform:
+            return [row[key] for row in self.rows]
+        return [row.get(key, MISSING) for row in self.rows]
+
+    def present(self, key: str) -> list[Any]:
+        """Return a member's value in every record that has it."""
+        if (changed := self.replace.get(key)) is not None:
+            return [value for value in changed if value is not MISSING]
+        if self.uniform:
+            return [row[key] for row in self.rows]
+        return [row[key] for row in self.rows if key in row]
+
+    def cells(self, keys: list[str]) -> list[Any]:
+        """Return what these members hold in the records that have them, record by record."""
+        if len(keys) == 1:
+            return self.present(keys[0])
+        if self.uniform:
+            return list(chain.from_iterable(map(itemgetter(*keys), self.rows)))
+        return [row[key] for row in self.rows for key in keys if key in row]
+
+    def texts(self, key: str) -> list[str] | None:
+        """Return a member's strings, or None where a record holds something else there."""
+        values = self.present(key)
+        if set(map(type, values)) == {str}:
+            return values
+        values = [value for value in values if value is not None]
+        return values if values and set(map(type, values)) == {str} else None
+
+    def identified_without(self, key: str) -> bool:
+        """Whether a record can still be told from the others when this member is gone."""
+        # A member of a record is known by its name, and a wrapper by what is in it.
+        if self.siblings or any(map(self._identifies, self._members["nested"])):
+            return True
+        others = [name for name in self._members["plain"] if name != key and name not in self.drop]
+        if any(meaning(name).identifies for name in others):
+            return True
+        return len(self.rows) > 1 and any(map(self._distinct, others))
+
+    def other_members(self, key: str = "") -> int:
+        """Count the members that a record has besides this one and its links."""
+        others = self.siblings + len(self.kinds) - len(self._members["link"])
+        return others - (self.kinds.get(key, "link") != "link")
+
+    def _identifies(self, key: str) -> bool:
+        value = self.sample[0].get(key)
+        return type(value) is dict and any(meaning(name).identifies for name in value)
+
+    def _distinct(self, key: str) -> bool:
+        values = self.column(key)
+        return set(map(type, values)) <= {str, int} and len(set(values)) == len(values)
+
+    def result(self) -> Sequence[dict[str, Json]]:
+        """Return the records as the rules left them; one that nothing was done to is the same object."""
+        if not self.drop:
+            return self._replaced() if self.replace else self.rows
+        rows = self._without_dropped()
+        for key, column in self.replace.items():
+            for row, value in zip(rows, column, strict=True):
+                if value is MISSING:
+                    row.pop(key, None)
+                else:
+                    row[key] = value
+        return rows
+
+    def _replaced(self) -> list[dict[str, Json]]:
+        rows = list(self.rows)
+        for key, column in self.replace.items():
+            old = [row.get(key, MISSING) for row in self.rows]
+            for index in compress(range(len(rows)), map(is_not, old, column)):
+                if rows[index] is self.rows[index]:
+                    rows[index] = self.rows[index].copy()
+                if column[index] is MISSING:
+                    del rows[index][key]
+                else:
+                    rows[index][key] = column[index]
+        return rows
+
+    def _without_dropped(self) -> list[dict[str, Json]]:
+        """Copy the records without some of their members, whichever way is less work."""
+        drop = self.drop
+        kept = [key for key in self.kinds if key not in drop]
+        if self.uniform and len(kept) < len(drop):
+            return [{key: row[key] for key in kept} for row in self.rows]
+        rows = [row.copy() for row in self.rows]
+        for row in rows:
+            for key in drop:
+                if key in row:
+                    del row[key]
+        return rows
+
+
+def _is_plain_map(row: dict[str, Json]) -> bool:
+    """Whether an object holds many short words, so that no member needs a look of its own."""
+    if len(row) < _MANY or set(map(type, row.values())) != {str}:
+        return False
+    joined = "\n".join(row.values())  # type: ignore[arg-type]
+    return "://" not in joined and "</" not in joined and max(map(len, row.values())) < 64  # type: ignore[arg-type]

@@ -1,0 +1,274 @@
+"""Links that the identifiers of a record stand for are dropped; the link that a person would open stays."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from shaping.noise.columns import all_http
+from shaping.noise.rule import NoiseRule
+from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, REMEMBERED, meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shaping.noise.records import Records
+    from shaping.response import Json
+
+_API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
+_API_PATH = re.compile(rf"/(?:{API_SEGMENTS})(?:/|$)", re.IGNORECASE)
+_API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)")  # of a host: basecampapi.com
+_TEMPLATE = re.compile(r"\{|[/=]%[a-z_]{3,}%")  # has a place to be filled in
+_API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
+_SEGMENT = re.compile(r"[^/?#&=]+")
+FEW = 240  # characters
+_ENOUGH = 3  # rows from which one pattern in all of them is no accident
+_PER_PATTERN = 10  # rows for each further pattern, as where the kind of a record is part of its link
+_AFTER = re.compile(r"_ur[il]$|(?<=[a-z])Ur[il]$", re.IGNORECASE)
+_NUMBER = re.compile(r"/\d+/?$")
+_LONGEST = 300  # characters in which a link names its host
+
+
+class _Named(NamedTuple):
+    """Members that hold links, by what their names say."""
+
+    found: tuple[str, ...]
+    pictures: frozenset[str]
+    self_links: frozenset[str]
+    hypermedia: frozenset[str]
+
+
+def links(records: Records) -> None:
+    """Drop the links of records that their identifiers can stand for."""
+    if _are_few(records):
+        return
+    others = records.other_members()
+    named = _names(records)
+    found = named.found
+    noise, http = _judged(named, records, others)
+    pages = [key for key in found if key not in noise]
+    kept = _best(pages, records) if pages else None
+    identified = len(found) < len(records.members("link")) or records.identified_without("")
+    if kept is None and not identified and noise:
+        kept = min((key for key in found if key in noise), key=_rank)
+    if kept is not None and identified and _repeats_its_owner(kept, records, others):
+        records.drop[kept] = "links"
+    gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, records, kept))]
+    records.drop.update(dict.fromkeys(_only_links(gone, http, records), "links"))
+    records.page = records.page or (kept is not None and kept not in records.drop and _is_of_a_record(kept))
+
+
+def _best(pages: list[str], records: Records) -> str:
+    """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
+    best, first = min(pages, key=_rank), records.sample[0]
+    link = first.get(best)
+    if len(pages) == 1 or type(link) is not str or "api." not in link:
+        return best
+    host = host_of(link)
+    site = _API_LABEL.sub("", host)
+    return min((key for key in pages if host_of(first.get(key)) == site != host), key=_rank, default=best)
+
+
+def _is_of_a_record(key: str) -> bool:
+    """Tell a page of a record from a link to another page of a list."""
+    return not meaning(key).other_page
+
+
+def has_page(records: Records) -> bool:
+    """Whether one of the links of records is for a person."""
+    named = _names(records)
+    noise, _ = _judged(named, records, records.other_members())
+    return any(key not in noise and not meaning(key).media for key in named.found)
+
+
+def is_page(name: str, link: str) -> bool:
+    """Whether a link by this name is for a person."""
+    said = meaning(name)
+    plain = is_link(link) and not _TEMPLATE.search(link) and not (said.picture or said.self_link or said.plumbing)
+    return plain and not _apis({name: link})
+
+
+def _names(records: Records) -> _Named:
+    keys = tuple(records.members("link"))
+    # An object keyed by values has others in every answer: remembered, they would only take up memory.
+    return _named(keys) if len(keys) <= REMEMBERED else _named.__wrapped__(keys)
+
+
+@lru_cache(maxsize=1024)
+def _named(keys: tuple[str, ...]) -> _Named:
+    # A name or a state that happens to be a URL is still what the record is called or how it is.
+    said = {key: meaning(key) for key in keys if not (meaning(key).identifies or meaning(key).verdict)}
+    return _Named(
+        found=tuple(said),
+        pictures=frozenset(key for key, what in said.items() if what.picture),
+        self_links=frozenset(key for key, what in said.items() if what.self_link),
+        hypermedia=frozenset(key for key, what in said.items() if what.hypermedia),
+    )
+
+
+def _are_few(records: Records) -> bool:
+    """Whether a single record has so few links that taking them saves less than one answer is worth."""
+    return records.is_alone() and sum(len(str(records.rows[0][key])) for key in records.members("link")) < FEW
+
+
+def _repeats_its_owner(key: str, records: Records, others: int) -> bool:
+    """Whether the page of a nested record goes without saying: its owner has one, and this follows a pattern."""
+    # A record of nothing but links would go with its page, and with it that there is such a record.
+    beside = others > records.siblings
+    return records.nested and beside and len(records.rows) >= _ENOUGH and _derived(key, records)
+
+
+def is_link(text: str) -> bool:
+    """Whether a string is one URL and nothing else."""
+    return "://" in text[:9] and " " not in text
+
+
+def _rank(key: str) -> int:
+    return meaning(key).page_rank
+
+
+def _judged(named: _Named, records: Records, others: int) -> tuple[set[str], set[str]]:
+    """Return the links that only a program would follow, and those that begin with `http`."""
+    noise, apis, http = _plumbing(named, _firsts(named.found, records), others)
+    noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
+    return noise, http
+
+
+def _plumbing(named: _Named, firsts: dict[str, str], others: int) -> tuple[set[str], set[str], set[str]]:
+    """Return the links that are plumbing by their names, those to an API beside them, and those that begin as most."""
+    noise = {key for key, text in firsts.items() if _TEMPLATE.search(text)}
+    noise |= named.pictures
+    apis = set[str]()
+    if others > 1:
+        noise |= named.self_links & firsts.keys()
+        apis.update(_apis({key: firsts[key] for key in named.hypermedia - noise if key in firsts}))
+    return noise, apis, {key for key, link in firsts.items() if link.startswith("http")}
+
+
+def _firsts(keys: Sequence[str], records: Records) -> dict[str, str]:
+    """Return the first link of each member, but not where something else comes before it."""
+    head = records.sample[0]
+    firsts = {key: first for key in keys if type(first := head.get(key)) is str and first}
+    if len(firsts) == len(keys):
+        return firsts
+    every = {key: head.get(key) or next(row[key] for row in records.sample if row.get(key)) for key in keys}
+    return {key: first for key, first in every.items() if type(first) is str}
+
+
+def _apis(links: dict[str, str]) -> list[str]:
+    """Return the members whose link leads to an API; those of one record mostly begin alike."""
+    found, starts = [], _API_STARTS
+    for key, link in links.items():
+        if link.startswith(starts) or _API_HOST.match(link):
+            found.append(key)
+        elif path := _API_PATH.search(link):
+            found.append(key)
+            if path[0].endswith("/"):
+                starts += (link[: path.end()],)
+    return found
+
+
+def _only_links(keys: list[str], http: set[str], records: Records) -> list[str]:
+    """Return those members that hold a link in every record that has them; most do, and are looked at together."""
+    usual = [key for key in keys if key in http]
+    sure = set(usual) if len(usual) > 1 and all_http(records.cells(usual)) else set()
+    return [key for key in keys if key in sure or _all_links(key, records)]
+
+
+def _all_links(key: str, records: Records) -> bool:
+    values = records.texts(key)
+    return values is not None and all(value.startswith(LINK_STARTS) or not value for value in values)
+
+
+def _says_nothing_new(key: str, records: Records, kept: str | None) -> bool:
+    if meaning(key).plumbing:
+        return True
+    if (kept is not None and _extends(key, kept, records)) or _derived(key, records):
+        return True
+    return kept is not None and _numbers_a_member(key, records)
+
+
+def _extends(key: str, base: str, records: Records) -> bool:
+    """Whether every link is the other one with the same ending."""
+    links, rows = _strings(key, records, records.rows)
+    start = rows[0].get(base)
+    if type(start) is not str or not links[0].startswith(start):
+        return False
+    ending = links[0][len(start) :]
+    pairs = zip(links, rows, strict=True)
+    return all(type(start := row.get(base)) is str and link == start + ending for link, row in pairs)
+
+
+def _derived(key: str, records: Records) -> bool:
+    """Whether one pattern and one other member, its own or its owner's, give every value of this link."""
+    if _gives(records.rows, key, records):
+        return True
+    return records.owners is not None and _gives(records.owners(), key, records)
+
+
+def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> bool:
+    """Whether a pattern and a member of these records, or of those in which they stand, give every link."""
+    return _pattern(*_strings(key, records, owners), key)
+
+
+def _strings(
+    key: str, records: Records, owners: Sequence[dict[str, Json]]
+) -> tuple[list[str], Sequence[dict[str, Json]]]:
+    """Return the strings of a member, and the records or their owners that go with them."""
+    pairs = [(row[key], owner) for row, owner in zip(records.rows, owners, strict=True) if type(row.get(key)) is str]
+    return [value for value, _ in pairs], [owner for _, owner in pairs]  # type: ignore[misc]
+
+
+def _pattern(values: list[str], rows: Sequence[dict[str, Json]], key: str) -> bool:
+    first = values[0]
+    segments = set(_SEGMENT.findall(first))
+    for name, value in rows[0].items():
+        text = value if type(value) is str else str(value) if type(value) is int else None
+        if text not in segments or name == key:
+            continue
+        if len(rows) < _ENOUGH:
+            return True
+        if _follow_patterns(values, [row.get(name) for row in rows]):
+            return True
+    return False
+
+
+def _follow_patterns(links: list[str], words: list[Json]) -> bool:
+    """Whether links follow one pattern around these words, or one of the few that so many rows may have."""
+    patterns = {links[0].replace(str(words[0]), "\0")}
+    for link, word in zip(links, words, strict=True):
+        pattern = link.replace(str(word), "\0")
+        if pattern not in patterns:
+            patterns.add(pattern)
+            if "\0" not in pattern or len(patterns) > len(links) // _PER_PATTERN:
+                return False
+    return True
+
+
+def host_of(link: Json) -> str:
+    """Return the host of a link, or nothing where there is none."""
+    return link.split("/", 3)[2] if type(link) is str and link.count("/", 0, _LONGEST) > 1 else ""
+
+
+def _numbers_a_member(key: str, records: Records) -> bool:
+    """Whether a link only numbers what another member says, as more than one does in its record (linked data)."""
+    if key in records.arguments or not _is_named_after_one(key, records) or not _all_numbers(key, records):
+        return False
+    first = records.sample[0]
+    site = host_of(first.get(key))
+    links_of_site = (name for name in records.members("link") if host_of(first.get(name)) == site)
+    return sum(_is_named_after_one(name, records) for name in links_of_site) > 1
+
+
+def _is_named_after_one(key: str, records: Records) -> bool:
+    return bool(_AFTER.search(key)) and _AFTER.sub("", key) in records.members("plain")
+
+
+def _all_numbers(key: str, records: Records) -> bool:
+    beside = _AFTER.sub("", key)
+    rows = [row for row in records.rows if row.get(key)]
+    return len(rows) >= _ENOUGH and all(type(row.get(beside)) is str and _NUMBER.search(str(row[key])) for row in rows)
+
+
+RULE = NoiseRule("links", ("link",), links)
