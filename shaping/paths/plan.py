@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.machine import Filters, PlaceFilter
+from shaping.paths.filter import Filters, PlaceFilter
 from shaping.paths.rules import Restoring, State, read_rules, rule
 from shaping.paths.strings import StringFilter
 from shaping.paths.walk import GONE, FilterWalk, OmissionNode, open_plainly

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings, strategies as st
 from pydantic import BaseModel
 
 from shaping.paths import PathError, compile_fields
+from shaping.paths.filter import MOST_NAMES, MOST_ROWS, MOST_SEEN
 from shaping.paths.grammar import Deep, Each, Name, Step, join, parse
-from shaping.paths.machine import MOST_NAMES, MOST_ROWS, MOST_SEEN
 from shaping.paths.rules import settle
 from shaping.response import Omission
 
@@ -352,7 +352,7 @@ def test_objects_with_many_different_rows_of_keys_are_filtered_alike() -> None:
     rows = [{"a": 1, f"k{at}": 0, "b": {"x": 1, f"k{at}": 2}} for at in range(400)]
     for _ in range(3):
         assert fields.apply(rows) == [{"A": 1, "b": {"x": 1}}] * 400
-    assert fields.root.machine.rows_left == 0
+    assert fields.root.filters.rows_left == 0
     assert len(fields.root.rows) < MOST_ROWS
 
 
@@ -360,7 +360,7 @@ def test_key_names_are_remembered_up_to_a_bound() -> None:
     fields = compile_fields(exclude=["**.*_url"])
     wide = {f"k{at}": {"x_url": 1} for at in range(MOST_NAMES + 100)} | {"k" * 300: 1}
     assert fields.apply(wide) == {key: {} if isinstance(item, dict) else item for key, item in wide.items()}
-    assert sum(len(node.names) for node in fields.root.machine.nodes.values()) <= MOST_NAMES
+    assert sum(len(node.names) for node in fields.root.filters.nodes.values()) <= MOST_NAMES
     assert "k" * 300 not in fields.root.names
 
 
@@ -375,14 +375,14 @@ def test_objects_keyed_by_id_do_not_keep_later_rows_from_being_learned() -> None
 
 @pytest.mark.parametrize("path", ["**.a.*.*.*", "**.a*.*.*.*", "**.a.b.b.a"])
 def test_rules_with_more_states_than_are_kept_still_filter_right(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.paths.machine.MOST_NODES", 3)
+    monkeypatch.setattr("shaping.paths.filter.MOST_NODES", 3)
     value: Any = 1
     for _ in range(7):
         value = {"a": value, "b": value}
     fields = compile_fields(exclude=[path])
     expected = Oracle(None, [path], {}).run(value)
     assert [fields.apply(value) for _ in range(3)] == [expected] * 3
-    assert len(fields.root.machine.nodes) == 3
+    assert len(fields.root.filters.nodes) == 3
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_threads_that_learn_at_once_all_get_right_answers() -> None:
 
 def test_a_plan_whose_pen_is_held_elsewhere_still_filters() -> None:
     fields = compile_fields(["a", "b"])
-    with fields.root.machine.pen:
+    with fields.root.filters.pen:
         assert [fields.apply({"a": 1, "b": 2, "c": 3}) for _ in range(3)] == [{"a": 1, "b": 2}] * 3
     assert fields.root.bodies == []
 
