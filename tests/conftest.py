@@ -21,6 +21,9 @@ settings.register_profile("explore", _PATIENT, derandomize=False)
 settings.load_profile("steady")
 
 
+pytest_plugins = ["shaping.pytest"]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Where SHAPING_NO_SKIPS is set, as in CI, everything is installed and a skipped test is a failed one."""
@@ -42,6 +45,11 @@ def _no_choices_from_outside() -> None:
     for name in ("SCALPEL_MCP_INFO", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "LINES"):
         os.environ.pop(name, None)
     os.environ["COLUMNS"] = "80"
+
+
+@pytest.fixture(autouse=True)
+def _validated(validated_envelopes: None) -> None:
+    """Validate every envelope that the tests make."""
 
 
 @pytest.fixture(autouse=True)

@@ -123,7 +123,6 @@ def backends_of(
     early: HeadStart | None = None,
 ) -> list[Backend]:
     """Return the servers that a command line names, or end with what is wrong with it."""
-    from shaping.clients.jsonc import JsoncError  # noqa: PLC0415 (the same)
     from shaping.proxy.configured import (  # noqa: PLC0415 (an extra)
         ServersError,
         address_of,
@@ -132,6 +131,7 @@ def backends_of(
         listed_backends,
         url_backend,
     )
+    from shaping.settings.jsonc import JsoncError  # noqa: PLC0415 (the same)
 
     if sum((bool(command), url is not None, servers is not None)) != 1:
         raise stopped("give one of: a command after --, --url, or --servers")

@@ -12,11 +12,11 @@ import typer
 from shaping.cli.asking import asks_credentials
 from shaping.cli.support.output import print_result
 from shaping.clients import wrap as entries
-from shaping.clients.jsonc import JsoncError
 from shaping.clients.wrap import Rewritten, same_servers
 from shaping.settings import ConfigError, load
 from shaping.settings.files import replace_file
-from shaping.settings.problems import nearest
+from shaping.settings.jsonc import JsoncError
+from shaping.settings.problems import suggestion_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,7 +111,7 @@ def _known(profile: str | None, config: Path | None) -> None:
 
 def _refuse(problem: str, word: str, known: Iterable[str]) -> NoReturn:
 
-    meant = nearest(word, known)
+    meant = suggestion_for(word, known)
     _talk(f"{problem}; did you mean {meant!r}?" if meant else problem)
     raise typer.Exit(2)
 

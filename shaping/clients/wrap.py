@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from shaping.clients import jsonc
+from shaping.settings import jsonc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -111,7 +111,7 @@ def _settled(value: Any) -> Any:
 
 
 def _rewrite(text: str, decide: Callable[[str, dict[str, Any]], dict[str, Any] | str]) -> Rewritten:
-    replacements: list[tuple[jsonc.Node, Any]] = []
+    replacements: list[tuple[jsonc.JsonNode, Any]] = []
     changed: list[str] = []
     left: list[tuple[str, str]] = []
     for name, node, server in _servers(jsonc.read(text)):
@@ -124,7 +124,7 @@ def _rewrite(text: str, decide: Callable[[str, dict[str, Any]], dict[str, Any] |
     return Rewritten(jsonc.replace(text, replacements), tuple(changed), tuple(left))
 
 
-def _servers(root: jsonc.Node) -> Iterator[tuple[str, jsonc.Node, dict[str, Any]]]:
+def _servers(root: jsonc.JsonNode) -> Iterator[tuple[str, jsonc.JsonNode, dict[str, Any]]]:
     for place in _places(root):
         for key in LISTS:
             listed = place.members.get(key)
@@ -133,7 +133,7 @@ def _servers(root: jsonc.Node) -> Iterator[tuple[str, jsonc.Node, dict[str, Any]
                     yield name, node, node.value
 
 
-def _places(root: jsonc.Node) -> Iterator[jsonc.Node]:
+def _places(root: jsonc.JsonNode) -> Iterator[jsonc.JsonNode]:
     # VS Code's settings.json holds its servers under "mcp", Claude Code's ~/.claude.json some under each project.
     yield root
     if "mcp" in root.members:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from shaping.clients import jsonc
 from shaping.clients.wrap import HEADER_VARIABLE, LISTS, has_credentials, unwrap, wants_sign_in
 from shaping.errors import make_error
 from shaping.proxy.backend import Backend
@@ -16,6 +15,7 @@ from shaping.proxy.child import Child
 from shaping.proxy.outage import ServerUnavailableError
 from shaping.proxy.remote import bare, remote_transport
 from shaping.proxy.sign_in import SIGN_IN_SECONDS, sign_in
+from shaping.settings import jsonc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from shaping.settings.model import ConfigFile, Profile
-from shaping.settings.problems import ConfigProblem, nearest, one_of
+from shaping.settings.problems import ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import is_pattern, overlap
 from shaping.settings.sources import Stanza
 from shaping.settings.validate import validate
@@ -71,7 +71,7 @@ def _unknown_profiles(sources: Sources) -> Iterator[ConfigProblem]:
         name = stanza.choices.get(choice)
         if isinstance(name, str) and name not in known:
             keys = (*stanza.keys, choice)
-            yield stanza.document.problem(keys, name, one_of(known), suggestion=nearest(name, known))
+            yield stanza.document.problem(keys, name, one_of(known), suggestion=suggestion_for(name, known))
 
 
 def _cycles(sources: Sources) -> Iterator[ConfigProblem]:
@@ -100,7 +100,7 @@ def _sections(sources: Sources) -> Iterator[ConfigProblem]:
         if isinstance(tokenizer, str) and tokenizer not in _TOKENIZERS:
             known = [*_TOKENIZERS, *(point.name for point in entry_points(group="shaping.tokenizers"))]
             if tokenizer not in known:
-                suggestion = nearest(tokenizer, known)
+                suggestion = suggestion_for(tokenizer, known)
                 yield document.problem(("tokenizer",), tokenizer, one_of(known), suggestion=suggestion)
         store = document.choices("store")
         if store.get("kind") == "redis" and "url" not in store:
@@ -120,7 +120,7 @@ def _unknown_codes(document: ConfigDocument) -> Iterator[ConfigProblem]:
         for what, code in table.items():
             # A plugin's code carries its namespace and may be registered after the config is read.
             if isinstance(code, str) and "." not in code and registry.find(code) is None:
-                suggestion = nearest(code, registry.codes())
+                suggestion = suggestion_for(code, registry.codes())
                 yield document.problem((*keys, what), code, "a registered error code", suggestion=suggestion)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from shaping.response import Warned
-from shaping.settings.problems import ConfigError, ConfigProblem, nearest, one_of
+from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -215,4 +215,6 @@ def _by_environment(generation: LoadedConfig, environ: Mapping[str, str]) -> tup
 
 
 def _no_profile(profile: str, profiles: Collection[str]) -> ConfigProblem:
-    return ConfigProblem(_ENVIRONMENT, "SHAPING_PROFILE", None, profile, one_of(profiles), nearest(profile, profiles))
+    return ConfigProblem(
+        _ENVIRONMENT, "SHAPING_PROFILE", None, profile, one_of(profiles), suggestion_for(profile, profiles)
+    )

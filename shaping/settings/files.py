@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from platformdirs import user_cache_path, user_config_path
 
 from shaping.settings.problems import ConfigError, ConfigProblem
 
@@ -34,6 +35,7 @@ def _bundled_directory(kind: BundledKind) -> Path:
     return wheel if wheel.is_dir() else _PACKAGE.parent / kind
 
 
+_APP = "shaping"
 NAMES = ("response_config.json", ".shaping/response_config.json", ".code-scalpel/response_config.json")
 VARIABLE = "SHAPING_CONFIG"
 
@@ -61,19 +63,14 @@ def candidates(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Map
 
 def user_directory(environ: Mapping[str, str]) -> Path:
     """Say where a user's own config lies on this platform."""
-    if environ.get("XDG_CONFIG_HOME"):
-        return Path(environ["XDG_CONFIG_HOME"], "shaping")
-    if sys.platform == "win32":
-        return Path(environ.get("APPDATA") or _home(environ) / "AppData" / "Roaming", "shaping")
-    if sys.platform == "darwin":
-        return _home(environ) / "Library" / "Application Support" / "shaping"
-    return _home(environ) / ".config" / "shaping"
+    given = environ.get("XDG_CONFIG_HOME")
+    return Path(given, _APP) if given else user_config_path(_APP, appauthor=False, roaming=True)
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
     """Say where what a user can do without lies."""
-    cache = environ.get("XDG_CACHE_HOME") or environ.get("LOCALAPPDATA")
-    return Path(cache or Path.home() / ".cache", "shaping")
+    given = environ.get("XDG_CACHE_HOME")
+    return Path(given, _APP) if given else user_cache_path(_APP, appauthor=False)
 
 
 def is_file(place: Path) -> bool:
@@ -82,10 +79,6 @@ def is_file(place: Path) -> bool:
         return place.is_file()
     except OSError:
         return False
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or environ.get("USERPROFILE") or os.path.expanduser("~"))  # noqa: PTH111 (Path.home raises where nobody is at home)
 
 
 def _demanded(config: str | os.PathLike[str] | None, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, str] | None:

@@ -1,6 +1,6 @@
-"""JSON as people write it, with comments and trailing commas, and where each value of it stands.
+"""JSON as people write it, with comments and trailing commas, read with the place of every value.
 
-Written here because no maintained library reads comments and keeps positions.
+Written here because no maintained library reads comments, keeps positions and replaces single values.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import bisect
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
@@ -26,19 +26,57 @@ if TYPE_CHECKING:
 _DEEPEST = 100
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_STRING_START = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _WORD = re.compile(r"(?:true|false|null)(?!\w)")
-_BAD_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
-_ESCAPE = r"an escape such as \n, \\ or \u00e9"
-_QUOTE = "a double quote at the end of the text, on the same line"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END = re.compile(r"\n")
 
 
-class TextPosition(NamedTuple):
-    """A line and a column of a text, both counted from one."""
+class JsoncError(ValueError):
+    """The text is not JSON, even with comments: where, what stands there and what was expected."""
 
-    line: int
-    column: int
+    def __init__(self, text: str, at: int, expected: str) -> None:
+        self.line = text.count("\n", 0, at) + 1
+        self.column = at - text.rfind("\n", 0, at)
+        self.found = repr(text[at]) if at < len(text) else "the end of the file"
+        self.expected = expected
+        super().__init__(f"line {self.line}: expected {expected}")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonNode:
+    """A value, the offsets where it starts and ends, and the nodes of its members or elements."""
+
+    value: Json
+    start: int
+    end: int
+    members: Mapping[str, JsonNode] = field(default_factory=dict)
+    elements: tuple[JsonNode, ...] = ()
+    key_start: int | None = None
+
+    def child(self, key: str | int) -> JsonNode | None:
+        """Return the node of a member or an element, or None."""
+        if isinstance(key, str):
+            return self.members.get(key)
+        return self.elements[key] if key < len(self.elements) else None
+
+
+def read(text: str) -> JsonNode:
+    """Read a whole document, or raise JsoncError."""
+    return _Scanner(text).document()
+
+
+def replace(text: str, replacements: Sequence[tuple[JsonNode, Json]]) -> str:
+    """Write new values in the place of some nodes, indented as their lines are, and keep every other byte."""
+    for node, value in sorted(replacements, key=lambda pair: pair[0].start, reverse=True):
+        line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
+        margin = line[: len(line) - len(line.lstrip())]
+        indent = None if "\n" not in text[node.start : node.end] else "\t" if "\t" in margin else "  "
+        newline = "\r\n" if "\r\n" in text else "\n"
+        written = json.dumps(value, ensure_ascii=False, indent=indent).replace("\n", newline + margin)
+        text = text[: node.start] + written + text[node.end :]
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +85,24 @@ class ConfigDocument:
 
     file: str
     data: Mapping[str, Json]
-    places: Mapping[Keys, TextPosition] = field(default_factory=dict)
+    root: JsonNode | None = field(default=None, repr=False)
+    line_starts: Sequence[int] = field(default=(), repr=False)
     problems: tuple[ConfigProblem, ...] = ()
 
     def line(self, keys: Keys) -> int | None:
-        """Say on which line a value stands, or the nearest thing around it."""
-        while keys and keys not in self.places:
-            keys = keys[:-1]
-        place = self.places.get(keys)
-        return place.line if place else None
+        """Return the line of a value, or of the nearest thing around it."""
+        node = self.root
+        if node is None:
+            return None
+        for key in keys:
+            child = node.child(key)
+            if child is None:
+                break
+            node = child
+        return bisect.bisect_right(self.line_starts, node.start if node.key_start is None else node.key_start)
 
     def choices(self, *keys: str | int) -> Mapping[str, Any]:
-        """Give what is said at a place, by name; nothing where there is no object."""
+        """Return the object at a place; an empty one where there is none."""
         found: Any = self.data
         for key in keys:
             found = found.get(key) if isinstance(found, Mapping) else None
@@ -81,12 +125,30 @@ def read_file(path: Path) -> ConfigDocument:
 
 def read_text(text: str, file: str) -> ConfigDocument:
     """Read a document from text, or raise ConfigError for what is not JSON even with comments."""
-    scanner = _Scanner(text, file)
-    data = scanner.document()
-    if not isinstance(data, dict):
-        problem = ConfigProblem(file, "$", scanner.place(scanner.start).line, data, "an object, such as {}")
-        raise ConfigError([problem])
-    return ConfigDocument(file, data, scanner.places, tuple(scanner.repeated))
+    scanner = _Scanner(text)
+    try:
+        if scanner.is_empty():
+            raise ConfigError([ConfigProblem(file, "$", None, None, "an object, such as {}", says="is empty")])
+        root = scanner.document()
+    except JsoncError as error:
+        says = f"is not JSON: {error.found} at line {error.line}, column {error.column}"
+        raise ConfigError([ConfigProblem(file, "$", error.line, None, error.expected, says=says)]) from None
+    lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
+    if not isinstance(root.value, dict):
+        line = bisect.bisect_right(lines, root.start)
+        raise ConfigError([ConfigProblem(file, "$", line, root.value, "an object, such as {}")])
+    repeated = tuple(
+        ConfigProblem(
+            file,
+            json_path(keys),
+            bisect.bisect_right(lines, again),
+            None,
+            "each key once",
+            says=f"stands twice (first on line {bisect.bisect_right(lines, first)})",
+        )
+        for keys, first, again in scanner.repeated
+    )
+    return ConfigDocument(file, root.value, root, lines, repeated)
 
 
 def read_mapping(mapping: Mapping[str, Any], file: str) -> ConfigDocument:
@@ -120,75 +182,68 @@ def _decode(raw: bytes, file: str) -> str:
 
 
 class _Scanner:
-    """One pass over a text: values come out, places and repeated keys are noted on the way."""
+    """One pass over a text; keys that stand twice are noted on the way."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self.text, self.file = text, file
-        self.at = self.start = 0
-        self.places: dict[Keys, TextPosition] = {}
-        self.repeated: list[ConfigProblem] = []
-        self._lines = [0, *(match.end() for match in re.finditer(r"\n", text))]
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 1 if text.startswith("\ufeff") else 0
+        self.repeated: list[tuple[Keys, int, int]] = []
 
-    def document(self) -> Json:
+    def is_empty(self) -> bool:
         self._skip()
-        self.start = self.at
-        if self.at == len(self.text):
-            raise ConfigError([ConfigProblem(self.file, "$", None, None, "an object, such as {}", says="is empty")])
-        self.places[()] = self.place(self.at)
-        value = self._value(())
+        return self.at == len(self.text)
+
+    def document(self) -> JsonNode:
+        self._skip()
+        node = self._value(())
         self._skip()
         if self.at < len(self.text):
             self._fail("the end of the file")
-        return value
+        return node
 
-    def place(self, offset: int) -> TextPosition:
-        line = bisect.bisect_right(self._lines, offset)
-        return TextPosition(line, offset - self._lines[line - 1] + 1)
-
-    def _value(self, keys: Keys) -> Json:
+    def _value(self, keys: Keys, key_start: int | None = None) -> JsonNode:
         if len(keys) > _DEEPEST:
             self._fail(f"at most {_DEEPEST} levels")
-        opening = self.text[self.at : self.at + 1]
+        opening, start = self.text[self.at : self.at + 1], self.at
         if opening == "{":
-            return self._object(keys)
+            members = self._object(keys)
+            return JsonNode({key: node.value for key, node in members.items()}, start, self.at, members, (), key_start)
         if opening == "[":
-            return self._array(keys)
-        return self._string() if opening == '"' else self._scalar()
+            elements = self._array(keys)
+            return JsonNode([node.value for node in elements], start, self.at, {}, tuple(elements), key_start)
+        value = self._string() if opening == '"' else self._scalar()
+        return JsonNode(value, start, self.at, key_start=key_start)
 
-    def _object(self, keys: Keys) -> dict[str, Json]:
-        found: dict[str, Json] = {}
+    def _object(self, keys: Keys) -> dict[str, JsonNode]:
+        found: dict[str, JsonNode] = {}
 
         def member() -> None:
             start = self.at
             if self.text[start : start + 1] != '"':
                 self._fail("a key in double quotes, or '}'")
             key = self._string()
-            self._note_key((*keys, key), start, again=key in found)
+            if key in found:
+                self.repeated.append(((*keys, key), found[key].key_start or 0, start))
             self._skip()
             self._take(":", "':' after the key")
             self._skip()
-            found[key] = self._value((*keys, key))
+            found[key] = self._value((*keys, key), start)
 
         self._members("}", member)
         return found
 
-    def _array(self, keys: Keys) -> list[Json]:
-        found: list[Json] = []
-
-        def member() -> None:
-            self.places[*keys, len(found)] = self.place(self.at)
-            found.append(self._value((*keys, len(found))))
-
-        self._members("]", member)
+    def _array(self, keys: Keys) -> list[JsonNode]:
+        found: list[JsonNode] = []
+        self._members("]", lambda: found.append(self._value((*keys, len(found)))))
         return found
 
     def _members(self, closing: str, member: Callable[[], None]) -> None:
-        opened = self.place(self.at)
+        line = self.text.count("\n", 0, self.at) + 1
         self.at += 1
         self._skip()
         while self.text[self.at : self.at + 1] != closing:
             if self.at == len(self.text):
-                self._fail(f"'{closing}' for what was opened on line {opened.line}")
+                self._fail(f"'{closing}' for what was opened on line {line}")
             member()
             self._skip()
             if self.text[self.at : self.at + 1] != closing:
@@ -197,15 +252,21 @@ class _Scanner:
         self.at += 1
 
     def _string(self) -> str:
-        match = _STRING.match(self.text, self.at)
-        if match is None:
-            partial = _BAD_STRING.match(self.text, self.at)
-            self.at = partial.end() if partial else self.at
-            self._fail(_ESCAPE if self.text[self.at : self.at + 1] == "\\" else _QUOTE)
-        value: str = json.loads(match.group())
-        if any("\ud800" <= char <= "\udfff" for char in value):
+        start = self.at
+        match = _STRING_START.match(self.text, start)
+        end = match.end() if match else start
+        if self.text[end : end + 1] != '"':
+            self.at = end
+            escape = self.text[end : end + 1] == "\\"
+            self._fail(
+                r"an escape such as \n, \\ or \u00e9"
+                if escape
+                else "a double quote at the end of the text, on the same line"
+            )
+        value: str = json.loads(self.text[start : end + 1])
+        if _SURROGATE.search(value):
             self._fail("whole characters: half of a \\u surrogate pair is missing")
-        self.at = match.end()
+        self.at = end + 1
         return value
 
     def _scalar(self) -> Json:
@@ -217,14 +278,6 @@ class _Scanner:
             self._fail("a number of a usual size")
         self.at = match.end()
         return value
-
-    def _note_key(self, keys: Keys, offset: int, *, again: bool) -> None:
-        place = self.place(offset)
-        if again:
-            says = f"stands twice (first on line {self.places[keys].line})"
-            problem = ConfigProblem(self.file, json_path(keys), place.line, None, "each key once", says=says)
-            self.repeated.append(problem)
-        self.places[keys] = place
 
     def _skip(self) -> None:
         match = _BLANK.match(self.text, self.at)
@@ -238,8 +291,4 @@ class _Scanner:
         self.at += 1
 
     def _fail(self, expected: str) -> NoReturn:
-        place = self.place(self.at)
-        found = self.text[self.at : self.at + 1]
-        what = repr(found) if found else "the end of the file"
-        says = f"is not JSON: {what} at line {place.line}, column {place.column}"
-        raise ConfigError([ConfigProblem(self.file, "$", place.line, None, expected, says=says)])
+        raise JsoncError(self.text, self.at, expected)

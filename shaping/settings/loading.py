@@ -17,7 +17,7 @@ from shaping.settings.check import check, missing_encoder
 from shaping.settings.jsonc import ConfigDocument
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
-from shaping.settings.problems import ConfigError, ConfigProblem, nearest, one_of
+from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import Given, Stanza, presets_for, read_sources
 from shaping.settings.validate import validate
@@ -43,7 +43,7 @@ def check_call(call: PlanRequest, profiles: Collection[str]) -> None:
     """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
     problems = []
     if call.profile is not None and call.profile not in profiles:
-        suggestion = nearest(call.profile, profiles)
+        suggestion = suggestion_for(call.profile, profiles)
         problems.append(ConfigProblem(_THE_CALL, "$.profile", None, call.profile, one_of(profiles), suggestion))
     if call.request is not None:
         problems += _wrong_choices(call.request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -72,13 +71,11 @@ def json_path(keys: Keys) -> str:
     return "$" + "".join(_step(key) for key in keys)
 
 
-def nearest(word: object, valid: Iterable[str], *, least: float = 0.6) -> str | None:
-    """Find the valid word that somebody most likely meant, which shares at least so much with it."""
-    if not isinstance(word, str):
-        return None
-    by_folded = {name.casefold(): name for name in valid}
-    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=least)
-    return by_folded[close[0]] if close else None
+def suggestion_for(word: object, valid: Iterable[str], *, least: float = 0.6) -> str | None:
+    """Return the valid word that was most likely meant, or None where none is near."""
+    from shaping.errors.similar import nearest  # noqa: PLC0415 (loads pydantic, which only a problem should cost)
+
+    return next(iter(nearest(word, valid, 1, least)), None) if isinstance(word, str) else None
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from shaping.settings.files import bundled_path, find
 from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping
 from shaping.settings.model import Profile
-from shaping.settings.problems import ConfigError, ConfigProblem, Keys, nearest, short_name
+from shaping.settings.problems import ConfigError, ConfigProblem, Keys, short_name, suggestion_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,7 +69,7 @@ class Profiles:
         return tuple(sorted(self.stanzas))
 
     def lineage(self, name: str) -> tuple[str, ...]:
-        """List a profile and those it starts from, nearest first; a cycle ends with the name that came twice."""
+        """List a profile and those it starts from, suggestion_for first; a cycle ends with the name that came twice."""
         line = [name]
         parent = self._parent(name)
         while parent is not None and parent not in line:
@@ -132,7 +132,7 @@ def is_profile(document: ConfigDocument) -> bool:
     """Tell a profile from a stranger: other programs keep JSON files in directories called profiles, too."""
     known = {field.alias or name for name, field in Profile.model_fields.items()}
     # One that is nearly a profile's key was meant to be one.
-    return not document.data or any(nearest(key, known, least=_ALMOST) for key in document.data)
+    return not document.data or any(suggestion_for(key, known, least=_ALMOST) for key in document.data)
 
 
 def presets_for(tool: str, surface: Surface = "command") -> tuple[ConfigDocument, ...]:

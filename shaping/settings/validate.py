@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from shaping.settings import model
-from shaping.settings.problems import ConfigProblem, Keys, nearest, one_of
+from shaping.settings.problems import ConfigProblem, Keys, one_of, suggestion_for
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -50,13 +50,13 @@ def _problem(document: ConfigDocument, kind: type[BaseModel], details: ErrorDeta
     valid = _words(details)
     value = keys[-1] if _is_key(details) else details["input"]
     says = "is not a valid key" if _is_key(details) else None
-    return document.problem(keys, value, _expected(details, keys), suggestion=nearest(value, valid), says=says)
+    return document.problem(keys, value, _expected(details, keys), suggestion=suggestion_for(value, valid), says=says)
 
 
 def _unknown_key(document: ConfigDocument, value: Any, keys: Keys, kind: type[BaseModel]) -> ConfigProblem:
     valid = _names(_model_at(keys[:-1], kind))
     key = str(keys[-1])
-    suggestion = nearest(key, valid)
+    suggestion = suggestion_for(key, valid)
     expected = _elsewhere(key, kind) or one_of(sorted(valid))
     return document.problem(keys, value, expected, suggestion=suggestion, says="is not a known key")
 

@@ -433,9 +433,9 @@ def test_threads_that_learn_at_once_all_get_right_answers() -> None:
         sys.setswitchinterval(interval)
 
 
-def test_a_plan_whose_pen_is_held_elsewhere_still_filters() -> None:
+def test_a_plan_whose_lock_is_held_elsewhere_still_filters() -> None:
     fields = compile_fields(["a", "b"])
-    with fields.root.filters.pen:
+    with fields.root.filters.lock:
         assert [fields.apply({"a": 1, "b": 2, "c": 3}) for _ in range(3)] == [{"a": 1, "b": 2}] * 3
     assert fields.root.bodies == []
 

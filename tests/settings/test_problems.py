@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from shaping.settings.problems import ConfigError, ConfigProblem, json_path, nearest, one_of, report, short_name, show
+from shaping.settings.problems import (
+    ConfigError,
+    ConfigProblem,
+    json_path,
+    one_of,
+    report,
+    short_name,
+    show,
+    suggestion_for,
+)
 
 PROFILE = ConfigProblem(
     "response_config.json",
@@ -63,7 +72,7 @@ def test_a_place_is_written_as_people_write_json_paths() -> None:
     ("word", "found"), [("minimla", "minimal"), ("DEBUG", "debug"), ("zzz", None), (5, None), ("standart", "standard")]
 )
 def test_the_nearest_word_is_found_where_there_is_one(word: object, found: str | None) -> None:
-    assert nearest(word, ["minimal", "standard", "debug"]) == found
+    assert suggestion_for(word, ["minimal", "standard", "debug"]) == found
 
 
 def test_words_are_listed_as_in_a_sentence() -> None:

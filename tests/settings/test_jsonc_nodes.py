@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.clients.jsonc import JsoncError, read, replace
+from shaping.settings.jsonc import JsoncError, read, replace
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 99) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -29,19 +29,19 @@ def test_comments_and_trailing_commas_are_read_over() -> None:
     ("text", "message"),
     [
         ("", "line 1: expected a value"),
-        ('{\n"a" 1}', "line 2: expected ':'"),
-        ('{"a": 1\n\n"b": 2}', "line 3: expected ','"),
-        ("[1 2]", "line 1: expected ','"),
+        ('{\n"a" 1}', "line 2: expected ':' after the key"),
+        ('{"a": 1\n\n"b": 2}', "line 3: expected ',' or '}'"),
+        ("[1 2]", "line 1: expected ',' or ']'"),
         ('{"a": tru}', "line 1: expected a value"),
-        ("{a: 1}", "line 1: expected a string"),
-        ('"open', "line 1: expected a string"),
-        ("{} {}", "line 1: expected the end of the document"),
+        ("{a: 1}", "line 1: expected a key in double quotes"),
+        ('"open', "line 1: expected a double quote"),
+        ("{} {}", "line 1: expected the end of the file"),
     ],
 )
 def test_what_is_not_json_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(JsoncError) as caught:
         read(text)
-    assert str(caught.value) == message
+    assert str(caught.value).startswith(message)
 
 
 def test_a_replaced_value_leaves_every_other_byte() -> None:
