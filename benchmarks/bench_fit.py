@@ -16,7 +16,7 @@ import orjson
 from shaping.budget import Budget, Fitted, fit_value
 from shaping.paths import select
 from shaping.store import make_ref
-from shaping.store.expand import Expanded, Kept, expand
+from shaping.store.expand import Expanded, Recalled, expand
 from shaping.tokens import counter
 
 SECRET = b"b" * 32
@@ -75,7 +75,7 @@ def render(fitted: Fitted) -> str:
 
 
 def comes_back(value: Any, path: str, budget: int) -> bool:
-    kept, ref = Kept(value, {}), make_ref(SECRET, "bench", b"")
+    kept, ref = Recalled(value, {}), make_ref(SECRET, "bench", b"")
     wanted = select(value, path)
     page = expand(kept, ref, SECRET, path=path, render=page_text, counter=COUNTER, max_tokens=None)
     small = expand(kept, ref, SECRET, path=path, render=page_text, counter=COUNTER, max_tokens=max(budget, 300))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
-    from shaping.paths import FieldPlan
     from shaping.settings.plan import Plan
-    from shaping.shaper import Shaper
     from shaping.tokens import Tokens
 
 T = TypeVar("T")
@@ -36,13 +34,15 @@ Reason: TypeAlias = Literal[
     "depth",  # a subtree, cut to a budget
 ]
 
-# One step of a response's way: the value so far and the call's draft in, the next value out.
-Stage: TypeAlias = "Callable[[Any, Draft], Any]"
+# Dropped by the thousand, and all alike: listed as one entry each.
+EMPTY: Final = frozenset({"null", "empty", "default"})
+# An object keyed by ids has a path for each: a longer list would cost more than it says.
+_LISTED: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Something a stage left out: where, how many, why, at what price, and how to ask it back."""
+    """Something a step left out: where, how many, why, at what price, and how to ask it back."""
 
     path: str  # in the path language; every element of a list is `[]`, a cut tail is `[40:100]`
     count: int
@@ -73,11 +73,21 @@ class Warned:
         return f"{where}: {self.message}" if where else self.message
 
 
-@dataclass(slots=True)
-class Call:
-    """What the caller knows about one call and the value does not."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What only the application knows about its tools."""
 
-    tool: str
+    tier: str | None = None
+    tool_version: str | None = None
+    capabilities: tuple[str, ...] = ()
+    session_id: str | None = None
+    expandable: bool = False  # whether the reader has a way to ask for what was left out
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What the caller knows about one call and the value does not say."""
+
     error: ErrorDetail | None = None
     request_id: str | None = None
     duration_ms: float | None = None
@@ -88,143 +98,124 @@ class Call:
     source: Envelope[Any] | None = None  # an envelope whose meta the answer keeps
     shown: Callable[[], str] | None = None  # what the client would have shown its model, where it is not compact JSON
     owner: str | None = None  # the session or identity that alone may expand what was left out
-    page: str | None = None  # where a page of something expanded stands in the whole
-    cursor: str | None = None  # and where the next one starts
-    whose: str | None = None  # and the path that also shows which record each value is of
-    written: bytes | None = None  # the value's compact JSON, where it was read from JSON and so is plain
+    written: bytes | None = None  # the value's compact JSON, where it was read from JSON and so is plain data
     as_json: bool = True  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
+    page: str | None = None  # the path of a page, where the value is a page of something expanded
+    cursor: str | None = None  # where the next page starts
+    path_with_ids: str | None = None  # the path that also shows which record each value of the page belongs to
 
 
-@dataclass(slots=True)
-class Draft:
-    """One response on its way through the stages, and what they noted about it."""
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a step of cleaning reports about what it did."""
 
-    plan: Plan
-    call: Call
-    raw: Any
-    shaper: Shaper
-    warnings: list[Warned] = field(default_factory=list)
-    omissions: list[Omission] = field(default_factory=list)
-    asked: tuple[Omission, ...] | None = None  # what fields and pruning left out, once it was looked up
-    prices: dict[Omission, int | None] = field(default_factory=dict)
-    terse: bool = False  # the budget is smaller than what the envelope would say about itself
-    timings: dict[str, float] = field(default_factory=dict)
-    plain: Any = None  # the raw value taken in, where that was done whole and nothing in it was odd
-    before_prune: Any = None
-    data: Any = None
-    spared: int = 0  # bytes that noise rules took
-    cut_short: bool = False  # what the tool gave broke off before its end
-    truncated: bool = False
-    shown: tuple[Listed, ...] = ()
-    cursor: str | None = None
-    ref: str | None = None
-    etag: str | None = None
-    not_modified: bool = False
-    envelope: Envelope[Any] | None = None
-    encoding: str | None = None
-    make_text: Callable[[], str] | None = None
-    make_tokens: Callable[[], Tokens] | None = None
+    warnings: tuple[Warned, ...] = ()
+    omissions: tuple[Omission, ...] = ()
+    original: Any = None  # the whole raw value as plain data, where the step opened all of it
+    cut_short: bool = False  # a generator broke off before its end
+    saved: int = 0  # bytes that noise rules took
+    size: int | None = None  # bytes of the value's compact JSON, where the step measured it
+
+
+NOTHING = Notes()
+
+
+class Shaped(ABC):
+    """A shaped response: what to hand on, what the model reads, what it cost and what is missing.
+
+    The text, the prices and the exact omissions are worked out when they are first asked for.
+    """
+
+    plan: Plan  # the compiled choices that shaped this response
+    call: CallContext
 
     @property
-    def filter(self) -> FieldPlan | None:
-        """The compiled paths that apply: those for an answer, or those for a failed call."""
-        return self.plan.fields if self.call.error is None else self.plan.error_fields
-
-
-class Shaped:
-    """A shaped response: what to hand on, what the model reads, what it cost and what is missing."""
-
-    def __init__(self, value: Any, draft: Draft) -> None:
-        self.value = value
-        self._draft = draft
+    @abstractmethod
+    def value(self) -> Any:
+        """The wire form of the dialect."""
 
     @property
-    def data(self) -> Any:
-        """The shaped data without its envelope."""
-        return self._draft.data
-
-    @property
+    @abstractmethod
     def envelope(self) -> Envelope[Any]:
         """The typed envelope."""
-        return present(self._draft.envelope)
 
     @property
-    def failed(self) -> bool:
-        """Whether this response tells why a call failed."""
-        return self._draft.call.error is not None
-
-    @property
-    def plan(self) -> Plan:
-        """The compiled choices that shaped this response."""
-        return self._draft.plan
-
-    @property
+    @abstractmethod
     def warnings(self) -> tuple[Warned, ...]:
         """What the reader should know."""
-        return tuple(self._draft.warnings)
 
     @property
     def truncated(self) -> bool:
         """Whether a budget cut something."""
-        return self._draft.truncated
+        return False
 
     @property
     def shown(self) -> tuple[Listed, ...]:
         """Of each list that was cut, how many elements are shown of how many."""
-        return self._draft.shown
+        return ()
 
     @property
     def cursor(self) -> str | None:
         """Where the next page starts, if there is one."""
-        return self._draft.cursor
-
-    @property
-    def whose(self) -> str | None:
-        """Of something expanded, the path that also shows which record each value is of, where the order does not."""
-        return self._draft.call.whose
+        return None
 
     @property
     def etag(self) -> str | None:
         """A tag of the shaped data, where the plan or the caller asked for one."""
-        return self._draft.etag
+        return None
 
-    @cached_property
+    @property
+    def notice(self) -> str:
+        """The line below bare data that says what was left out and how to ask for it."""
+        return ""
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """Everything that was left out, exactly: where, how many and why."""
+        return ()
+
+    @property
+    def ref(self) -> str | None:
+        """The handle for `expand`; the original is kept when it is first asked for."""
+        return None
+
+    @property
+    def expandable(self) -> bool:
+        """Whether the reader has a way to ask for what was left out."""
+        return False
+
+    @property
+    def data(self) -> Any:
+        """The shaped data without its envelope."""
+        return self.envelope.data
+
+    @property
+    def failed(self) -> bool:
+        """Whether this response says why a call failed."""
+        return self.call.error is not None
+
+    @property
+    @abstractmethod
+    def written(self) -> tuple[str, str]:
+        """The text and the name of its form."""
+
+    @property
     def text(self) -> str:
         """What the model reads."""
-        return present(self._draft.make_text)()
+        return self.written[0]
 
     @property
     def encoding(self) -> str:
         """The form the text is in: json, table, text for a bare string, or another that the config names."""
-        self.text  # noqa: B018 (writing the text decides it)
-        return present(self._draft.encoding)
+        return self.written[1]
 
     @property
-    def notice(self) -> str:
-        """The line below bare data that says what was left out; empty where there is nothing to say."""
-        from shaping.omissions import notice  # noqa: PLC0415 (only a surface that writes the data itself asks)
-
-        return notice(self._draft)
-
-    @cached_property
+    @abstractmethod
     def tokens(self) -> Tokens:
         """What it cost before and after."""
-        return present(self._draft.make_tokens)()
-
-    @cached_property
-    def omissions(self) -> tuple[Omission, ...]:
-        """Everything that was left out, exactly: where, how many and why."""
-        from shaping.omissions import all_omissions  # noqa: PLC0415 (asked for by few callers)
-
-        return all_omissions(self._draft)
-
-    @cached_property
-    def ref(self) -> str | None:
-        """The handle for `expand`, where something was left out and a store keeps it."""
-        return self._draft.shaper.keep(self._draft)
 
     def __repr__(self) -> str:
-        return f"Shaped(tool={self._draft.call.tool!r}, profile={self.plan.profile!r}, value={self.value!r})"
+        return f"Shaped(tool={self.plan.tool!r}, profile={self.plan.profile!r}, value={self.value!r})"
 
 
 class ShapedDict(dict[str, Any]):
@@ -238,7 +229,7 @@ class ShapedDict(dict[str, Any]):
 
 
 class ShapedList(list[Any]):
-    """The same, where the dialect's wire form is a list."""
+    """A list as wire value that remembers how it was shaped."""
 
     shaped: Shaped
 
@@ -246,8 +237,31 @@ class ShapedList(list[Any]):
         return list, (list(self),)
 
 
-def present(value: T | None) -> T:
-    """Say that a value is there: the stages have run."""
+def counted(count: int, noun: str) -> str:
+    """Write how many there are of something: `1 token`, `1,024 tokens`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def required(value: T | None) -> T:
+    """Return a value that must be there by now."""
     if value is None:
-        raise RuntimeError("the stages have not run yet")
+        raise RuntimeError("a value is missing that must be there by now")
     return value
+
+
+def grouped(omissions: Iterable[Omission]) -> list[Omission]:
+    """Merge nulls, empties and defaults into one entry each, and of everything else keep the first few dozen paths."""
+    alike: dict[Reason, list[Omission]] = {}
+    listed: list[Omission] = []
+    for omission in omissions:
+        if omission.reason in EMPTY or len(listed) >= _LISTED:
+            alike.setdefault(omission.reason, []).append(omission)
+        else:
+            listed.append(omission)
+    return [*listed, *(_merged(found) for found in alike.values())]
+
+
+def _merged(omissions: list[Omission]) -> Omission:
+    if len(omissions) == 1:
+        return omissions[0]
+    return Omission("**", sum(omission.count for omission in omissions), omissions[0].reason)

@@ -1,56 +1,43 @@
-"""Shaper: the stages in order, and one call's way through them."""
+"""Shaper: one call's way through the two phases, clean and present."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning.prune import prune
-from shaping.cleaning.redact import cleaned, redact
-from shaping.cleaning.select import fields
+from shaping.cleaning import CleaningError, clean
+from shaping.cleaning.open import data_in
+from shaping.cleaning.redact import scrub_call
 from shaping.envelope import Envelope
 from shaping.errors import scrub
-from shaping.fallback import observed, reads_once, unshaped, untouched
-from shaping.keeping import keep, original_path
-from shaping.parsers import EXACT, parse
-from shaping.response import Call, Draft, Shaped, ShapedDict, ShapedList, Stage, Warned
+from shaping.present import present
+from shaping.present.unshaped import observed, unshaped, untouched
+from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings import context
 from shaping.settings.context import choose_plan
 from shaping.settings.live import LiveConfig, shared
-from shaping.stages.encode import encode
-from shaping.stages.fit import fit
-from shaping.stages.measure import measure
-from shaping.stages.wrap import wrap
-from shaping.values.intake import intake
+from shaping.store.keeper import Keeper
+from shaping.store.originals import Originals
+from shaping.values.plain import reads_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
 
+    from shaping.errors import ErrorDetail
     from shaping.settings import LoadedConfig, Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.settings.problems import ConfigError
-    from shaping.store.keeper import Keeper
-
-STAGES: tuple[Stage, ...] = (intake, fields, prune, redact, fit, wrap, encode, measure)
+    from shaping.store import Store
 
 logger = logging.getLogger("shaping")
 
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What only the application knows about its tools."""
-
-    tier: str | None = None
-    tool_version: str | None = None
-    capabilities: tuple[str, ...] = ()
-    session_id: str | None = None
-    expandable: bool = False  # whether the reader has a way to ask for what was left out
+_NO_CONTEXT = CallContext()
 
 
 class Shaper:
@@ -65,15 +52,20 @@ class Shaper:
         capabilities: Sequence[str] = (),
         session_id: str | None = None,
         expandable: bool = False,
+        store: Store | None = None,
+        recorder: Callable[[Shaped], None] | None = None,
         watch: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        """Make a shaper; `store` keeps originals in place of the config's, `recorder` is told of each response."""
         self._environ = os.environ if environ is None else environ
         self._live = _live(config, self._environ)
         if watch:  # a command that shapes once has no use for the next config
             self._live.start()
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
-        self._keeper: Keeper | None = None
+        self._recorder = recorder
+        self._keeper = None if store is None else Keeper(store)
+        self._originals = Originals(self.keeper, lambda: self.generation.config.store.ttl_seconds)
         self._told: set[str] = set()
 
     @property
@@ -110,22 +102,41 @@ class Shaper:
         tool: str = "",
         surface: Surface = "python",
         profile: str | None = None,
-        request: Overrides | None = None,
         default_profile: str | None = None,
-        **about: Any,
+        request: Overrides | None = None,
+        error: ErrorDetail | None = None,
+        request_id: str | None = None,
+        duration_ms: float | None = None,
+        if_none_match: str | None = None,
+        upgrade_hints: tuple[Mapping[str, str], ...] = (),
+        warnings: tuple[Warned, ...] = (),
+        source: Envelope[Any] | None = None,
+        owner: str | None = None,
+        as_json: bool = True,
     ) -> Shaped:
-        """Shape one value; `about` is what the caller knows of the call (see `Call`).
+        """Shape one value that a tool returned.
 
         A `profile` is what this call asks for; a `default_profile` stands where block and environment name none.
+        `error` says why the call failed; `source` is an envelope whose meta the answer keeps; `owner` alone may expand
+        what was left out; without `as_json` a budget counts the text that the model reads and not the JSON.
         """
-        plan, warnings = self.choose(
+        plan, wrong = self.choose(
             tool, surface=surface, profile=profile, request=request, default_profile=default_profile
         )
-        if warnings:
-            about["warnings"] = (*about.get("warnings", ()), *warnings)
-        return self.shape_by(plan, value, **about)
+        call = CallContext(
+            error,
+            request_id,
+            duration_ms,
+            if_none_match,
+            upgrade_hints,
+            (*warnings, *wrong),
+            source=source,
+            owner=owner,
+            as_json=as_json,
+        )
+        return self.shape_by(plan, value, call)
 
-    def shape_by(self, plan: Plan, value: Any, **about: Any) -> Shaped:
+    def shape_by(self, plan: Plan, value: Any, call: CallContext = _NO_CONTEXT) -> Shaped:
         """Shape one value by a plan that is already chosen, as a session keeps the one it was advertised by."""
         if isinstance(value, Shaped):
             return value
@@ -133,13 +144,33 @@ class Shaper:
             return value.shaped
         mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
-            return untouched(value, plan, Call(plan.tool, **about), self)
-        draft = _draft(plan, value, about, self)
-        try:
-            shaped = _run(draft)
-        except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
-            shaped = unshaped(draft, fault)
+            return untouched(value, plan, call)
+        shaped = self._shape(plan, value, call)
+        if self._recorder is not None:
+            self._recorder(shaped)
         return shaped if mode == "on" else observed(value, shaped)
+
+    def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
+        """Clean the value, then present it; a fault in either never costs the tool's answer."""
+        if isinstance(value, Envelope):
+            # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
+            call = replace(call, error=call.error or value.error, source=call.source or value)
+            value = value.data
+        if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
+            call, value = replace(call, shown=call.shown or partial(str, value)), parsed.value
+        call, started = scrub_call(call, plan), perf_counter()
+        try:
+            cleaned = clean(value, plan, call)
+            for warned in cleaned.warnings:
+                if warned.code == "UNREADABLE_TEXT":
+                    logger.warning("%r: %s", plan.tool, warned)
+            value = value if cleaned.original is None else cleaned.original
+            took = {"clean": round((perf_counter() - started) * 1000, 3)}
+            return present(cleaned, plan, call, self.facts, self._originals, timings=took)
+        except CleaningError as fault:
+            return unshaped(fault.original, plan, call, fault.cause)
+        except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
+            return unshaped(value, plan, call, fault)
 
     def choose(
         self,
@@ -186,24 +217,6 @@ class Shaper:
 
         return shape_result(self, result, tool=tool, client=client, channels=channels, **about)
 
-    def keep(self, draft: Draft) -> str | None:
-        """Keep what a response left out, so that it can be expanded, and give its ref."""
-        if draft.ref is None:
-            draft.ref = keep(draft, self.keeper(draft.plan.surface), self.generation.config.store.ttl_seconds)
-        return draft.ref
-
-    def cursor(self, draft: Draft, position: tuple[str, int] | None) -> str | None:
-        """Write the cursor for the list that was cut first, where the rest of it can be expanded."""
-        ref = self.keep(draft) if position is not None else None
-        secret = self.keeper(draft.plan.surface).secret
-        if ref is None or secret is None or position is None:
-            return None
-        from shaping.store.expand import cursor_at  # noqa: PLC0415 (most answers are whole)
-        from shaping.store.pages import Position  # noqa: PLC0415 (the same)
-
-        path, shown = position
-        return cursor_at(secret, ref, original_path(draft, path), Position(offset=shown))
-
     def expand(
         self,
         ref: str,
@@ -219,24 +232,28 @@ class Shaper:
 
         The budget is for a page's text; where something else of it goes out, `written` says what.
         """
-        from shaping.keeping import expanded  # noqa: PLC0415 (asked for after few answers)
+        from shaping.present.pages import expanded_page  # noqa: PLC0415 (asked for after few answers: costs 10 ms)
+        from shaping.store.expand import recall  # noqa: PLC0415 (loaded with the first expansion: costs 10 ms)
 
-        return expanded(
-            self,
-            self.keeper(surface),
+        keeper = self.keeper(surface)
+        kept = recall(keeper, ref, owner=owner or self.facts.session_id)
+        plan = self.plan(kept.meta.get("tool", ""), surface=surface)
+        return expanded_page(
+            kept,
             ref,
+            plan,
+            required(keeper.secret),
             path=path,
             cursor=cursor,
             max_tokens=max_tokens,
-            surface=surface,
-            owner=owner or self.facts.session_id,
+            shape=self._shape,
             written=written,
         )
 
     def keeper(self, surface: Surface) -> Keeper:
         """Give what writes to this shaper's store, opened when something is first kept."""
         if self._keeper is None:
-            from shaping.store import Keeper, open_store  # noqa: PLC0415 (most processes keep nothing)
+            from shaping.store import open_store  # noqa: PLC0415 (most processes keep nothing: costs 5 ms)
 
             self._keeper = Keeper(open_store(self.generation.store_for(surface), environ=self._environ))
         return self._keeper
@@ -251,42 +268,6 @@ class Shaper:
 def _problem(problem: ConfigError) -> Warned:
     """Warn in the response too: what runs is not what the file says, private paths included."""
     return Warned("BAD_CONFIG", f"the config has problems and is not in use as written: {problem}")
-
-
-def _draft(plan: Plan, value: Any, about: dict[str, Any], shaper: Shaper) -> Draft:
-    if isinstance(value, Envelope):
-        # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
-        value, about = value.data, {"error": value.error, "source": value, **about}
-    if type(value) is str and "json" in plan.parse and (parsed := parse(value, EXACT)) is not None:
-        # JSON in a string is data: fields, private paths and noise rules hold inside it.
-        about = {"shown": partial(str, value), **about}
-        value = parsed.value
-    call = cleaned(Call(plan.tool, **about), plan)
-    draft = Draft(plan, call, value, shaper, list(call.warnings))
-    if call.written is not None:
-        draft.plain = value
-    if call.cursor is not None:
-        draft.truncated, draft.cursor = True, call.cursor
-    return draft
-
-
-def _run(draft: Draft) -> Shaped:
-    value = draft.raw
-    for stage in _timed(STAGES) if draft.plan.debug else STAGES:
-        value = stage(value, draft)
-    return Shaped(value, draft)
-
-
-def _timed(stages: tuple[Stage, ...]) -> Iterator[Stage]:
-    """Give each stage with a clock around it; debug shows what the stages before the envelope took."""
-
-    def timed(value: Any, draft: Draft, stage: Stage) -> Any:
-        started = perf_counter()
-        value = stage(value, draft)
-        draft.timings[stage.__name__] = round((perf_counter() - started) * 1000, 3)
-        return value
-
-    return (partial(timed, stage=stage) for stage in stages)
 
 
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:

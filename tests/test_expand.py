@@ -15,10 +15,10 @@ from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
 from shaping.settings import Overrides
 from shaping.store import Keeper, StoreError, make_ref
-from shaping.store.choose import choose, listed
-from shaping.store.expand import Expanded, Kept, cursor_at, expand, recall
+from shaping.store.expand import Expanded, Recalled, cursor_at, expand, recall
 from shaping.store.memory import MemoryStore
 from shaping.store.pages import Page, Position, page
+from shaping.store.parts import choose, listed
 from shaping.tokens import counter
 
 ROOM = 10**8  # bytes, more than any test needs
@@ -32,7 +32,7 @@ def render(one: Expanded) -> str:
 
 
 def ask(value: Any, **wishes: Any) -> Expanded:
-    return expand(Kept(value, {}), REF, SECRET, render=render, counter=COUNTER, **wishes)
+    return expand(Recalled(value, {}), REF, SECRET, render=render, counter=COUNTER, **wishes)
 
 
 def pages(value: Any, path: str | None = None, **wishes: Any) -> list[Expanded]:
@@ -182,16 +182,16 @@ def test_values_that_do_not_tell_their_record_come_with_the_path_that_does(
     path: str | None, beside: str | None
 ) -> None:
     found = ask(ISSUES, path=path)
-    assert found.whose == beside
+    assert found.path_with_ids == beside
     if beside is not None:
-        assert ask(ISSUES, path=beside).whose is None
+        assert ask(ISSUES, path=beside).path_with_ids is None
 
 
 @pytest.mark.parametrize(
     "records", [[{"a": 1}, {}], [{"a": 1, "s": "x"}, {"s": "x"}], [{"a": 1, "n": 1}, [{"a": 2}, {"a": 3}]]]
 )
 def test_records_that_nothing_tells_apart_come_without_such_a_path(records: list[Any]) -> None:
-    assert ask(records, path="[].a").whose is None
+    assert ask(records, path="[].a").path_with_ids is None
 
 
 def test_the_reader_of_an_expansion_is_told_how_to_see_whose_a_value_is() -> None:
@@ -200,9 +200,9 @@ def test_the_reader_of_an_expansion_is_told_how_to_see_whose_a_value_is() -> Non
     found = shaper.expand(ref, "items[].body", surface="mcp")
     assert found.text == '["one",null]\n(to see whose: path=items[].number,items[].body)'
     assert found.data == ["one", None]
-    assert found.whose is not None
+    assert found.call.path_with_ids is not None
     beside = [{"number": 1, "body": "one"}, {"number": 2}, {"number": 3, "body": None}]
-    assert shaper.expand(ref, found.whose, surface="mcp").data == {"items": beside}
+    assert shaper.expand(ref, found.call.path_with_ids, surface="mcp").data == {"items": beside}
     assert shaper.expand(ref, "items[].issue,items[].body", surface="mcp").data == {"items": beside}
     shaper.close()
 
@@ -293,7 +293,7 @@ def keeper_with(payload: bytes, ttl: float = 60, **meta: str) -> Keeper:
 
 def test_a_ref_recalls_what_was_kept_and_which_tool_gave_it() -> None:
     keeper = keeper_with(b'{"a":1}', tool="search")
-    assert recall(keeper, REF) == Kept({"a": 1}, {"tool": "search"})
+    assert recall(keeper, REF) == Recalled({"a": 1}, {"tool": "search"})
     keeper.close()
 
 

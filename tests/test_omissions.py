@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from shaping import Shaper, tokens, using
-from shaping.omissions import grouped, untold
-from shaping.response import Omission
+from shaping.present.said import missing
+from shaping.response import Omission, grouped
 
 NOISY = [
     {
@@ -190,7 +190,7 @@ def test_who_has_no_ref_is_told_of_links_first_and_of_nulls_and_empties_as_one()
     rows = [{**row, "assignee": None, "labels": [], "team": {}, "next": None} for row in NOISY]
     shaped = Shaper({}).shape(rows, tool="t")
     empty = "80 empty (assignee, labels, team, …)"
-    assert untold(shaped) == f"left out: 40 links (url, events_url), 20 opaque (node_id), {empty}"
+    assert missing(shaped) == f"left out: 40 links (url, events_url), 20 opaque (node_id), {empty}"
 
 
 @pytest.mark.parametrize(
@@ -203,18 +203,18 @@ def test_who_has_no_ref_is_told_of_links_first_and_of_nulls_and_empties_as_one()
 )
 def test_what_is_counted_is_named_in_its_right_number(value: Any, limit: dict[str, int], said: str) -> None:
     shaped = Shaper({"global": limit}).shape(value, tool="t")
-    assert re.fullmatch(said, untold(shaped))
+    assert re.fullmatch(said, missing(shaped))
 
 
 def test_neither_what_was_asked_for_nor_what_is_private_is_named_to_who_has_no_ref() -> None:
     override = {"private": ["secret"], "exclude_fields": ["noise"]}
     shaped = Shaper({"tool_overrides": {"t": override}}).shape({"a": 1, "secret": None, "noise": None}, tool="t")
-    assert untold(shaped) == ""
+    assert missing(shaped) == ""
 
 
 def test_a_secret_in_a_name_is_not_told_to_who_has_no_ref() -> None:
     token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-    told = untold(Shaper({}).shape({"a": 1, token: None}))
+    told = missing(Shaper({}).shape({"a": 1, token: None}))
     assert told.startswith("left out: 1 empty (")
     assert token not in told
 
@@ -222,4 +222,4 @@ def test_a_secret_in_a_name_is_not_told_to_who_has_no_ref() -> None:
 def test_bare_data_tells_nothing_itself_so_the_line_does() -> None:
     with using(profile="standard", dialect="none"):
         shaped = Shaper({}).shape({"a": 1, "b": None})
-    assert untold(shaped) == "left out: 1 empty (b)"
+    assert missing(shaped) == "left out: 1 empty (b)"

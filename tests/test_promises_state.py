@@ -242,7 +242,7 @@ def joined(pages: list[Any], path: str) -> Any:
     """Put pages together by the paths they carry."""
     whole: Any = None
     for page in pages:
-        inner = page._draft.call.page.removeprefix(path).removeprefix(".")
+        inner = page.call.page.removeprefix(path).removeprefix(".")
         whole = _with(whole, parse(inner).steps if inner else (), page.data)
     return whole
 

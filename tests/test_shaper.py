@@ -14,7 +14,6 @@ from shaping.envelope import local_envelope
 from shaping.errors import make_error
 from shaping.response import Warned
 from shaping.settings import ConfigError
-from shaping.shaper import STAGES
 
 RAW = {
     "items": [
@@ -25,12 +24,6 @@ RAW = {
     "next": None,
 }
 CONFIG = {"tool_overrides": {"list": {"include_only": ["items[].number", "items[].user.login"]}}}
-
-
-def test_the_way_of_a_response_is_the_one_the_design_names() -> None:
-    assert [stage.__name__ for stage in STAGES] == [
-        "intake", "fields", "prune", "redact", "fit", "wrap", "encode", "measure",
-    ]  # fmt: skip
 
 
 def test_minimal_gives_the_data_without_what_says_nothing() -> None:
@@ -141,12 +134,10 @@ def test_a_secret_never_leaves_and_its_place_is_warned_of() -> None:
 def test_a_fault_in_shaping_costs_nobody_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    import shaping.shaper
-
-    def broken(value: Any, draft: Any) -> Any:
+    def broken(value: Any, *_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(shaping.shaper, "STAGES", (broken,))
+    monkeypatch.setattr("shaping.shaper.clean", broken)
     with caplog.at_level(logging.CRITICAL):
         shaped = Shaper({}).shape({"a": 1, "b": None})
     assert shaped.value["data"] == {"a": 1, "b": None}
@@ -157,14 +148,12 @@ def test_a_fault_in_shaping_costs_nobody_the_answer(
 
 
 def test_after_a_fault_secrets_and_private_paths_still_stay_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    import shaping.shaper
-
-    def broken(value: Any, draft: Any) -> Any:
+    def broken(value: Any, *_: Any) -> Any:
         raise ZeroDivisionError
 
     token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     shaper = Shaper({"tool_overrides": {"t": {"private": ["hidden"]}}})
-    monkeypatch.setattr(shaping.shaper, "STAGES", (broken,))
+    monkeypatch.setattr("shaping.shaper.clean", broken)
     value = shaper.shape({"a": token, "hidden": "x", "b": 2}, tool="t").value
     assert value["data"]["b"] == 2
     assert "hidden" not in value["data"]
@@ -181,7 +170,7 @@ def test_switched_off_the_very_value_comes_back() -> None:
 
 def test_observing_hands_on_the_very_value_and_measures(caplog: pytest.LogCaptureFixture) -> None:
     raw: dict[str, Any] = {"a": [None] * 3, "b": None, "c": {"d": None, "e": []}}
-    with caplog.at_level(logging.INFO, "shaping.observe"):
+    with caplog.at_level(logging.INFO, "shaping"):
         shaped = Shaper({}, environ={"SHAPING": "observe"}).shape(raw, tool="watched")
     assert shaped.value is raw
     assert shaped.tokens.after < shaped.tokens.before
@@ -254,14 +243,14 @@ def test_observing_leaves_a_generator_to_its_reader() -> None:
 
 
 def test_a_fault_after_a_generator_was_read_keeps_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.shaper.STAGES", (*STAGES[:3], _broken, *STAGES[4:]))
+    monkeypatch.setattr("shaping.cleaning.prune", _broken)
     shaped = Shaper({}).shape(iter([1, 2]), request_id="r1", warnings=(Warned("TOOL", "mind"),))
     assert shaped.data == [1, 2]
     assert shaped.value["request_id"] == "r1"
     assert [warned.code for warned in shaped.warnings] == ["TOOL", "SHAPING_FAULT"]
 
 
-def _broken(value: Any, draft: Any) -> Any:
+def _broken(value: Any, plan: Any) -> Any:
     raise RuntimeError
 
 
@@ -303,10 +292,10 @@ def test_a_default_profile_gives_way_to_block_and_environment() -> None:
 def test_the_log_of_a_fault_tells_where_and_of_what_kind_but_nothing_of_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(value: Any, draft: Any) -> Any:
+    def broken(value: Any, *_: Any) -> Any:
         raise ValueError(f"cannot do {value!r}")
 
-    monkeypatch.setattr("shaping.shaper.STAGES", (broken,))
+    monkeypatch.setattr("shaping.shaper.clean", broken)
     monkeypatch.setattr("shaping.redaction.redact", broken)
     shaped = Shaper({"tool_overrides": {"t": {"private": ["secret"]}}}).shape({"secret": "hunter2"}, tool="t")
     assert shaped.data == "[withheld: redaction failed]"

@@ -20,11 +20,11 @@ from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_cod
 from shaping.errors.detail import scrub
 from shaping.parsers import parse
 from shaping.paths.selection import unmatched
-from shaping.response import Warned
+from shaping.response import CallContext, Warned
 from shaping.settings import Overrides
 from shaping.store.expand import cursor_at, resume
 from shaping.store.pages import Position
-from shaping.values.intake import plain_or_careful
+from shaping.values.plain import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ class CommandCall:
         plan = self._shaper.plan(self._tool, surface="command", profile=self._wish.profile, request=asked)
         # A page has its size already; cut once more, it would say where that cut goes on and not where the page does.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
-        shaped = self._shaper.shape_by(plan, found.value, page="", cursor=found.cursor, **self._about())
+        shaped = self._shaper.shape_by(plan, found.value, CallContext(page="", cursor=found.cursor, **self._about()))
         self._print(shaped.envelope, ref)
         return 0
 
@@ -130,7 +130,7 @@ class CommandCall:
         if self._fields is None:
             return value, ()
 
-        data = plain_or_careful(list(value) if inspect.isgenerator(value) else value)
+        data = to_plain(list(value) if inspect.isgenerator(value) else value)
         private = self._shaper.plan(self._tool, surface="command").private
         return data, tuple(Warned("NO_SUCH_FIELD", said) for said in unmatched(data, self._fields, private))
 

@@ -1,6 +1,5 @@
 """Cutting a value to a budget: in the tree, never in the text."""
 
-from shaping.budget.fitting import fit_value
-from shaping.budget.model import Budget, Fitted
+from shaping.budget.fitting import Budget, Fitted, fit_value
 
 __all__ = ["Budget", "Fitted", "fit_value"]

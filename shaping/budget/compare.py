@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from shaping.budget.columns import columns
-from shaping.budget.strings import gone
+from shaping.budget.cut import columns
+from shaping.budget.limits import gone
 from shaping.paths import join
 from shaping.response import Listed, Omission, Reason
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.budget.columns import columns, is_axis
-from shaping.budget.strings import shorten
+import orjson
+
+from shaping.budget.limits import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-
-    from shaping.budget.sizes import Sizes
 
 _EMPTY: Final = 2  # bytes of [] or {}
 _MARK: Final = 40  # bytes of a string that is all mark
@@ -21,7 +22,7 @@ _WIDE: Final = 32  # members above which an object is a map, and measured coarse
 _IDENTIFIES: Final = ("id", "key", "name", "number", "sha", "slug", "code", "ref", "title", "status", "path", "type")
 
 
-class Cut:
+class TreeCutter:
     """Cuts one value to different sizes, remembering what it measured; `whole` has the full text of cut strings."""
 
     def __init__(self, sizes: Sizes, whole: Mapping[int, str]) -> None:
@@ -121,3 +122,99 @@ def _weight(member: Any) -> int:
 def _matters(key: str) -> bool:
     name = key.lower()
     return name.endswith(_IDENTIFIES) or "error" in name or name == "message"
+
+
+_SHORTEST: Final = 4  # elements: shorter lists are often as long as each other by chance
+_AXES: Final = ("time", "date", "timestamp", "timestamps", "index")
+
+
+def columns(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the members that are columns of one table: most of the object's lists, and all of one length."""
+    lengths = {key: len(member) for key, member in value.items() if isinstance(member, list) and member}
+    if len(lengths) < 2:
+        return ()
+    length, many = Counter(lengths.values()).most_common(1)[0]
+    found = tuple(key for key in lengths if lengths[key] == length)
+    # Records say themselves what they are of; beside one list of plain values they may be as many by chance.
+    plain = sum(not isinstance(value[key][0], dict) for key in found)
+    return found if length >= _SHORTEST and plain > 1 and 2 * many > len(lengths) else ()
+
+
+def is_axis(key: str) -> bool:
+    """Whether a column tells where on the axis a row is, so that the others say nothing without it."""
+    return key.lower().endswith(_AXES)
+
+
+class Sizes:
+    """Sizes of one value's parts; each element of a list is written once, and remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self._heads: dict[int, list[int]] = {}  # of each list, how large its first none, one, two, … elements are
+
+    def of(self, value: Any, cap: int) -> int:
+        """Give the size of a value, or any number above the cap as soon as it is clear that it is larger."""
+        if isinstance(value, dict):
+            return self._object(value, cap)
+        if isinstance(value, list):
+            return self._list(value, cap)
+        return scalar(value)
+
+    def element(self, value: Any) -> int:
+        """Give the size of a list's element, comma included."""
+        if not isinstance(value, (dict, list)):
+            return scalar(value) + 1
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = _written(value) + 1
+        return known
+
+    def head(self, value: list[Any], shown: int) -> int:
+        """Give the size of a list's first elements, or of all where it has no more."""
+        heads = self._heads.setdefault(id(value), [2])
+        for item in value[len(heads) - 1 : shown]:
+            heads.append(heads[-1] + self.element(item))
+        return heads[min(shown, len(value))]
+
+    def fitting(self, value: list[Any], room: int) -> int:
+        """Tell how many of a list's first elements go into the room."""
+        heads = self._heads.setdefault(id(value), [2])
+        while heads[-1] <= room and len(heads) <= len(value):
+            heads.append(heads[-1] + self.element(value[len(heads) - 1]))
+        return bisect_right(heads, room) - 1
+
+    def rows(self, table: Collection[list[Any]], room: int) -> tuple[int, int]:
+        """Tell how many first rows of lists that line up go into the room, and what room is left."""
+
+        def size(rows: int) -> int:
+            return sum(self.head(column, rows) for column in table)
+
+        length, most = len(next(iter(table), ())), 1
+        # Doubled, not measured to the end: a table may be far larger than any room.
+        while most < length and size(most) <= room:
+            most *= 2
+        shown = bisect_right(range(min(most, length) + 1), room, key=size) - 1
+        return shown, room - size(shown)
+
+    def _list(self, value: list[Any], cap: int) -> int:
+        return self.head(value, self.fitting(value, cap) + 1)
+
+    def _object(self, value: dict[str, Any], cap: int) -> int:
+        total = 2
+        for key, member in value.items():
+            total += len(key) + 4 + self.of(member, cap - total)
+            if total > cap:
+                break
+        return total
+
+
+def scalar(value: Any) -> int:
+    """Give the size of a string, a number, a boolean or null."""
+    return len(value) + 2 if isinstance(value, str) else len(str(value))
+
+
+def _written(value: Any) -> int:
+    try:
+        return len(orjson.dumps(value))
+    except (TypeError, ValueError, RecursionError):  # deeper than orjson goes: measured by its text
+        return len(str(value))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from shaping.budget.compare import lacks
-from shaping.budget.cut import Cut
-from shaping.budget.model import Budget, Fitted
-from shaping.budget.search import Search
-from shaping.budget.sizes import Sizes
-from shaping.budget.trim import Trim
+from shaping.budget.cut import Sizes, TreeCutter
+from shaping.budget.limits import Trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from shaping.response import Json, Listed, Omission
 
 _GUESS: Final = 4  # bytes a token, for the first try
 _LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
@@ -30,7 +29,7 @@ def fit_value(value: Any, budget: Budget, render: Callable[[Fitted], str], exact
     if budget.max_tokens is None:
         return _fitted(value, trimmed)
     sizes = Sizes()
-    fitting = _Fitting(value, trimmed, Cut(sizes, trim.whole), render, exact, budget.max_tokens)
+    fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole), render, exact, budget.max_tokens)
     # A room larger than the value tells no more than one of its size, and the next guess starts from there.
     guess = budget.max_tokens * _GUESS
     found = Search(budget.max_tokens, fitting.attempt).run(min(guess, sizes.of(trimmed, guess)))
@@ -43,7 +42,7 @@ class _Fitting:
 
     value: Any
     trimmed: Any
-    cut: Cut
+    cut: TreeCutter
     render: Callable[[Fitted], str]
     exact: Callable[[str], int]
     limit: int
@@ -84,3 +83,71 @@ class _Fitting:
 def _fitted(value: Any, kept: Any) -> Fitted:
     lack = lacks(value, kept)
     return Fitted(kept, lack.omissions(), lack.listed(), lack.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be shown: tokens of the whole text, elements of any list, characters of any string."""
+
+    max_tokens: int | None = None
+    max_items: int | None = None
+    max_string: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A value within its budget, and what had to go."""
+
+    value: Json
+    omissions: tuple[Omission, ...] = ()
+    lists: tuple[Listed, ...] = ()
+    position: tuple[str, int] | None = None  # the first list that was cut and where: the next page starts there
+    fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
+
+    @property
+    def truncated(self) -> bool:
+        """Whether anything was cut."""
+        return bool(self.omissions)
+
+
+T = TypeVar("T")
+
+_TRIES: Final = 32  # never reached in practice: every second try halves what is left
+_ENOUGH: Final = 0.97  # of the limit: one more try costs more than it shows
+_AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
+
+
+class Search(Generic[T]):
+    """Looks for the room that brings a cost close to its limit; cost grows with room, roughly in proportion."""
+
+    def __init__(self, limit: int, attempt: Callable[[int], tuple[T, float, bool]]) -> None:
+        self._limit = limit
+        self._attempt = attempt  # room -> candidate, its cost, whether more room would change nothing
+        self._fits, self._over = 0, 0  # the largest room known to fit, the smallest known not to
+        self.best: T | None = None
+
+    def run(self, room: int) -> T | None:
+        """Start from a guess; None where nothing fits at all."""
+        width = 0.0
+        for _ in range(_TRIES):
+            candidate, cost, whole = self._attempt(room)
+            if cost <= self._limit:
+                self.best, self._fits = candidate, room
+                if whole or cost >= _ENOUGH * self._limit:
+                    break
+            else:
+                self._over = room
+            if self._over and self._over - self._fits <= max(8, self._over // 100):
+                break
+            room, width = self._next(room, cost, width), self._over - self._fits
+        return self.best
+
+    def _next(self, room: int, cost: float, width: float) -> int:
+        guess = int(room * _AIM * self._limit / max(cost, 1))
+        if not self._over:
+            return min(max(guess, room + room // 4 + 8), room * 4 + 8)
+        left = self._over - self._fits
+        # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
+        if width > 0 and left > width / 2:
+            return self._fits + left // 2
+        return min(max(guess, self._fits + left // 8 + 1), self._over - left // 8 - 1)

@@ -1,0 +1,98 @@
+"""The first phase: raw value -> open -> select -> prune -> quieten -> redact -> Cleaned; pure, without I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shaping.cleaning.open import open_plain
+from shaping.cleaning.prune import prune
+from shaping.cleaning.quieten import quieten
+from shaping.cleaning.redact import redact, without_secrets
+from shaping.cleaning.select import select, select_then_open
+from shaping.response import NOTHING, Notes
+from shaping.values.plain import to_plain
+
+if TYPE_CHECKING:
+    from shaping.paths import FieldPlan
+    from shaping.response import CallContext, Omission, Warned
+    from shaping.settings import Plan
+
+__all__ = ["Cleaned", "CleaningError", "clean"]
+
+
+class CleaningError(Exception):
+    """A step failed after the value was opened; what was read of it by then is `original`."""
+
+    def __init__(self, original: Any, cause: Exception) -> None:
+        super().__init__("a step of cleaning failed")
+        self.original, self.cause = original, cause
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """The data that is left, and what the steps reported on the way."""
+
+    value: Any
+    raw: Any
+    selected: Any  # the data before nulls, empties and defaults went
+    pruned: Any  # and after
+    fields: FieldPlan | None  # the compiled paths that selected
+    original: Any  # the raw value as plain data, where all of it was opened
+    warnings: tuple[Warned, ...] = ()
+    omissions: tuple[Omission, ...] = ()  # without those of fields and pruning, which are listed when asked for
+    saved: int = 0  # bytes that noise rules took
+    size: int | None = None  # bytes of the value's compact JSON, where they are known
+    cut_short: bool = False  # what the tool gave broke off before its end
+
+    def plain_raw(self, plan: Plan) -> Any:
+        """Return the raw value as plain data."""
+        return self.original if self.original is not None else to_plain(self.raw, closed=plan.closed)
+
+
+def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
+    """Run the steps in their order: each gives the value, the same object where nothing changed, and its notes."""
+    fields = plan.fields if call.error is None else plan.error_fields
+    holding = early = selecting = NOTHING
+    if fields is not None and _opens_what_it_selects(fields, plan, call):
+        selected, opening = select_then_open(raw, fields, plan)
+    else:
+        opened, opening = open_plain(raw, plan) if call.written is None else (raw, Notes(original=raw))
+        if fields is not None and plan.private is not None:
+            # A text that may hold what is private is withheld, whatever else is selected.
+            opened, holding = select(opened, plan.private)
+        if fields is not None and fields.rename and plan.redact.by_place:
+            # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
+            opened, early = redact(opened, plan)
+        selected, selecting = select(opened, fields)
+    try:
+        pruned, _ = prune(selected, plan)
+        quiet, quieting = quieten(pruned, plan, call.arguments)
+        value, masking = redact(quiet, plan)
+    except Exception as fault:
+        raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
+    steps = (opening, holding, early, selecting, masking)
+    warnings = (*call.warnings, *(warned for step in steps for warned in step.warnings))
+    if warnings and not plan.redact.off:
+        # Paths are made of keys, and a tool's own warnings of anything.
+        warnings = tuple(without_secrets(warned) for warned in warnings)
+    return Cleaned(
+        value,
+        raw,
+        selected,
+        pruned,
+        fields,
+        opening.original,
+        warnings,
+        (*opening.omissions, *quieting.omissions),
+        quieting.saved,
+        quieting.size if value is quiet else None,
+        opening.cut_short,
+    )
+
+
+def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> bool:
+    """Whether a list of fields is applied first, so that what it never selects is never opened."""
+    if call.written is not None or not fields.selective or plan.prune.defaults or plan.private is not None:
+        return False
+    return not (fields.rename and plan.redact.by_place)

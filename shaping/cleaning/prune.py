@@ -1,55 +1,31 @@
-"""Nulls, empty containers, default values and noise go; what is left says the same in fewer words."""
+"""Pruning: nulls, empty containers and default values go; what is left says the same in fewer words."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from shaping.cleaning.defaults import without_listed
-from shaping.paths.grammar import join
-from shaping.response import Omission, Reason
+from shaping.paths.grammar import Deep, Each, Glob, Name, Step, join, parse
+from shaping.response import NOTHING, Omission
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shaping.response import Draft
+    from shaping.response import Json, Notes, Reason
+    from shaping.settings import Plan
     from shaping.settings.plan import Prune
-
-# Below this many bytes of JSON there is no noise worth a look.
-QUIET = 512
-# Bytes of a notice with its ref, generously: what does not save more than telling of it costs is not left out.
-NOTICE = 160
 
 _GONE = object()
 
 
-def prune(value: Any, draft: Draft) -> Any:
-    """Leave out what the plan calls empty, default or noise."""
-    plan = draft.plan
-    if plan.prune.anything:
-        draft.before_prune = value
-        value = without_empties(value, plan.prune)
-    if plan.noise and (size := _size(value)) >= QUIET:
-        value = _without_noise(value, size, draft)
-    return value
-
-
-def _without_noise(value: Any, size: int, draft: Draft) -> Any:
-    from shaping.noise import reduce  # noqa: PLC0415 (the rules are loaded when a payload needs them)
-
-    quieter, left_out = reduce(value, draft.plan.noise, arguments=draft.call.arguments)
-    spared = size - _size(quieter) if left_out else 0
-    if spared <= NOTICE:
-        return value
-    draft.omissions.extend(left_out)
-    draft.spared += spared
-    return quieter
+def prune(value: Any, plan: Plan) -> tuple[Any, Notes]:
+    """Leave out what the plan calls empty or default; what went is listed when somebody asks."""
+    return (without_empties(value, plan.prune) if plan.prune.anything else value), NOTHING
 
 
 def without_empties(value: Any, flags: Prune) -> Any:
     """Drop members that are null, empty or default; share what did not change."""
-    kept = without_listed(value, flags.default_values) if flags.defaults and flags.default_values else value
+    kept = _without_listed(value, flags.default_values) if flags.defaults and flags.default_values else value
     if type(kept) is dict:
         kept = _object(kept, flags)
     elif type(kept) is list:
@@ -59,13 +35,17 @@ def without_empties(value: Any, flags: Prune) -> Any:
 
 
 def empties_left_out(value: Any, flags: Prune) -> list[Omission]:
-    """Say what `without_empties` leaves out, one entry for each path and reason."""
+    """List what `without_empties` leaves out, one entry for each path and reason."""
+    return pruned_members(value, without_empties(value, flags))
+
+
+def pruned_members(value: Any, kept: Any) -> list[Omission]:
+    """List the members that a pruned value lacks, one entry for each path and reason."""
     counts: dict[tuple[str, Reason], int] = {}
 
     def record(path: str, reason: Reason) -> None:
         counts[path, reason] = counts.get((path, reason), 0) + 1
 
-    kept = without_empties(value, flags)
     if kept is not value:
         _record_missing(value, kept, "", record)
     return [Omission(path, count, reason) for (path, reason), count in counts.items()]
@@ -131,5 +111,42 @@ def _record_missing(value: Any, kept: Any, path: str, record: Callable[[str, Rea
                 _record_missing(old, new, f"{path}[]", record)
 
 
-def _size(value: Any) -> int:
-    return len(orjson.dumps(value)) if type(value) in {dict, list, str} else 0
+def _without_listed(value: Any, listed: tuple[tuple[str, Json], ...]) -> Any:
+    """Drop members at listed paths whose value equals the listed default; share what did not change."""
+    for path, default in listed:
+        value = _drop(value, _steps(path), default)
+    return value
+
+
+@lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[Step, ...]:
+    return parse(path).steps
+
+
+def _drop(value: Any, steps: tuple[Step, ...], default: Json) -> Any:
+    if type(value) is list:
+        inner = steps[1:] if steps and isinstance(steps[0], Each) else steps
+        return _replaced(value, [_drop(item, inner, default) for item in value])
+    if type(value) is not dict or not steps:
+        return value
+    if isinstance(steps[0], Deep):
+        value = _drop(value, steps[1:], default)
+        return _replaced(value, {key: _drop(item, steps, default) for key, item in value.items()})
+    if not isinstance(steps[0], Name | Glob):
+        return value
+    members = {key: _member(item, steps, default) if steps[0].fits(key) else item for key, item in value.items()}
+    return _replaced(value, {key: item for key, item in members.items() if item is not _GONE})
+
+
+def _member(item: Any, steps: tuple[Step, ...], default: Json) -> Any:
+    if len(steps) > 1:
+        return _drop(item, steps[1:], default)
+    return _GONE if type(item) is type(default) and item == default else item
+
+
+def _replaced(old: Any, new: Any) -> Any:
+    """Return the old container where nothing in it changed."""
+    if len(old) != len(new):
+        return new
+    pairs = zip(old.values(), new.values(), strict=True) if type(old) is dict else zip(old, new, strict=True)
+    return old if all(before is after for before, after in pairs) else new

@@ -1,4 +1,4 @@
-"""Secrets are replaced by marks, before anything leaves; when in doubt, closed."""
+"""Redacting: secrets are replaced by marks before anything leaves; when in doubt, the answer is withheld."""
 
 from __future__ import annotations
 
@@ -6,28 +6,21 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.response import Warned
+from shaping.response import NOTHING, Notes, Warned
 
 if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
-    from shaping.response import Call, Draft
+    from shaping.response import CallContext
     from shaping.settings import Plan
 
 
-WITHHELD = "[withheld: redaction failed]"
-
-
-def redact(value: Any, draft: Draft) -> Any:
+def redact(value: Any, plan: Plan) -> tuple[Any, Notes]:
     """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares."""
-    rules = draft.plan.redact
+    rules = plan.redact
     if rules.off:
-        return value
+        return value, NOTHING
     clean, hits = _rules()(value, values=rules.values, names=rules.names, paths=rules.paths)
-    draft.warnings += [replaced(hit.rule, hit.path) for hit in hits]
-    if draft.warnings:
-        # Paths are made of keys, and a tool's own warnings of anything.
-        draft.warnings = [without_secrets(warned) for warned in draft.warnings]
-    return clean
+    return clean, Notes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
 
 
 def replaced(rule: str, path: str) -> Warned:
@@ -35,24 +28,15 @@ def replaced(rule: str, path: str) -> Warned:
     return Warned("REDACTED", f"a value matched the rule {rule} and was replaced", path)
 
 
-def without_held(data: Any, plan: Plan) -> Any:
-    """Take out of plain data what must never leave, private paths and secrets, where the stages cannot."""
-    from shaping.redaction import redact as replace_secrets  # noqa: PLC0415 (few answers come this way)
-
-    rules = plan.redact
-    kept = data if plan.private is None else plan.private.apply(data)
-    return kept if rules.off else replace_secrets(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
-
-
 def without_secrets(warned: Warned) -> Warned:
-    """Give a warning whose words and place hold no secret."""
+    """Return the warning with secrets taken out of its message and path."""
     from shaping.errors import scrub  # noqa: PLC0415 (few answers are warned about)
 
     return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
 
 
-def cleaned(call: Call, plan: Plan) -> Call:
-    """Take secrets and private fields out of what others said of a call: its error, an envelope of the tool's own."""
+def scrub_call(call: CallContext, plan: Plan) -> CallContext:
+    """Take secrets and private fields out of the error and the envelope that others described a call by."""
     error, source = call.error, call.source
     if plan.private is not None and error is not None:
         error = error_without_private(error, plan)
@@ -70,7 +54,7 @@ def cleaned(call: Call, plan: Plan) -> Call:
 
 
 def error_without_private(error: ErrorDetail, plan: Plan) -> ErrorDetail:
-    """Take private fields out of an error's words and details; itself where there are none."""
+    """Take private fields out of an error's words and details; the same error where there are none."""
     if plan.private is None:
         return error
     said = {name: getattr(error, name) for name in ("message", "detail", "details")}
@@ -84,7 +68,7 @@ def error_without_private(error: ErrorDetail, plan: Plan) -> ErrorDetail:
 
 @cache
 def _rules() -> Any:
-    """Load the rules with the first response: their patterns take longer to compile than all else to import."""
+    """Load the rules with the first response: compiling their patterns takes longer than all other imports."""
     from shaping.redaction import redact as replace_secrets  # noqa: PLC0415 (see above)
 
     return replace_secrets

@@ -1,60 +1,43 @@
-"""Keep, drop and rename members by the paths of the config."""
+"""Selecting: members are kept, dropped and renamed by the paths of the config."""
 
 from __future__ import annotations
 
-import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning.redact import redact
-from shaping.response import Warned
-from shaping.values.intake import take_in
+from shaping.cleaning.open import open_plain
+from shaping.response import NOTHING, Notes, Warned
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
     from shaping.paths import FieldPlan
     from shaping.paths.strings import Unreadable
-    from shaping.response import Draft
-
-logger = logging.getLogger("shaping")
+    from shaping.settings import Plan
 
 
-def fields(value: Any, draft: Draft) -> Any:
-    """Apply the plan's compiled paths; what they never select is never opened."""
-    plan, private = draft.filter, draft.plan.private
-    if plan is None:
-        return value
-    taken_in = not plan.selective or draft.plan.prune.defaults
-    if private is not None:
-        # First, and on plain data: a text that may hold what is private is withheld whatever else is selected.
-        value, taken_in = take_in(value, draft), True
-        value = _applied(private, value, draft)
-    if plan.rename and draft.plan.redact.by_place:
-        # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
-        return _applied(plan, redact(value if taken_in else take_in(value, draft), draft), draft)
-    return _applied(plan, value, draft) if taken_in else _selected(plan, value, draft)
+def select(value: Any, fields: FieldPlan | None) -> tuple[Any, Notes]:
+    """Apply compiled paths to plain data; what they left out is listed when somebody asks."""
+    if fields is None:
+        return value, NOTHING
+    unreadable: list[Unreadable] = []
+    kept = fields.apply(value, unreadable)
+    return kept, Notes(tuple(map(_warning, unreadable))) if unreadable else NOTHING
 
 
-def _selected(plan: FieldPlan, value: Any, draft: Draft) -> Any:
+def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, Notes]:
+    """Apply compiled paths to any value and open only what they select."""
     try:
-        return take_in(_applied(plan, value, draft), draft)
+        selected, said = select(raw, fields)
+        value, notes = open_plain(selected, plan)
     except OneShotError:
-        # A generator among the visited values can be read only once, so everything is taken in first.
-        draft.raw = take_in(value, draft)
-        return _applied(plan, draft.raw, draft)
+        # A generator among the visited values can be read only once, so everything is opened first.
+        whole, notes = open_plain(raw, plan)
+        value, said = select(whole, fields)
+        return value, replace(notes, original=whole, warnings=(*notes.warnings, *said.warnings))
+    return value, replace(notes, original=None, warnings=(*notes.warnings, *said.warnings))
 
 
-def _applied(plan: FieldPlan, value: Any, draft: Draft) -> Any:
-    notes: list[Unreadable] = []
-    kept = plan.apply(value, notes)
-    for note in notes:
-        warned = _unreadable(note)
-        draft.warnings.append(warned)
-        logger.warning("%r: %s", draft.plan.tool, warned)
-    return kept
-
-
-def _unreadable(note: Unreadable) -> Warned:
-    done = "it is withheld" if note.withheld else "it goes out as it is"
-    return Warned(
-        "UNREADABLE_TEXT", f"a text names the field {note.name!r} and cannot be read as data; {done}", note.path
-    )
+def _warning(text: Unreadable) -> Warned:
+    done = "it is withheld" if text.withheld else "it goes out as it is"
+    message = f"a text names the field {text.name!r} and cannot be read as data; {done}"
+    return Warned("UNREADABLE_TEXT", message, text.path)

@@ -17,10 +17,10 @@ from rich.table import Table
 from shaping import Shaper
 from shaping.cli.support.output import config_failure, print_result
 from shaping.cli.support.payloads import SUFFIXES, read_payloads, shown
+from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.tokens import CountingError, UnknownTokenizerError, counter
 from shaping.tokens.attribution import add_up, by_field
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,9 +14,9 @@ import typer
 from shaping.cli.support.output import config_failure, failure
 from shaping.commands.storage import read_stream, streams_of
 from shaping.errors import ToolError
+from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from shaping.response import Shaped
@@ -76,8 +76,8 @@ def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
     typer.echo(text, nl=not text.endswith("\n"))
     if shaped.cursor and not as_json:
         typer.echo(f"there is more: shaping expand {ref} --cursor {quote(shaped.cursor)}", err=True)
-    if shaped.whose and not as_json:
-        typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.whose)}", err=True)
+    if shaped.call.path_with_ids and not as_json:
+        typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.call.path_with_ids)}", err=True)
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:

@@ -14,9 +14,9 @@ from shaping.cli.support.output import failure, print_json, progress
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
 from shaping.commands.response import plain_outputs, render_wire, rendered_text
 from shaping.errors import ToolError, from_exception, make_error
+from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from shaping.commands.command import CommandOptions

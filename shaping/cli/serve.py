@@ -11,7 +11,7 @@ import typer
 
 from shaping.cli.support.listen import free_address
 from shaping.cli.support.output import Stopped, config_error_detail, print_result, stopped
-from shaping.wording import counted
+from shaping.response import counted
 
 if TYPE_CHECKING:
     from shaping.operations.openapi import HttpConfig

@@ -13,14 +13,13 @@ import typer
 from shaping import Shaper, using
 from shaping.cli.support.output import config_failure, print_result
 from shaping.cli.support.payloads import Payload
-from shaping.omissions import untold
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
 from shaping.paths.selection import unmatched
-from shaping.response import Warned
+from shaping.present.said import missing
+from shaping.response import Warned, counted
 from shaping.settings import ConfigError, Overrides
 from shaping.tokens import Tokens
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,7 +110,7 @@ def price(tokens: Tokens) -> str:
 
 def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
     """Say what was left out: a model has a ref to ask by, a person has another profile."""
-    line = untold(shaped)
+    line = missing(shaped)
     # A budget for the call holds under every profile.
     hint = "; --profile debug shows all" if everything else ""
     if line:

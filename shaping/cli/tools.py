@@ -22,9 +22,9 @@ from shaping.cli.proxy import (
     need_extra,
 )
 from shaping.cli.support.output import print_result
+from shaping.response import counted
 from shaping.shaper import Shaper
 from shaping.tokens import exact
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

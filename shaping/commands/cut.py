@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.commands.terminal import is_error_line
-from shaping.wording import counted
+from shaping.response import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

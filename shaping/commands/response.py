@@ -18,10 +18,9 @@ from shaping.errors.detail import scrub_value
 from shaping.parsers import Parsed, parse
 from shaping.paths.selection import unmatched
 from shaping.redaction import redact_text
-from shaping.response import Warned, present
+from shaping.response import CallContext, Warned, counted, required
 from shaping.settings.context import mode
 from shaping.tokens import counter
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -295,7 +294,10 @@ class _Response(_Parts):
         # The text is cut already, and field rules are for data.
         plan = replace(self._plan, fields=None, error_fields=None, private=None, noise=(), max_tokens=None)
         source = self._envelope(value, None, meta, warnings)
-        return _own(self._shaper.shape_by(plan, value, source=source, if_none_match=self._ran.asked.etag), source)
+        return _own(self._shaper.shape_by(plan, value, self._context(source)), source)
+
+    def _context(self, source: Envelope[Any]) -> CallContext:
+        return CallContext(source=source, if_none_match=self._ran.asked.etag)
 
     def _of_data(self, found: Parsed) -> Envelope[Any]:
         said = self._stderr(4)
@@ -313,10 +315,10 @@ class _Response(_Parts):
         shaped = None
         for spare in (0,) if self._plan.dialect == "none" else (40, 22):
             plan = replace(self._plan, max_tokens=self._less(spare))
-            shaped = self._shaper.shape_by(plan, value, source=source, if_none_match=self._ran.asked.etag)
+            shaped = self._shaper.shape_by(plan, value, self._context(source))
             if not _is_mute(shaped.envelope):
                 break
-        return present(shaped)
+        return required(shaped)
 
     def _never_mute(self, envelope: Envelope[Any]) -> Envelope[Any]:
         limit = self._plan.max_tokens

@@ -12,11 +12,11 @@ import orjson
 from shaping.commands.output import withhold_private
 from shaping.commands.process import decode
 from shaping.errors import ToolError
-from shaping.keeping import NOT_KEPT, payload
 from shaping.redaction import redact_text
 from shaping.response import Warned
 from shaping.store import StoreError, make_ref
 from shaping.store.expand import cursor_at
+from shaping.store.originals import NOT_KEPT, payload
 from shaping.store.pages import Position
 
 if TYPE_CHECKING:

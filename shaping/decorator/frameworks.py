@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import orjson
 
 from shaping.errors import ToolError
-from shaping.response import present
+from shaping.response import required
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -42,8 +42,8 @@ def _log_fault(shaped: Shaped, error: Exception | None, tool: Tool) -> None:
     """Tell whoever runs the tool where its code is at fault: its caller is told only that it is."""
     if error is None or isinstance(error, ToolError):
         return
-    if present(shaped.envelope.error).code == "INTERNAL_ERROR":
-        from shaping.fallback import log_fault  # noqa: PLC0415 (only a tool with a fault needs it)
+    if required(shaped.envelope.error).code == "INTERNAL_ERROR":
+        from shaping.cleaning.failsafe import log_fault  # noqa: PLC0415 (only a tool with a fault needs it)
 
         log_fault("%r failed with %s\n%s", tool.name, error)
 
@@ -57,7 +57,7 @@ def _told(shaped: Shaped) -> Any:
 
 
 def _coded(shaped: Shaped, error: Exception | None) -> ToolError:
-    return error if isinstance(error, ToolError) else ToolError.of(present(shaped.envelope.error))
+    return error if isinstance(error, ToolError) else ToolError.of(required(shaped.envelope.error))
 
 
 def nested(frame: FrameType | None) -> bool:

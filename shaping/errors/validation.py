@@ -9,7 +9,7 @@ import orjson
 from pydantic_core.core_schema import ErrorType
 
 from shaping.errors.similar import nearest
-from shaping.wording import counted
+from shaping.response import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,7 +8,7 @@ import orjson
 
 from shaping.mcp import faults
 from shaping.mcp.meta import ERROR, marked
-from shaping.response import present
+from shaping.response import CallContext, required
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,8 +35,8 @@ def error_result(shaper: Shaper, result: Mapping[str, Any], plan: Plan, tools: C
 
 def coded(shaper: Shaper, plan: Plan, error: ErrorDetail, data: Any = None) -> dict[str, Any]:
     """Write an error as an MCP result."""
-    shaped = shaper.shape_by(plan, data, error=error)
-    error = present(shaped.envelope.error)
+    shaped = shaper.shape_by(plan, data, CallContext(error=error))
+    error = required(shaped.envelope.error)
     if plan.dialect == "none":
         body = {"error": faults.said(error, hint=plan.debug or "error" in plan.envelope)}
         if data is not None and shaped.data is not None and not _repeats(shaped.data, error):

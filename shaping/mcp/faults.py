@@ -13,7 +13,7 @@ from shaping.errors.detail import scrub, scrub_value
 from shaping.errors.exceptions import message_of
 from shaping.errors.validation import summary
 from shaping.mcp.phrases import code_of, own_words, wait_of
-from shaping.response import present
+from shaping.response import required
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -111,7 +111,7 @@ def _coded(text: str) -> ErrorDetail | None:
 
     clean = scrub_value(wire)
     told = _told(clean)
-    found = present(read_error(told))
+    found = required(read_error(told))
     more = _more({} if told is clean else clean, told)
     return found.model_copy(
         update={

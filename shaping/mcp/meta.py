@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.omissions import grouped
+from shaping.response import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def _about(shaped: Shaped) -> dict[str, Any]:
     if shaped.plan.omissions in {"list", "full"} and (listed := grouped(shaped.omissions)):
         about["omissions"] = [_omission(omission) for omission in listed]
         # Data alone has no place for a ref, so here is where a program finds it.
-        if shaped._draft.shaper.facts.expandable and "ref" not in about:  # noqa: SLF001 - Shaped does not say it itself
+        if shaped.expandable and "ref" not in about:
             about["ref"] = shaped.ref
     return about
 

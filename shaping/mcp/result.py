@@ -16,7 +16,7 @@ from shaping.mcp.errors import error_result
 from shaping.mcp.meta import MARK, is_passed_on, marked
 from shaping.mcp.safe import withheld
 from shaping.mcp.source import Piece, Source, is_listing, read_source
-from shaping.response import Warned
+from shaping.response import CallContext, Warned
 from shaping.settings.plan import PRUNE_NOTHING
 
 if TYPE_CHECKING:
@@ -133,13 +133,15 @@ def _shape_within(
         shaper.shape_by(
             _plan_for(piece, call.plan, budget),
             piece.value,
-            if_none_match=call.if_none_match if index == 0 else None,
-            warnings=call.warnings if index == 0 else (),
-            shown=partial(_shown, result, source, piece, call.reads),
-            arguments=call.arguments,
-            owner=call.owner,
-            written=piece.written,
-            as_json=as_json,
+            CallContext(
+                if_none_match=call.if_none_match if index == 0 else None,
+                warnings=call.warnings if index == 0 else (),
+                shown=partial(_shown, result, source, piece, call.reads),
+                arguments=call.arguments,
+                owner=call.owner,
+                written=piece.written,
+                as_json=as_json,
+            ),
         )
         for index, (piece, budget) in enumerate(zip(source.pieces, budgets, strict=True))
     ]

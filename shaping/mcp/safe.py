@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning.redact import WITHHELD, without_held
+from shaping.cleaning.failsafe import WITHHELD, without_held
 from shaping.mcp.meta import MARK
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from shaping.parsers import EXACT, parse
 from shaping.paths.schema import WRAPPED
-from shaping.values.intake import shallow
+from shaping.values.plain import shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

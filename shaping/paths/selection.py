@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from shaping.errors import scrub
 from shaping.errors.similar import nearest
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, join, parse
-from shaping.wording import counted
+from shaping.response import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

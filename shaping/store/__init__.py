@@ -1,9 +1,20 @@
 """Where originals wait to be asked back."""
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from shaping.settings.files import cache_directory
 from shaping.store.keeper import Keeper
-from shaping.store.opening import open_store
+from shaping.store.memory import MemoryStore
+from shaping.store.originals import CursorError, make_cursor, make_ref, read_cursor
 from shaping.store.protocol import Store, Stored, StoreError
-from shaping.store.refs import CursorError, make_cursor, make_ref, read_cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.settings import StoreConfig
 
 __all__ = [
     "CursorError",
@@ -16,3 +27,17 @@ __all__ = [
     "open_store",
     "read_cursor",
 ]
+
+
+def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ) -> Store:
+    """Open the store that the settings name; nothing is touched before it is first used."""
+    if settings.kind == "sqlite":
+        from shaping.store.sqlite import SqliteStore  # noqa: PLC0415  most processes have no use for it
+
+        # All of a user's commands share one file.
+        return SqliteStore(settings.path or cache_directory(environ) / "store.sqlite", settings.max_bytes)
+    if settings.kind == "redis":
+        from shaping.store.redis import RedisStore  # noqa: PLC0415  an extra
+
+        return RedisStore(settings.url or "redis://localhost:6379/0")
+    return MemoryStore(settings.max_bytes)

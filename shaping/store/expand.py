@@ -10,12 +10,11 @@ import orjson
 from shaping.errors import ToolError
 from shaping.paths import PathError
 from shaping.paths.selection import Miss, miss
-from shaping.store.choose import choose, choose_members, listed
+from shaping.response import counted
+from shaping.store.originals import CursorError, make_cursor, read_cursor
 from shaping.store.pages import Page, Position, page
+from shaping.store.parts import choose, choose_members, listed, path_with_ids
 from shaping.store.protocol import StoreError
-from shaping.store.refs import CursorError, make_cursor, read_cursor
-from shaping.store.whose import whose
-from shaping.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,7 +29,7 @@ _AGAIN = "It has expired, or is another session's: repeat the call that gave it.
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Recalled:
     """What a ref stands for: the value as it was stored, and which tool gave it."""
 
     value: Any
@@ -45,10 +44,10 @@ class Expanded:
     path: str
     cursor: str | None
     text: str = ""
-    whose: str | None = None  # a path that also shows which record each value is of, where nothing here does
+    path_with_ids: str | None = None  # a path that also shows which record each value is of, where nothing here does
 
 
-def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Kept:
+def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled:
     """Find what a ref stands for; unknown, expired, forged and foreign refs are all REF_NOT_FOUND."""
     if not isinstance(ref, str) or not ref.startswith("r_"):
         raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
@@ -59,11 +58,11 @@ def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Kept:
     # One answer for all: a guess learns nothing from it.
     if stored is None or stored.meta.get("owner", "") != (owner or ""):
         raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
-    return Kept(orjson.loads(stored.payload), stored.meta)
+    return Recalled(orjson.loads(stored.payload), stored.meta)
 
 
 def expand(
-    kept: Kept,
+    kept: Recalled,
     ref: str,
     secret: bytes,
     *,
@@ -78,11 +77,11 @@ def expand(
     chosen, start = (path or "", Position()) if cursor is None else resume(secret, ref, cursor)
     whole = kept.value if private is None else private.apply(kept.value)
     value, where = _chosen(whole, chosen)
-    beside = whose(whole, chosen) if where == chosen else None
+    with_ids = path_with_ids(whole, chosen) if where == chosen else None
 
     def shown(found: Page) -> Expanded:
         after = None if found.next is None else cursor_at(secret, ref, chosen, found.next)
-        return Expanded(found.value, _under(where, found.path), after, whose=beside)
+        return Expanded(found.value, _under(where, found.path), after, path_with_ids=with_ids)
 
     found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
     if found is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shaping.store.protocol import Store, Stored
 
-logger = logging.getLogger("shaping.store")
+logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to

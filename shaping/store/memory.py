@@ -9,8 +9,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from shaping.store.packing import pack, unpack
-from shaping.store.protocol import StoreError
+from shaping.store.protocol import StoreError, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.budget.search import Search
-from shaping.budget.sizes import Sizes
+from shaping.budget.cut import Sizes
+from shaping.budget.fitting import Search
 from shaping.paths import join
 
 if TYPE_CHECKING:

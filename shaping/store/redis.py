@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.store.packing import pack, unpack
-from shaping.store.protocol import StoreError
+from shaping.store.protocol import StoreError, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

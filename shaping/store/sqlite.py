@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shaping.store.packing import pack, unpack
-from shaping.store.protocol import StoreError
-from shaping.store.replace import replace_damaged
+from shaping.store.protocol import StoreError, pack, unpack
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  not on Windows
+    fcntl = None  # type: ignore[assignment]  # the other half of the import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from shaping.store.protocol import Stored
 
 T = TypeVar("T")
+
+logger = logging.getLogger("shaping")
 
 _WAIT: Final = 20.0  # seconds that a writer waits for the others; no caller waits with it
 # Connections of the parent process: neither used nor closed here, only held, because letting them go would close them.
@@ -195,3 +201,34 @@ def _writing(db: sqlite3.Connection) -> Iterator[Any]:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+_SIDE_FILES: Final = ("-wal", "-shm")
+
+
+def replace_damaged(path: Path, damage: Exception) -> None:
+    """Move the file aside unless another process has done so already."""
+    with _alone(path):
+        if not path.exists() or _sound(path):
+            return
+        aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+        path.rename(aside)
+        for side in _SIDE_FILES:
+            path.with_name(path.name + side).unlink(missing_ok=True)
+        logger.warning("%s is damaged (%s); it was moved to %s and a new store begun", path, damage, aside.name)
+
+
+def _sound(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.DatabaseError:
+        return False
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    with path.with_name(path.name + ".lock").open("w") as lock:
+        if fcntl is not None:  # pragma: no branch  the same
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,7 +1,8 @@
-"""The careful walk of intake: it knows where it is, so it can warn about what plain JSON cannot hold."""
+"""The careful walk over a value: it knows where it is, so it can warn about what plain JSON cannot hold."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -11,23 +12,22 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shaping.paths.grammar import join
-from shaping.response import Omission, Warned
-from shaping.values.declared import declared_fields
-from shaping.values.deep import write_deep
-from shaping.values.intake import DEEPEST, INT_MAX, INT_MIN
-from shaping.values.opening import OneShotError, UnknownTypeError, key_text, number_name, open_known
-from shaping.wording import counted, free_name
+from shaping.paths.walk import PLAIN
+from shaping.response import Omission, Warned, counted
+from shaping.values.frames import free_name
+from shaping.values.opening import OneShotError, UnknownTypeError, declared_fields, key_text, number_name, open_known
+from shaping.values.plain import DEEPEST, INT_MAX, INT_MIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"
 
 
 @dataclass(slots=True)
-class Taken:
-    """What intake made of a value, and what it has to say about it."""
+class Opened:
+    """The plain form of a value, and what had to change for it."""
 
     value: Any = None
     whole: Any = None  # the plain value with its default fields still in it
@@ -37,29 +37,29 @@ class Taken:
     cut_short: bool = False  # and it broke off before its end
 
 
-def take_in_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False, reads: bool = True) -> Taken:
-    """Take a value in, warn about what had to change, and leave out default fields where asked.
+def open_carefully(value: Any, *, drop_defaults: bool = False, closed: bool = False, reads: bool = True) -> Opened:
+    """Open a value, warn about what had to change, and leave out default fields where asked.
 
     `closed` holds back what no path could reach: text made of an object, what is nested too deep, a key said twice.
     Without `reads`, a generator raises OneShotError and is not read.
     """
-    walk = _Walk(closed=closed, reads=reads)
-    walk.taken.whole = walk.plain(value, "", 0, False)
-    walk.taken.value = walk.taken.whole
-    if drop_defaults and not walk.taken.consumed:
-        again = _Walk(closed=closed)
-        walk.taken.value = again.plain(value, "", 0, True)
-        walk.taken.omissions = _grouped(again.taken.omissions)
-    return walk.taken
+    walk = _CarefulWalk(closed=closed, reads=reads)
+    walk.found.whole = walk.plain(value, "", 0, False)
+    walk.found.value = walk.found.whole
+    if drop_defaults and not walk.found.consumed:
+        again = _CarefulWalk(closed=closed)
+        walk.found.value = again.plain(value, "", 0, True)
+        walk.found.omissions = _grouped(again.found.omissions)
+    return walk.found
 
 
-class _Walk:
+class _CarefulWalk:
     """One careful walk: the containers on the way down, to see cycles, and what was noted."""
 
     def __init__(self, *, closed: bool, reads: bool = True) -> None:
         self.closed = closed
         self.reads = reads
-        self.taken = Taken()
+        self.found = Opened()
         self.above: dict[int, str] = {}
 
     def plain(self, value: Any, path: str, depth: int, drop: bool) -> Any:
@@ -100,7 +100,7 @@ class _Walk:
         except OneShotError:
             if not self.reads:
                 raise
-            self.taken.consumed = True
+            self.found.consumed = True
             return self.read(value, path)
 
     def read(self, items: Iterator[Any], path: str) -> list[Any]:
@@ -109,7 +109,7 @@ class _Walk:
         try:
             given.extend(items)
         except Exception as error:  # noqa: BLE001 (a tool's generator may raise anything)
-            self.taken.cut_short = True
+            self.found.cut_short = True
             self.warn("CUT_SHORT", f"reading stopped after {counted(len(given), 'item')}: {type(error).__name__}", path)
         return given
 
@@ -138,7 +138,7 @@ class _Walk:
                 return None
             whole = {name: item for name, item, _, _ in declared}
             kept = {name: item for name, item, has, default in declared if not (has and _same(item, default))}
-        self.taken.omissions.extend(Omission(join(path, name), 1, "default") for name in whole if name not in kept)
+        self.found.omissions.extend(Omission(join(path, name), 1, "default") for name in whole if name not in kept)
         return kept
 
     def text(self, value: str, path: str) -> str:
@@ -180,7 +180,7 @@ class _Walk:
         )
 
     def warn(self, code: str, message: str, path: str) -> None:
-        self.taken.warnings.append(Warned(code, message, path or None))
+        self.found.warnings.append(Warned(code, message, path or None))
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -201,6 +201,61 @@ def _digits(value: int) -> str:
 
 
 def _grouped(omissions: list[Omission]) -> list[Omission]:
-    """Tell the same field of every element as one omission."""
+    """Merge the omissions of one field in every element of a list."""
     counts = Counter(_INDEX.sub(lambda found: found[0] if found[0][0] == '"' else "[]", o.path) for o in omissions)
     return [Omission(path, count, "default") for path, count in counts.items()]
+
+
+_NOTHING: Any = object()
+
+# An object that makes a new object at every look has no end; this many pieces of text are enough to see it.
+_LONGEST = 2_000_000
+
+
+def write_deep(value: Any, *, above: set[int], opened: Callable[[Any], Any], plain: Callable[[Any], Any]) -> str:
+    """Write a value of any depth as JSON text without recursion; `above` has the ids of what it stands in."""
+    out: list[str] = []
+    open_containers: list[tuple[Iterator[Any], str, int]] = []
+    inside = set(above)
+    pending = value
+    while len(out) < _LONGEST:
+        if pending is not _NOTHING:
+            part = _opened_through(pending, opened)
+            if type(part) not in {dict, list}:
+                out.append(json.dumps(plain(part)))
+            elif id(part) in inside:
+                out.append('"[cycle]"')
+            else:
+                inside.add(id(part))
+                is_dict = type(part) is dict
+                out.append("{" if is_dict else "[")
+                open_containers.append((iter(part.items() if is_dict else part), "}" if is_dict else "]", id(part)))
+        if not open_containers:
+            return "".join(out)
+        pending = _next_member(open_containers, out, inside)
+    return "".join(out) + " [endless]"
+
+
+def _opened_through(value: Any, opened: Callable[[Any], Any]) -> Any:
+    """Open until something plain comes out; what opens into ever more of itself is told by its kind."""
+    for _ in range(8):
+        if type(value) in PLAIN:
+            return value
+        value = opened(value)
+    return value if type(value) in PLAIN else f"<{type(value).__qualname__}>"
+
+
+def _next_member(open_containers: list[tuple[Iterator[Any], str, int]], out: list[str], inside: set[int]) -> Any:
+    items, closing, identity = open_containers[-1]
+    item = next(items, _NOTHING)
+    if item is _NOTHING:
+        open_containers.pop()
+        inside.discard(identity)
+        out.append(closing)
+        return _NOTHING
+    if out[-1] not in {"{", "["}:
+        out.append(",")
+    if closing == "]":
+        return item
+    out.append(json.dumps(key_text(item[0])) + ":")
+    return item[1]

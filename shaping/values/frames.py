@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from shaping.wording import free_name
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+T = TypeVar("T")
 
 
 def open_table(value: Any) -> Any:
@@ -52,3 +55,12 @@ def _array(value: Any) -> Any:
         return [dict(zip(value.dtype.names, row, strict=True)) for row in value.tolist()]
     # numpy gives times finer than Python's as bare integers.
     return (value.astype(f"{value.dtype.kind}8[us]") if value.dtype.kind in "mM" else value).tolist()
+
+
+def free_name(name: T, taken: Container[T | str]) -> T | str:
+    """Give a name that is not taken: itself, or the first of `name (2)`, `name (3)` and so on."""
+    free: T | str = name
+    number = 2
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free

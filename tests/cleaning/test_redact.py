@@ -75,7 +75,7 @@ def test_a_fault_in_shaping_lets_no_error_out_with_its_secrets(monkeypatch: pyte
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("shaping.shaper.STAGES", (broken,))
+    monkeypatch.setattr("shaping.shaper.clean", broken)
     assert TOKEN not in repr(Shaper({}).shape(None, error=described()).value)
 
 

@@ -296,7 +296,7 @@ def test_shaping_that_is_off_leaves_the_output_alone_and_keeps_how_it_ended(
 def test_a_fault_in_shaping_does_not_hide_how_the_command_ended(
     make_shaper: Callable[..., Shaper], replay: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shaping.shaper.STAGES", (lambda *_: 1 / 0,))
+    monkeypatch.setattr("shaping.shaper.clean", lambda *_: 1 / 0)
     for raw in ("text\n", '{"a": 1}'):
         envelope = replay(make_shaper(), ["x"], raw)
         assert (envelope.ok, envelope.meta.exit_code, envelope.meta.source) == (True, 0, "command")

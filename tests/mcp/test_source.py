@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping.mcp.source import Piece, Source, read_source
-from shaping.values.intake import DEEPEST, OddError, plain
+from shaping.values.plain import DEEPEST, OddError, plain
 
 ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 

@@ -7,8 +7,7 @@ import pytest
 
 from shaping.paths import select
 from shaping.response import Omission
-from shaping.store.choose import choose
-from shaping.store.pricing import price
+from shaping.store.parts import choose, price
 from shaping.tokens import exact
 
 RAW: dict[str, Any] = {

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.store import StoreError
-from shaping.store.replace import replace_damaged
-from shaping.store.sqlite import SqliteStore
+from shaping.store.sqlite import SqliteStore, replace_damaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable

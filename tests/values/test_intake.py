@@ -23,9 +23,9 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from shaping import Shaper
 from shaping.response import Omission
-from shaping.values.careful import take_in_carefully
-from shaping.values.intake import DEEPEST, OddError, plain, plain_or_careful
+from shaping.values.careful import open_carefully
 from shaping.values.opening import open_value
+from shaping.values.plain import DEEPEST, OddError, plain, to_plain
 
 
 class Colour(enum.Enum):
@@ -139,14 +139,14 @@ class Spoken:
     ],
 )
 def test_a_value_becomes_plain_data(value: Any, expected: Any) -> None:
-    taken = plain_or_careful(value)
+    taken = to_plain(value)
     assert taken == expected
     assert orjson.loads(orjson.dumps(taken)) == expected
 
 
 def test_a_pydantic_model_is_written_as_its_own_json_schema_says() -> None:
     issue = Issue(number=7, owner=Owner("ada"))
-    assert plain_or_careful({"items": [issue]}) == {
+    assert to_plain({"items": [issue]}) == {
         "items": [
             {
                 "number": 7,
@@ -163,7 +163,7 @@ def test_a_pydantic_model_that_cannot_write_itself_is_read_field_by_field() -> N
     class Blob(BaseModel):
         content: bytes
 
-    assert plain_or_careful(Blob(content=b"\xff")) == {"content": {"$base64": "/w=="}}
+    assert to_plain(Blob(content=b"\xff")) == {"content": {"$base64": "/w=="}}
 
 
 def test_a_custom_serializer_is_honoured() -> None:
@@ -174,11 +174,11 @@ def test_a_custom_serializer_is_honoured() -> None:
         def euros(self, cents: int) -> str:
             return f"{cents / 100:.2f}"
 
-    assert plain_or_careful(Price(cents=150)) == {"cents": "1.50"}
+    assert to_plain(Price(cents=150)) == {"cents": "1.50"}
 
 
 def test_a_generator_anywhere_is_read_once_and_kept() -> None:
-    taken = take_in_carefully({"items": (n for n in (1, 2))})
+    taken = open_carefully({"items": (n for n in (1, 2))})
     assert taken.value == {"items": [1, 2]}
     assert taken.consumed
 
@@ -198,11 +198,11 @@ def test_a_copy_is_made_only_on_the_way_to_what_changed() -> None:
 
 
 def test_an_object_without_words_of_its_own_is_read_by_its_public_attributes() -> None:
-    assert plain_or_careful(Reserved()) == {"shown": 1}
+    assert to_plain(Reserved()) == {"shown": 1}
 
 
 def test_an_unknown_type_is_said_in_its_own_words_with_a_warning() -> None:
-    taken = take_in_carefully({"a": Spoken()})
+    taken = open_carefully({"a": Spoken()})
     assert taken.value == {"a": "spoken"}
     assert [(w.code, w.path) for w in taken.warnings] == [("UNKNOWN_TYPE", "a")]
 
@@ -226,7 +226,7 @@ def test_functions_and_modules_never_leak_an_address() -> None:
 def test_what_json_cannot_hold_is_written_another_way_with_a_warning(value: Any, written: str, code: str) -> None:
     with pytest.raises(OddError):
         plain({"deep": [value]}, 0)
-    taken = take_in_carefully({"deep": [value]})
+    taken = open_carefully({"deep": [value]})
     assert taken.value == {"deep": [written]}
     assert [(w.code, w.path) for w in taken.warnings] == [(code, "deep[0]")]
     orjson.dumps(taken.value)
@@ -237,35 +237,35 @@ def test_the_largest_integers_that_json_can_hold_stay_numbers() -> None:
 
 
 def test_a_lone_surrogate_in_a_key_is_escaped_too() -> None:
-    taken = take_in_carefully({"\udc00": 1})
+    taken = open_carefully({"\udc00": 1})
     assert taken.value == {"\\udc00": 1}
     assert taken.warnings[0].code == "LONE_SURROGATE"
 
 
 def test_two_keys_that_are_written_alike_are_both_kept() -> None:
-    taken = take_in_carefully({1: "int", "1": "text", "1 (2)": "taken"})
+    taken = open_carefully({1: "int", "1": "text", "1 (2)": "taken"})
     assert taken.value == {"1": "int", "1 (2)": "text", "1 (2) (2)": "taken"}
     assert {w.code for w in taken.warnings} == {"KEY_COLLISION"}
-    assert plain_or_careful({1: "int", "1": "text"}) == {"1": "int", "1 (2)": "text"}
+    assert to_plain({1: "int", "1": "text"}) == {"1": "int", "1 (2)": "text"}
 
 
 def test_a_key_that_is_no_number_is_named_as_such_a_value_is() -> None:
     keys = {float("nan"): 1, float("inf"): 2, float("-inf"): 3}
-    assert plain_or_careful(keys) == {"NaN": 1, "Infinity": 2, "-Infinity": 3}
+    assert to_plain(keys) == {"NaN": 1, "Infinity": 2, "-Infinity": 3}
 
 
 def test_a_cycle_is_named_where_it_closes() -> None:
     value: dict[str, Any] = {"name": "a", "children": []}
     value["children"].append({"parent": value})
-    taken = take_in_carefully(value)
+    taken = open_carefully(value)
     assert taken.value == {"name": "a", "children": [{"parent": "[cycle: the top]"}]}
     assert [(w.code, w.path) for w in taken.warnings] == [("CYCLE", "children[0].parent")]
-    assert plain_or_careful(value) == taken.value
+    assert to_plain(value) == taken.value
 
 
 def test_the_same_object_twice_is_no_cycle() -> None:
     shared = {"x": 1}
-    assert take_in_carefully([shared, shared, math.nan]).value == [{"x": 1}, {"x": 1}, "NaN"]
+    assert open_carefully([shared, shared, math.nan]).value == [{"x": 1}, {"x": 1}, "NaN"]
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "tuple"])
@@ -273,7 +273,7 @@ def test_ten_thousand_levels_keep_every_level_as_json_text(kind: str) -> None:
     value: Any = "bottom"
     for _ in range(10_000):
         value = [value] if kind == "list" else {"a": value} if kind == "dict" else (value,)
-    taken = take_in_carefully(value)
+    taken = open_carefully(value)
     assert [w.code for w in taken.warnings] == ["TOO_DEEP"]
     orjson.dumps(taken.value)
     text, levels = taken.value, 0
@@ -288,7 +288,7 @@ def test_a_deep_part_is_written_as_json_that_parses() -> None:
     deep: Any = {"b": [1, "x", None, {"c": math.inf}, ()], 2: {}}
     for _ in range(DEEPEST + 1):
         deep = [deep]
-    value = take_in_carefully(deep).value
+    value = open_carefully(deep).value
     while not isinstance(value, str):
         value = value[0]
     assert orjson.loads(value.lstrip("[").rstrip("]") if value.startswith("[{") else value) == {
@@ -307,7 +307,7 @@ def test_a_cycle_below_the_deepest_level_ends() -> None:
     while inner[0]:
         inner = inner[0]
     inner[0].append(bottom)
-    assert "[cycle]" in orjson.dumps(take_in_carefully(value).value).decode()
+    assert "[cycle]" in orjson.dumps(open_carefully(value).value).decode()
 
 
 def test_default_fields_are_left_out_where_asked_and_said() -> None:
@@ -318,7 +318,7 @@ def test_default_fields_are_left_out_where_asked_and_said() -> None:
         "issue": Issue(number=1),
         "plain": {"x": None},
     }
-    taken = take_in_carefully(value, drop_defaults=True)
+    taken = open_carefully(value, drop_defaults=True)
     assert taken.value == {
         "owner": {"login": "ada"},
         "label": {"name": "bug", "colour": "blue"},
@@ -342,7 +342,7 @@ def test_a_field_whose_comparison_fails_counts_as_different() -> None:
     class Matrix:
         cells: Any = field(default_factory=lambda: np.array([1, 2]))
 
-    assert take_in_carefully(Matrix(), drop_defaults=True).value == {"cells": [1, 2]}
+    assert open_carefully(Matrix(), drop_defaults=True).value == {"cells": [1, 2]}
 
 
 class Touchy:
@@ -369,11 +369,11 @@ class Looped(Endless):
 
 @pytest.mark.parametrize("odd", [Touchy, Mute, Endless, Looped])
 def test_an_object_that_cannot_be_looked_at_costs_nothing_else(odd: type[Any]) -> None:
-    taken = take_in_carefully({"odd": odd(), "a": 1})
+    taken = open_carefully({"odd": odd(), "a": 1})
     assert taken.value["a"] == 1
     assert isinstance(taken.value["odd"], str)
     assert [warned.path for warned in taken.warnings] == ["odd"]
-    assert plain_or_careful({"odd": odd(), "a": 1}) == taken.value
+    assert to_plain({"odd": odd(), "a": 1}) == taken.value
 
 
 def test_a_generator_that_fails_on_the_way_keeps_what_it_gave_and_is_warned_of() -> None:
@@ -381,7 +381,7 @@ def test_a_generator_that_fails_on_the_way_keeps_what_it_gave_and_is_warned_of()
         yield 1
         raise ValueError("secret")
 
-    taken = take_in_carefully({"items": stream()})
+    taken = open_carefully({"items": stream()})
     assert taken.value == {"items": [1]}
     assert [str(warned) for warned in taken.warnings] == [
         "CUT_SHORT at items: reading stopped after 1 item: ValueError"
@@ -398,7 +398,7 @@ def test_an_answer_that_broke_off_says_so_in_every_profile() -> None:
 
 def test_the_default_field_of_every_element_is_one_omission() -> None:
     owners = {"all[0]": [Owner("ada"), Owner("bob"), Owner("eve", tags=["x"])]}
-    assert take_in_carefully(owners, drop_defaults=True).omissions == [
+    assert open_carefully(owners, drop_defaults=True).omissions == [
         Omission('"all[0]"[].tags', 2, "default"),
         Omission('"all[0]"[].site_admin', 3, "default"),
     ]
@@ -408,7 +408,7 @@ def test_a_tagged_struct_keeps_its_tag() -> None:
     class Cat(msgspec.Struct, tag_field="kind", tag="cat"):
         name: str
 
-    assert plain_or_careful(Cat("Tom")) == {"kind": "cat", "name": "Tom"} == msgspec.to_builtins(Cat("Tom"))
+    assert to_plain(Cat("Tom")) == {"kind": "cat", "name": "Tom"} == msgspec.to_builtins(Cat("Tom"))
 
 
 def test_a_frame_that_gives_its_rows_by_to_dicts_is_its_rows() -> None:
@@ -421,20 +421,20 @@ def test_a_frame_that_gives_its_rows_by_to_dicts_is_its_rows() -> None:
         def to_dict(self) -> dict[str, list[int]]:
             return {"a": [1]}
 
-    assert plain_or_careful(Frame()) == [{"a": 1}]
+    assert to_plain(Frame()) == [{"a": 1}]
 
 
 def test_sets_of_sets_come_in_one_order_in_every_process() -> None:
     value = {frozenset({"b"}), frozenset({"a"}), frozenset({"c", "a"})}
-    assert plain_or_careful(value) == [["a", "c"], ["a"], ["b"]]
+    assert to_plain(value) == [["a", "c"], ["a"], ["b"]]
 
 
 def test_where_an_object_lies_in_memory_is_not_told() -> None:
-    assert " at 0x" not in plain_or_careful({"f": lambda: 1, "g": object()})["f"]
+    assert " at 0x" not in to_plain({"f": lambda: 1, "g": object()})["f"]
 
 
 def test_a_namespace_is_its_members() -> None:
-    assert plain_or_careful(SimpleNamespace(a=1, b=[Point(1, 2)])) == {"a": 1, "b": [{"x": 1, "y": 2}]}
+    assert to_plain(SimpleNamespace(a=1, b=[Point(1, 2)])) == {"a": 1, "b": [{"x": 1, "y": 2}]}
 
 
 json_values = st.recursive(
@@ -450,7 +450,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_plain_json_passes_unchanged(value: Any) -> None:
-    assert plain_or_careful(value) == value
+    assert to_plain(value) == value
 
 
 anything = st.recursive(
@@ -473,6 +473,6 @@ anything = st.recursive(
 
 @given(anything)
 def test_whatever_comes_in_can_be_written(value: Any) -> None:
-    taken = take_in_carefully(value)
+    taken = open_carefully(value)
     orjson.dumps(taken.value)
-    assert plain_or_careful(value) == taken.value
+    assert to_plain(value) == taken.value

@@ -1,11 +1,28 @@
-"""Refs that nobody can guess and cursors that nobody can change."""
+"""How an original is kept behind a ref: redacted, without private paths, written off the caller's thread.
+
+Refs cannot be guessed and cursors cannot be changed: both carry a keyed hash.
+"""
 
 from __future__ import annotations
 
 import hmac
 from base64 import b32encode, urlsafe_b64encode
+from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from shaping.response import Warned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.settings import Plan, Surface
+    from shaping.store.keeper import Keeper
+
+NOT_KEPT = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
 
 _REF_BYTES: Final = 16
 _KEEPS_HOLD: Final = 2047  # bytes that hashlib hashes without letting other threads run
@@ -15,6 +32,40 @@ _TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only
 
 class CursorError(ValueError):
     """A cursor that was not made here for this ref, or was changed on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Originals:
+    """Keeps the raw values of responses; the store is opened when something is first kept."""
+
+    keeper: Callable[[Surface], Keeper]
+    ttl: Callable[[], float]  # seconds, as the config has them now
+
+    def keep(self, content: bytes, plan: Plan, owner: str | None) -> str | None:
+        """Have the JSON of a raw value written to the store and return its ref; None where it cannot be taken."""
+        keeper = self.keeper(plan.surface)
+        secret = keeper.secret
+        if secret is None:
+            return None
+        ref = make_ref(secret, plan.tool, content, owner)
+        meta = {"tool": plan.tool, "owner": owner or "", "surface": plan.surface}
+        accepted = keeper.keep(ref, partial(payload, content, plan), meta=meta, ttl=self.ttl(), size=len(content))
+        return ref if accepted else None
+
+    def cursor(self, plan: Plan, ref: str, path: str, offset: int) -> str | None:
+        """Write the cursor for a place in what a ref names."""
+        secret = self.keeper(plan.surface).secret
+        return None if secret is None else make_cursor(secret, ref, f"{offset}//{path}")
+
+
+def payload(content: bytes, plan: Plan) -> bytes:
+    """Take out of a value's JSON what must not even be stored: private paths and secrets."""
+    from shaping.redaction import redact_json  # noqa: PLC0415 (runs on the keeper's thread: compiles for 30 ms)
+
+    if plan.private is not None:
+        content = orjson.dumps(plan.private.apply(orjson.loads(content)))
+    rules = plan.redact
+    return content if rules.off else redact_json(content, values=rules.values, names=rules.names, paths=rules.paths)
 
 
 def make_ref(secret: bytes, tool: str, content: bytes, owner: str | None = None) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shaping.values.opening import OneShotError, UnknownTypeError, key_text, open_known
-
-if TYPE_CHECKING:
-    from shaping.response import Draft
 
 # orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
 DEEPEST = 150
@@ -21,48 +18,14 @@ class OddError(Exception):
     """The fast walk met something that must be warned about; the careful walk takes over."""
 
 
-def intake(value: Any, draft: Draft) -> Any:
-    """Take the value in, unless it is plain already or a field list will open only what it selects."""
-    plan = draft.plan
-    if draft.plain is not None:
-        return value
-    if plan.fields is not None and plan.fields.selective and not plan.prune.defaults:
-        return value
-    return take_in(value, draft)
-
-
-def take_in(value: Any, draft: Draft) -> Any:
-    """Give the plain form of a value, by the fast walk where nothing in it is odd."""
-    if draft.plain is not None:  # then what was selected of it is plain too
-        return value
-    if not draft.plan.prune.defaults:
-        try:
-            taken_in = plain(value, 0)
-        except OddError:
-            pass
-        else:
-            if value is draft.raw:
-                draft.plain = taken_in  # whoever keeps or prices the raw value need not walk it again
-            return taken_in
-    from shaping.values.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
-
-    taken = take_in_carefully(value, drop_defaults=draft.plan.prune.defaults, closed=draft.plan.closed)
-    draft.warnings.extend(taken.warnings)
-    draft.omissions.extend(taken.omissions)
-    if taken.consumed:
-        draft.raw = taken.whole
-    draft.cut_short = draft.cut_short or taken.cut_short
-    return taken.value
-
-
-def plain_or_careful(value: Any, *, closed: bool = False) -> Any:
-    """Give the plain form of a value without a draft to warn in."""
+def to_plain(value: Any, *, closed: bool = False) -> Any:
+    """Give the plain form of a value, without a word about what had to change."""
     try:
         return plain(value, 0)
     except OddError:
-        from shaping.values.careful import take_in_carefully  # noqa: PLC0415 (rarely needed)
+        from shaping.values.careful import open_carefully  # noqa: PLC0415 (loaded for odd values alone)
 
-        return take_in_carefully(value, closed=closed).whole
+        return open_carefully(value, closed=closed).whole
 
 
 def plain(value: Any, depth: int) -> Any:
@@ -96,7 +59,7 @@ def plain(value: Any, depth: int) -> Any:
 
 
 def shallow(value: Any, written: bytes) -> bool:
-    """Tell whether what a parser of JSON gave, which is plain otherwise, is not nested too deep for us."""
+    """Whether data read from JSON, which is plain otherwise, is nested no deeper than the other steps can follow."""
     return written.count(b"[") + written.count(b"{") <= DEEPEST or _within(value, 0)
 
 
@@ -157,3 +120,17 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def reads_once(value: Any) -> bool:
+    """Whether looking at a value would use it up, as a generator in it does."""
+    try:
+        plain(value, 0)
+    except OddError:
+        from shaping.values.careful import open_carefully  # noqa: PLC0415 (loaded for odd values alone)
+
+        try:
+            open_carefully(value, reads=False)
+        except OneShotError:
+            return True
+    return False

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shaping.wording import counted
+from shaping.response import counted
 
 
 def test_one_is_one_and_everything_else_is_several() -> None:

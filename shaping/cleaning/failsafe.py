@@ -1,0 +1,42 @@
+"""The fail-safe path: what goes out when shaping fails is the tool's answer, less what must never leave."""
+
+from __future__ import annotations
+
+import logging
+from traceback import format_tb
+from typing import TYPE_CHECKING, Any
+
+from shaping.errors import scrub
+from shaping.values.plain import to_plain
+
+if TYPE_CHECKING:
+    from shaping.settings import Plan
+
+WITHHELD = "[withheld: redaction failed]"
+
+
+def fail_safe(value: Any, plan: Plan) -> Any:
+    """Return the value as plain data without private paths and secrets; where that fails too, only a mark."""
+    try:
+        return without_held(to_plain(value, closed=plan.closed), plan)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
+        log_fault("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
+        return WITHHELD
+
+
+def without_held(data: Any, plan: Plan) -> Any:
+    """Take private paths and secrets out of plain data that the steps of cleaning never saw."""
+    from shaping.redaction import redact  # noqa: PLC0415 (a fault in loading it must be survived too)
+
+    rules = plan.redact
+    kept = data if plan.private is None else plan.private.apply(data)
+    return kept if rules.off else redact(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
+
+
+def log_fault(message: str, tool: str, fault: Exception) -> None:
+    """Log where a fault happened and of what kind it is; its message may hold a part of the answer."""
+    try:
+        places = scrub("".join(format_tb(fault.__traceback__)))
+    except Exception:  # noqa: BLE001 (where redaction itself is at fault, only what needs none can be logged)
+        places = ""
+    logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)

@@ -1,0 +1,214 @@
+"""The second phase: Cleaned -> cut <-> wrap <-> write <-> count -> Shaped, in a loop until it fits its budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.budget.fitting import Fitted
+from shaping.cleaning.failsafe import log_fault
+from shaping.present.original import Original
+from shaping.present.said import notice
+from shaping.present.wrap import rendered, tag_of, wrap
+from shaping.present.write import write
+from shaping.response import Shaped
+from shaping.store.originals import NOT_KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from shaping.cleaning import Cleaned
+    from shaping.envelope import Envelope
+    from shaping.response import CallContext, Facts, Listed, Omission, Warned
+    from shaping.settings import Plan
+    from shaping.store.originals import Originals
+    from shaping.tokens import Tokens
+
+__all__ = ["Presented", "present"]
+
+# What an envelope may add to its data, in bytes, before it is counted.
+_ENVELOPE = 256
+
+
+def present(
+    cleaned: Cleaned,
+    plan: Plan,
+    call: CallContext,
+    facts: Facts,
+    store: Originals,
+    *,
+    timings: Mapping[str, float] | None = None,
+) -> Shaped:
+    """Wrap cleaned data, and cut it where its text would be over the plan's budget."""
+    original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
+    shown = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings or {})
+    if not _surely_fits(cleaned, plan):
+        shown = _fit(shown)
+    shown.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
+    return shown
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Presented(Shaped):
+    """One way to present a response: all of its data or a cut of it, and everything that follows from that."""
+
+    plan: Plan
+    call: CallContext
+    facts: Facts
+    cleaned: Cleaned
+    original: Original
+    cut: Fitted
+    terse: bool = False  # the budget is smaller than what the envelope would say about itself
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def envelope(self) -> Envelope[Any]:
+        """The typed envelope."""
+        return wrap(self)
+
+    @cached_property
+    def value(self) -> Any:
+        """The wire form of the dialect."""
+        return rendered(self.envelope, self.plan)
+
+    @cached_property
+    def written(self) -> tuple[str, str]:
+        """The text and the name of its form."""
+        try:
+            return write(self)
+        except Exception as fault:  # noqa: BLE001 (a fault of an encoder must not cost the tool's answer)
+            log_fault("writing the answer of %r failed with %s; it goes out as JSON\n%s", self.plan.tool, fault)
+            return orjson.dumps(self.value).decode(), "json"
+
+    @cached_property
+    def notice(self) -> str:
+        """The line below bare data that says what was left out and how to ask for it."""
+        return notice(self)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """What it cost before and after."""
+        from shaping.tokens import Tokens  # noqa: PLC0415 (most calls are never counted: costs 15 ms)
+
+        return Tokens(before=self._text_before, after=lambda: self.text, tokenizer=self.plan.tokenizer)
+
+    @cached_property
+    def omissions(self) -> tuple[Omission, ...]:
+        """Everything that was left out, exactly: where, how many and why."""
+        return (*self.original.omissions, *self.cut.omissions)
+
+    @property
+    def ref(self) -> str | None:
+        """The handle for `expand`; the original is kept when it is first asked for."""
+        return self.original.ref
+
+    @property
+    def expandable(self) -> bool:
+        """Whether the reader has a way to ask for what was left out."""
+        return self.facts.expandable
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a budget cut something."""
+        return self.cut.truncated or self.call.cursor is not None
+
+    @property
+    def shown(self) -> tuple[Listed, ...]:
+        """Of each list that was cut, how many elements are shown of how many."""
+        return self.cut.lists
+
+    @cached_property
+    def cursor(self) -> str | None:
+        """Where the next page starts, if there is one."""
+        if self.call.cursor is not None or self.cut.position is None:
+            return self.call.cursor
+        return self.original.cursor(self.cut.position)
+
+    @cached_property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What the reader should know."""
+        lost = self.says_ref and self.ref is None
+        return (*self.cleaned.warnings, NOT_KEPT) if lost else self.cleaned.warnings
+
+    @cached_property
+    def etag(self) -> str | None:
+        """A tag of the shaped data, where the plan or the caller asked for one."""
+        asked = self.call.if_none_match is not None or "etag" in self.plan.envelope or self.plan.debug
+        return tag_of(self.cut.value) if asked else None
+
+    @property
+    def not_modified(self) -> bool:
+        """Whether the data is what the caller has already."""
+        tag = self.call.if_none_match
+        return tag is not None and self.call.error is None and tag == self.etag
+
+    @cached_property
+    def says_ref(self) -> bool:
+        """Whether the reader is told a ref by which to ask for what was left out."""
+        if not self.facts.expandable or self.call.page is not None:
+            return False
+        if self.worth_a_line:
+            return True
+        return self.plan.omissions in {"list", "full"} and self.plan.dialect != "none" and bool(self.omissions)
+
+    @property
+    def worth_a_line(self) -> bool:
+        """Whether a budget cut something, or noise rules took more than the line costs that says so."""
+        return self.truncated or self.cleaned.saved > 0
+
+    def _text_before(self) -> str:
+        """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
+        if self.call.shown is not None:
+            return self.call.shown()
+        raw = self.cleaned.plain_raw(self.plan)
+        return raw if isinstance(raw, str) else orjson.dumps(raw).decode()
+
+
+def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
+    """Whether an answer is within its budget by its bytes alone: no text has more tokens than bytes."""
+    if plan.max_items is not None or plan.max_string is not None:
+        return False
+    if plan.max_tokens is None:
+        return True
+    size = len(orjson.dumps(cleaned.value)) if cleaned.size is None else cleaned.size
+    return size + _ENVELOPE <= plan.max_tokens
+
+
+def _fit(whole: Presented) -> Presented:
+    """Try cuts until one fits: each is wrapped and written as it would go out, and counted exactly."""
+    from shaping.tokens import counter  # noqa: PLC0415 (most answers are within their budget: costs 15 ms)
+
+    plan, exact = whole.plan, counter(whole.plan.tokenizer).exact
+
+    def text(shown: Presented) -> str:
+        return shown.text
+
+    def as_json(shown: Presented) -> str:
+        # Bare data has its notice below it in the text.
+        return orjson.dumps(shown.value).decode() + (shown.notice if plan.dialect == "none" else "")
+
+    shown = _cut(whole, as_json if whole.call.as_json else text, exact)
+    # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
+    if whole.call.as_json and plan.max_tokens is not None and exact(shown.text) > plan.max_tokens:
+        shown = _cut(whole, lambda one: max(as_json(one), text(one), key=exact), exact)
+    return shown
+
+
+def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> Presented:
+    from shaping.budget.fitting import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
+
+    plan, value = whole.plan, whole.cleaned.value
+    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
+    fitted = fit_value(value, budget, lambda cut: render(replace(whole, cut=cut)), exact)
+    if fitted.fits and not _is_mute(fitted, value):
+        return replace(whole, cut=fitted)
+    # What is said about the cut would take all of the budget: then it is only said that there was one.
+    terse = replace(whole, terse=True)
+    return replace(terse, cut=fit_value(value, budget, lambda cut: render(replace(terse, cut=cut)), exact))
+
+
+def _is_mute(fitted: Fitted, value: Any) -> bool:
+    return isinstance(value, (str, list, dict)) and bool(value) and not fitted.value

@@ -1,0 +1,118 @@
+"""What a response says about what was left out of it: in its envelope, or in a line below bare data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.errors import scrub
+from shaping.response import EMPTY, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shaping.present import Presented
+    from shaping.response import Omission, Shaped
+    from shaping.settings import Plan
+
+# What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
+_UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
+# Members that the short line names of each kind, and what a member is called at the end of its path.
+_NAMED, _LAST = 3, re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
+# What is counted, where it is not called as the reason is.
+_COUNTED: Final = {"string": "characters", "depth": "members"}
+# How the reader of each surface asks for what was left out.
+_ASK: Final = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
+
+
+def said_omissions(shown: Presented) -> dict[str, Any]:
+    """Give the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
+    plan, ref = shown.plan, shown.ref if shown.says_ref else None
+    if plan.omissions in {"list", "full"}:
+        listed = plan.dialect != "none" and shown.omissions
+        priced = shown.original.priced(shown.omissions, with_ref=shown.says_ref) if listed else ()
+        return {"omissions": priced, "ref": ref} if priced and shown.expandable else {"omissions": priced}
+    if not shown.expandable:
+        return _members_gone(shown)
+    if ref is None:
+        return {}
+    # Bare data has no member for the line: it stands below the data.
+    return {"omissions": _line(_unasked(shown), plan) if plan.dialect != "none" else "", "ref": ref}
+
+
+def notice(shown: Presented) -> str:
+    """Say below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
+    if shown.call.page is not None:
+        return _page_notice(shown)
+    if shown.terse:
+        return "\n(cut)" if shown.truncated else ""
+    parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in shown.shown]
+    if shown.expandable and shown.worth_a_line:
+        parts += _unlisted(shown)
+        parts += [] if shown.ref is None else [_ASK[shown.plan.surface].format(shown.ref)]
+        parts += [f"cursor={shown.cursor}"] if shown.truncated and shown.cursor else []
+    elif shown.truncated:
+        parts += _unlisted(shown)
+    return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def missing(shaped: Shaped) -> str:
+    """Say in one short line what is missing of a response that does not say it itself, nulls and empties last."""
+    plan = shaped.plan
+    if plan.omissions in {"list", "full"} and plan.dialect != "none":
+        return ""
+    # That a member was null or an empty list is no difference to who wonders where it is.
+    alike = (replace(each, reason="empty") if each.reason == "null" else each for each in shaped.omissions)
+    gone = [each for each in alike if each.reason in _UNASKED | EMPTY]
+    return _line(sorted(gone, key=lambda each: each.reason in EMPTY), plan) if gone else ""
+
+
+def _unasked(shown: Presented) -> list[Omission]:
+    taken = (*shown.cleaned.omissions, *shown.cut.omissions)
+    return [omission for omission in taken if omission.reason in _UNASKED]
+
+
+def _members_gone(shown: Presented) -> dict[str, Any]:
+    """Tell a reader who cannot expand of members that a budget took: lists and texts say it in their place."""
+    gone = [each for each in shown.cut.omissions if each.reason == "depth"] if shown.plan.dialect != "none" else []
+    return {"omissions": _line(gone, shown.plan)} if gone else {}
+
+
+def _unlisted(shown: Presented) -> list[str]:
+    """Say what was left out besides the tails of lists, which are named one by one."""
+    listed = {"items"} if shown.shown else set()
+    gone = [each for each in _unasked(shown) if each.reason not in listed]
+    return [_line(gone, shown.plan)] if gone else []
+
+
+def _page_notice(shown: Presented) -> str:
+    call = shown.call
+    parts = [f"{call.page}; cursor={call.cursor}"] if call.cursor else []
+    parts += [f"to see whose: path={call.path_with_ids}"] if call.path_with_ids else []
+    return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def _line(omissions: Iterable[Omission], plan: Plan) -> str:
+    counts: dict[str, int] = {}
+    names: dict[str, dict[str, None]] = {}
+    for omission in omissions:
+        counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+        known = names.setdefault(omission.reason, {})
+        if len(known) <= _NAMED:
+            known.update(dict.fromkeys(_LAST.findall(omission.path)))
+    told = ", ".join(f"{_counted(count, reason)}{_few(list(names[reason]))}" for reason, count in counts.items())
+    if not plan.redact.off and any(names.values()):
+        told = scrub(told)
+    return f"left out: {told}"
+
+
+def _counted(count: int, reason: str) -> str:
+    word = _COUNTED.get(reason, reason)
+    return counted(count, word[:-1]) if word.endswith("s") else f"{count:,} {word}"
+
+
+def _few(names: list[str]) -> str:
+    """Name the first of the members that were left out: what a reader does not know of, it cannot ask for."""
+    more = ", …" if len(names) > _NAMED else ""
+    return f" ({', '.join(names[:_NAMED])}{more})" if names else ""

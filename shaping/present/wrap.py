@@ -1,0 +1,116 @@
+"""Wrapping: the envelope goes on, in the dialect the plan names."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.envelope import local_envelope, presentable
+from shaping.envelope.model import UpgradeHint
+from shaping.errors import scrub
+from shaping.present.said import said_omissions
+from shaping.present.write import written
+
+if TYPE_CHECKING:
+    from shaping.envelope import Envelope
+    from shaping.present import Presented
+    from shaping.settings import Plan
+
+
+def wrap(shown: Presented) -> Envelope[Any]:
+    """Put the data into an envelope with what is known about the call."""
+    plan = shown.plan
+    envelope = _envelope(shown)
+    return _priced(envelope, plan) if plan.dialect == "flat" or "estimated_tokens" in plan.envelope else envelope
+
+
+def rendered(envelope: Envelope[Any], plan: Plan) -> Any:
+    """Give the wire form of the plan's dialect."""
+    return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+
+
+def tag_of(value: Any) -> str:
+    """Tag shaped data so that the same data has the same tag, in every process."""
+    return blake2b(orjson.dumps(value), digest_size=8).hexdigest()
+
+
+def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
+    """Write the price of the text into the text; the second count includes the number itself."""
+    from shaping.tokens import count  # noqa: PLC0415 (most responses do not carry their price: costs 15 ms)
+
+    for _ in range(2):
+        price = int(count(written(rendered(envelope, plan), plan)[0], plan.tokenizer))
+        envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
+    return envelope
+
+
+def _envelope(shown: Presented) -> Envelope[Any]:
+    call, meta = shown.call, _meta(shown)
+    data = None if shown.not_modified else shown.cut.value
+    if call.source is None:
+        warnings = () if shown.terse else shown.warnings
+        return local_envelope(data, shown.plan.tool, error=call.error, warnings=warnings, **meta)
+    kept = presentable(call.source.meta).model_copy(update=_settled(meta))
+    warnings = (*call.source.warnings, *shown.warnings)
+    return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
+
+
+def _meta(shown: Presented) -> dict[str, Any]:
+    """Collect what is known, leaving out what is not: most calls know nothing and pay nothing."""
+    call, plan = shown.call, shown.plan
+    meta: dict[str, Any] = {}
+    if call.request_id is not None:
+        meta["request_id"] = call.request_id
+    if call.upgrade_hints:
+        meta["upgrade_hints"] = tuple({name: scrub(text) for name, text in hint.items()} for hint in call.upgrade_hints)
+    if shown.truncated or shown.cleaned.cut_short:
+        meta["truncated"] = True
+    if shown.terse:
+        return meta
+    if shown.truncated:
+        meta["shown"] = shown.shown
+        if shown.expandable or call.cursor is not None:
+            meta["cursor"] = shown.cursor
+    if shown.not_modified:
+        meta["not_modified"] = True
+    if shown.etag is not None:
+        meta["etag"] = shown.etag
+    if plan.omissions != "none" and call.page is None:
+        meta.update(said_omissions(shown))
+    if plan.envelope or plan.debug or plan.dialect != "lean":
+        meta.update(_particulars(shown))
+    return meta
+
+
+def _settled(meta: dict[str, Any]) -> dict[str, Any]:
+    """Give meta as the model holds it, where no factory does."""
+    if "upgrade_hints" in meta:
+        meta["upgrade_hints"] = tuple(UpgradeHint(**hint) for hint in meta["upgrade_hints"])
+    extra = {name: meta.pop(name) for name in ("timings", "plan") if name in meta}
+    return {**meta, "extensions": extra} if extra else meta
+
+
+def _particulars(shown: Presented) -> dict[str, Any]:
+    plan, facts = shown.plan, shown.facts
+    known: dict[str, Any] = {
+        "duration_ms": shown.call.duration_ms,
+        "tool_id": plan.tool or None,
+        "tool_version": facts.tool_version,
+        "tier": facts.tier,
+        "capabilities": facts.capabilities,
+        "session_id": facts.session_id,
+        "config_hash": plan.config_hash,
+    }
+    if plan.debug:
+        known |= {"timings": dict(shown.timings), "plan": _plan_said(shown)}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _plan_said(shown: Presented) -> dict[str, Any]:
+    """Say by which choices a response was shaped, for somebody who wonders."""
+    plan = shown.plan
+    names = ("profile", "encoding", "dialect", "max_tokens", "max_items", "max_string", "noise", "tokenizer")
+    raw = orjson.dumps(shown.cleaned.plain_raw(plan))
+    return {**{name: getattr(plan, name) for name in names}, "noise": list(plan.noise), "raw_bytes": len(raw)}

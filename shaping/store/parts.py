@@ -1,0 +1,141 @@
+"""The part of a stored value that a path names; a tail that a budget cut is found without looking at each element."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.paths import Path, PathError, compile_fields, parse, select
+from shaping.paths.grammar import Each, Index, Name, Slice
+from shaping.paths.selection import matches, miss
+from shaping.tokens import counter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shaping.paths.grammar import Step
+    from shaping.response import Omission
+    from shaping.tokens import TokenCounter
+
+# A quote that nothing closes holds all the rest: looked for once, not from every quote on.
+_ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)
+
+
+def choose(value: Any, path: str) -> Any:
+    """Give what `select` gives."""
+    steps = parse(path).steps if path else ()
+    if steps and isinstance(steps[-1], Slice) and all(isinstance(step, (Name, Index)) for step in steps[:-1]):
+        holder = select(value, str(Path(steps[:-1]))) if steps[:-1] else value
+        # A name below a list means that name in each of its elements, and the slice one of each.
+        if isinstance(holder, list) and _one(value, steps[:-1]):
+            return holder[steps[-1].start or 0 : steps[-1].stop]
+    return select(value, path)
+
+
+def _one(value: Any, steps: tuple[Any, ...]) -> bool:
+    for step in steps:
+        if isinstance(step, Name):
+            if not isinstance(value, dict):
+                return False
+            value = value.get(step.key)
+        else:
+            value = value[step.at]
+    return True
+
+
+def listed(value: Any, path: str) -> list[str]:
+    """Read a path as several where it has commas and, as one, names nothing: a key may have commas too."""
+    parts = [part.strip() for part in _ONE.findall(path)] if "," in path else []
+    return [path] if len(parts) < 2 or _names_something(value, path) else parts
+
+
+def _names_something(value: Any, path: str) -> bool:
+    try:
+        # What a path names may be an empty list.
+        return bool(choose(value, path) != []) or miss(value, path) is None
+    except (ValueError, LookupError):
+        return False
+
+
+def choose_members(value: Any, paths: list[str]) -> tuple[Any, str]:
+    """Give the records that several paths lead into, each with only what the paths name, and where they stand."""
+    trails = [parse(path).steps for path in paths]
+    alike = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*trails, strict=False))]
+    # One element or a range of them is chosen first: what a path names below holds for every element.
+    chosen = max((at for at, step in enumerate(alike, 1) if isinstance(step, Index | Slice)), default=0)
+    where = str(Path(tuple(alike[:chosen])))
+    members = [str(Path(steps[chosen:])) for steps in trails]
+    return compile_fields(members).apply(choose(value, where)), where
+
+
+def path_with_ids(value: Any, path: str) -> str | None:
+    """Write the path that shows beside each value what tells its record from the others; None where the order does."""
+    steps = parse(path).steps if path else ()
+    records, above, below = _records(value, steps)
+    if len(records) < 2 or not below or all(_has_one(record, below) for record in records):
+        return None
+    name = _telling(records)
+    return None if name is None else f"{Path((*above, Name(name)))},{path}"
+
+
+def _records(value: Any, steps: tuple[Step, ...]) -> tuple[list[Any], tuple[Step, ...], tuple[Step, ...]]:
+    """Find the list whose elements a path goes through, the steps to those, and the steps below."""
+    for at, step in enumerate(steps):
+        if isinstance(value, list) and not isinstance(step, Index):
+            through = at + isinstance(step, Each | Slice)
+            part = value[step.start : step.stop] if isinstance(step, Slice) else value
+            return part, steps[:through], steps[through:]
+        if not isinstance(step, Name | Index):
+            break
+        value = value[step.key if isinstance(step, Name) else step.at]
+    return [], (), ()
+
+
+def _has_one(record: Any, steps: tuple[Step, ...]) -> bool:
+    return len(list(islice(matches(record, steps), 2))) == 1
+
+
+def _telling(records: list[Any]) -> str | None:
+    """Find the shortest member that is another one in every record."""
+    if not all(isinstance(record, dict) for record in records):
+        return None
+    sizes = {}
+    for name in records[0]:
+        values = [record.get(name) for record in records]
+        if all(type(value) in {int, str} for value in values) and len(set(values)) == len(values):
+            sizes[name] = len(orjson.dumps(values))
+    return min(sizes, key=sizes.__getitem__, default=None)
+
+
+_MANY: Final = 200  # elements, above which a list is priced by a sample
+
+
+def price(omissions: Iterable[Omission], raw: Any, tokenizer: str) -> list[Omission]:
+    """Give each omission the tokens that its part of the raw value would cost; None where no path leads there."""
+    counting = counter(tokenizer)
+    return [replace(omission, tokens=_tokens(omission, raw, counting)) for omission in omissions]
+
+
+def _tokens(omission: Omission, raw: Any, counting: TokenCounter) -> int | None:
+    if omission.path == "**":  # nulls and empties from all over, told together
+        return None
+    try:
+        return _cost(choose(raw, omission.path), counting)
+    except (PathError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _cost(value: Any, counting: TokenCounter) -> int:
+    # A long list is priced by some of its elements, from all over it: 50 MB are not written to say how much they are.
+    if isinstance(value, list) and len(value) > _MANY:
+        some = value[:: len(value) // _MANY]
+        return _cost_of(some, counting) * len(value) // len(some)
+    return _cost_of(value, counting)
+
+
+def _cost_of(value: Any, counting: TokenCounter) -> int:
+    return int(counting.count(orjson.dumps(value).decode()))
