@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 HERE = str(Path(__file__).resolve())
 SERVER = [sys.executable, HERE, "--serve"]
 PASS_THROUGH = [sys.executable, HERE, "--pass-through"]
-OURS = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy"]
+OURS = [sys.executable, "-m", "shaping", "proxy"]
 CONCURRENT = 200
 BAR = 1.15
 BATCH = 10

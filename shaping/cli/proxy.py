@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from urllib.parse import urlsplit
 
 import typer
@@ -17,9 +17,9 @@ from shaping.cli.support.listen import free_address
 from shaping.cli.support.output import Stopped, config_error_detail, stopped
 
 if TYPE_CHECKING:
-    from shaping.proxy.backend import Backend
-    from shaping.proxy.head_start import HeadStart
-    from shaping.proxy.proxy import Proxy
+    from shaping.proxy.former.backend import Backend
+    from shaping.proxy.former.head_start import HeadStart
+    from shaping.proxy.former.proxy import Proxy
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
 URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
@@ -66,8 +66,10 @@ def proxy(
     expand: Annotated[bool, EXPAND] = True,
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
-    need_extra()
     piped = http is None and sse is None
+    if command and piped and url is None and servers is None and not oauth:
+        _relay(command, config, profile, start_timeout, expand=expand)
+    need_extra()
     asked = partial(backends_of, command or [], url, transport, header or [], servers, oauth=oauth)
 
     def build(early: HeadStart) -> tuple[Proxy, Any]:
@@ -81,6 +83,23 @@ def proxy(
 
     # Over HTTP each client has a server of its own, which is started when it comes.
     run(build, command if piped and url is None and servers is None else None)
+
+
+def _relay(
+    command: list[str], config: Path | None, profile: str | None, start_timeout: float | None, *, expand: bool
+) -> NoReturn:
+    from shaping.proxy.loading import Options, UnknownProfileError  # noqa: PLC0415 (help must not wait for it)
+    from shaping.proxy.stdio import run_command  # noqa: PLC0415 (help must not wait for it)
+    from shaping.settings import ConfigError  # noqa: PLC0415 (help must not wait for it)
+
+    options = Options(None if config is None else str(config), profile, expand=expand)
+    try:
+        raise typer.Exit(run_command(command, options, start_seconds=start_timeout))
+    except UnknownProfileError as problem:
+        raise stopped(str(problem)) from None
+    except ConfigError as problem:
+        typer.echo(str(problem), err=True)
+        raise Stopped(config_error_detail(problem), 1) from None
 
 
 def _over_http(
@@ -123,7 +142,7 @@ def backends_of(
     early: HeadStart | None = None,
 ) -> list[Backend]:
     """Return the servers that a command line names, or end with what is wrong with it."""
-    from shaping.proxy.configured import (  # noqa: PLC0415 (an extra)
+    from shaping.proxy.former.configured import (  # noqa: PLC0415 (an extra)
         ServersError,
         address_of,
         command_backend,
@@ -173,7 +192,7 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
     import fastmcp  # noqa: PLC0415 (an extra)
 
     from shaping.mcp.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra)
-    from shaping.proxy.proxy import Proxy  # noqa: PLC0415 (the same)
+    from shaping.proxy.former.proxy import Proxy  # noqa: PLC0415 (the same)
     from shaping.settings import ConfigError  # noqa: PLC0415 (the same)
     from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
 

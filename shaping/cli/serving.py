@@ -13,8 +13,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from shaping.proxy.head_start import HeadStart
-    from shaping.proxy.proxy import Proxy
+    from shaping.proxy.former.head_start import HeadStart
+    from shaping.proxy.former.proxy import Proxy
 
 
 def run(build: Callable[[HeadStart], tuple[Proxy, Any]], command: list[str] | None) -> None:
@@ -36,7 +36,7 @@ async def _served(build: Callable[[HeadStart], tuple[Proxy, Any]], command: list
     """Serve until the client leaves or a signal comes; the server starts while we are still being put together."""
     import anyio  # noqa: PLC0415 (an extra)
 
-    from shaping.proxy.head_start import HeadStart  # noqa: PLC0415 (the same)
+    from shaping.proxy.former.head_start import HeadStart  # noqa: PLC0415 (the same)
 
     early = HeadStart()
     with anyio.open_signal_receiver(*_endings()) as signals:

@@ -29,7 +29,7 @@ from shaping.tokens import exact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.proxy.backend import Backend
+    from shaping.proxy.former.backend import Backend
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
 AS_JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -74,7 +74,7 @@ def _hush() -> None:
 
 async def _listed(backends: list[Backend]) -> tuple[list[dict[str, Any]], bool]:
     """List the tools of all servers that answer, and say whether all did."""
-    from shaping.proxy.listing import list_tools  # noqa: PLC0415 (an extra)
+    from shaping.proxy.former.listing import list_tools  # noqa: PLC0415 (an extra)
 
     found: list[dict[str, Any]] = []
     failed = False

@@ -10,9 +10,9 @@ from shaping.mcp.advertise import CONTROL, EXPAND, EXPAND_TOOL, Listed, advertis
 from shaping.mcp.channels import decide
 from shaping.mcp.errors import coded
 from shaping.mcp.meta import marked
+from shaping.mcp.prewarm import warm_up
 from shaping.mcp.result import Call, shape_call, text_of
 from shaping.mcp.sessions import Session, Sessions
-from shaping.proxy.rehearsal import warm_up
 from shaping.settings import Overrides
 
 if TYPE_CHECKING:

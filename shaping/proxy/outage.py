@@ -1,25 +1,17 @@
-"""Why a server behind the proxy cannot be used, told so that a person can mend it."""
+"""Why an upstream server cannot be used, in words by which a person can mend it."""
 
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-
-import mcp_types
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from typing import TYPE_CHECKING, Any
 
 from shaping.envelope.dialects.members import has_own_hint
 from shaping.errors import ErrorDetail, make_error
-from shaping.mcp import faults
+from shaping.errors.detail import scrub
 from shaping.proxy.child import Child
-from shaping.proxy.remote import door_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from shaping.proxy.remote import Door
 
 _RUN_IT = "Run its command by itself in a terminal and mend what it says."
 _FIND_IT = "Install it, or give its whole path: a client started from a desktop has another PATH than your shell."
@@ -32,25 +24,8 @@ _START_IT = "Start it, or correct the address."
 _LET_IN = "Give it a token: --header 'Authorization: Bearer ...', `headers` in the list of servers, or --oauth."
 _PATH = "Correct the address: it usually ends in /mcp, or in /sse for the older transport (--transport sse)."
 _HINTS = {401: _LET_IN, 403: _LET_IN, 404: _PATH, 405: _PATH, 406: _PATH, 410: _PATH}
-_FORGOTTEN = 404
-_HANGUPS = ("Connection closed", "SSE stream ")
 _CODES = {401: "AUTH_REQUIRED", 403: "PERMISSION_DENIED"}
-
-
-class CodedError(MCPError):
-    """An error of the proxy's own: a model reads its `detail`, the protocol its words."""
-
-    def __init__(self, detail: ErrorDetail) -> None:
-        super().__init__(code=mcp_types.INTERNAL_ERROR, message=told(detail), data=faults.whole(detail))
-        self.detail = detail
-
-
-class ServerUnavailableError(CodedError):
-    """A server behind the proxy cannot be used; `detail` says why, what to do, and when to try again."""
-
-
-class StillStartingError(ServerUnavailableError):
-    """A server that has not answered yet, and may."""
+_LINE_SHOWN = 200
 
 
 def told(detail: ErrorDetail) -> str:
@@ -58,89 +33,14 @@ def told(detail: ErrorDetail) -> str:
     return f"{detail.message}\n{detail.hint}" if has_own_hint(detail) else detail.message
 
 
-def is_hangup(error: MCPError, transport: object) -> bool:
-    """Say whether an error of the SDK's own means a lost connection; servers use the same numbers for their own."""
-    code, message = error.error.code, error.error.message
-    if code == mcp_types.CONNECTION_CLOSED and message.startswith(_HANGUPS):
-        return True
-    door = door_of(transport)
-    # A server that was restarted does not know the session any more.
-    return door is not None and door.refused == _FORGOTTEN and code != mcp_types.METHOD_NOT_FOUND
-
-
-def reason(name: str, transport: object, error: Exception, *, seconds: float | None = None) -> ErrorDetail:
-    """Describe a lost connection; `seconds` is how long the server was waited for, where it never answered."""
-    if isinstance(transport, Child):
-        return _of_start(transport, error, seconds) if seconds is not None else _of_end(transport)
-    door = door_of(transport)
-    if door is not None:
-        return _of_address(name, door, error, seconds)
-    return make_error("UNAVAILABLE", f"the server {name!r} is gone: {_words(error)}")
-
-
-def refusal(name: str, transport: object) -> ErrorDetail | None:
-    """Describe an answer of HTTP that sent us away, where that was the last one."""
-    door = door_of(transport)
-    return _of_status(name, door) if door is not None and door.refused in _CODES else None
-
-
-def left_alone(name: str, last: ErrorDetail | None, wait: float) -> ErrorDetail:
-    """Describe a server that has failed too often to be tried again at once."""
-    before = last.message if last else f"the server {name!r} has failed"
-    hint = last.hint if last and has_own_hint(last) else None
-    message = f"{before}\nIt is left alone for {max(wait, 0.1):.1f} s before it is tried again."
-    code = last.code if last else "UNAVAILABLE"
-    return make_error(code, message, hint=hint, retryable=True, retry_after=_after(wait))
-
-
-def together(problems: Sequence[MCPError]) -> MCPError:
-    """Give one error for several servers of which none can be used."""
-    details = [problem.detail for problem in problems if isinstance(problem, ServerUnavailableError)]
-    if len(details) < len(problems) or len(details) == 1:
-        return problems[0]
-    message = "\n".join(told(detail) for detail in details)
-    return ServerUnavailableError(make_error("UNAVAILABLE", f"none of the servers can be used:\n{message}"))
-
-
-def waiting(name: str, seconds: float) -> ErrorDetail:
-    """Describe a server that has not answered yet."""
-    message = f"the server {name!r} has not answered for {seconds:.0f} s and is still starting"
-    return make_error("UNAVAILABLE", message, retry_after=_after(1.0))
-
-
-def only_handshakes() -> MCPError:
-    """Return the refusal that makes a client of the newer protocol open the older one."""
-    return MCPError(
-        code=mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
-        message="the server behind this proxy speaks the initialize handshake only",
-        data={"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": MODERN_PROTOCOL_VERSIONS[-1]},
-    )
-
-
-def _of_end(child: Child) -> ErrorDetail:
-    return make_error("UNAVAILABLE", child.obituary)
-
-
-def _of_start(child: Child, error: Exception, seconds: float) -> ErrorDetail:
-    if child.problem is not None:
-        return _of_program(child, child.problem)
-    said = "".join(f"\n  {line}" for line in child.words)
-    printed = ", and printed" if said else ""
-    if isinstance(error, TimeoutError):
-        message = f"the server {child.name!r} did not answer within {seconds:.0f} s{printed}{':' if said else ''}{said}"
-        return make_error("UNAVAILABLE", message, hint=_WAIT_FOR_IT)
-    if child.exit_code is None or (isinstance(error, MCPError) and not is_hangup(error, child)):
-        message = f"the server {child.name!r} would not start a session: {_words(error)}{said}"
-        return make_error("UNAVAILABLE", message, hint=_RUN_IT)
-    ended = f"the server {child.name!r} ended with exit code {child.exit_code} before it answered"
-    return make_error("UNAVAILABLE", f"{ended}{':' if said else ''}{said}", hint=_RUN_IT)
-
-
-def _of_program(child: Child, problem: OSError) -> ErrorDetail:
-    program = child.command[0]
-    begin = f"the server {child.name!r} could not be started: "
-    if child.cwd is not None and problem.filename == child.cwd:
-        return make_error("UNAVAILABLE", f"{begin}there is no directory {child.cwd!r}", hint="Correct its cwd.")
+def of_start(name: str, transport: object, problem: OSError) -> ErrorDetail:
+    """Describe a server that could not be started or reached."""
+    begin = f"the server {name!r} could not be started: "
+    if not isinstance(transport, Child):
+        return make_error("UNAVAILABLE", f"the server {name!r} cannot be reached: {problem}", hint=_START_IT)
+    program = transport.command[0]
+    if transport.cwd is not None and problem.filename == transport.cwd:
+        return make_error("UNAVAILABLE", f"{begin}there is no directory {transport.cwd!r}", hint="Correct its cwd.")
     if problem.errno == errno.ENOENT:
         return make_error("UNAVAILABLE", f"{begin}there is no program {program!r}", hint=_FIND_IT)
     if problem.errno in {errno.EACCES, errno.ENOEXEC}:
@@ -148,37 +48,71 @@ def _of_program(child: Child, problem: OSError) -> ErrorDetail:
     return make_error("UNAVAILABLE", f"{begin}{problem}")
 
 
-def _of_address(name: str, door: Door, error: Exception, seconds: float | None) -> ErrorDetail:
-    if door.refused is not None:
-        return _of_status(name, door)
-    if isinstance(error, TimeoutError) and seconds is not None:
-        message = f"the server {_named(name, door)} did not answer within {seconds:.0f} s"
-    else:
-        message = f"the server {_named(name, door)} cannot be reached: {_without_keys(_words(error), door)}"
-    return make_error("UNAVAILABLE", message, hint=_START_IT)
+def of_end(name: str, transport: object, *, answered: bool) -> ErrorDetail:
+    """Describe a connection that has ended; `answered` says whether it ever brought a message."""
+    if not isinstance(transport, Child):
+        return make_error("UNAVAILABLE", f"the server {name!r} closed the connection", hint=_START_IT)
+    code = transport.exit_code
+    lines = _last_lines(transport)
+    if answered:
+        ended = "closed its output" if code is None else f"ended with exit code {code}"
+        words = f": {lines[-1]}" if lines else ""
+        return make_error("UNAVAILABLE", f"the server {name!r} {ended}{words}")
+    ended = "closed its output" if code is None else f"ended with exit code {code}"
+    message = f"the server {name!r} {ended} before it answered{':' if lines else ''}{_listed(lines)}"
+    return make_error("UNAVAILABLE", message, hint=_RUN_IT)
 
 
-def _of_status(name: str, door: Door) -> ErrorDetail:
-    status = door.refused or 0
-    message = f"the server {_named(name, door)} answered with HTTP status {status}"
+def of_silence(name: str, transport: object, seconds: float) -> ErrorDetail:
+    """Describe a server that has not answered in the time that it was given."""
+    lines = _last_lines(transport) if isinstance(transport, Child) else []
+    printed = ", and printed:" if lines else ""
+    message = f"the server {name!r} did not answer within {seconds:.0f} s{printed}{_listed(lines)}"
+    return make_error("UNAVAILABLE", message, hint=_WAIT_FOR_IT if isinstance(transport, Child) else _START_IT)
+
+
+def of_refusal(name: str, error: Any) -> ErrorDetail:
+    """Describe a server that was started again and refuses the client's introduction."""
+    words = error.get("message") if isinstance(error, dict) else error
+    message = f"the server {name!r} would not start a session: {scrub(str(words))}"
+    return make_error("UNAVAILABLE", message, hint=_RUN_IT)
+
+
+def of_status(name: str, address: str, status: int) -> ErrorDetail:
+    """Describe a server that answered a request with an error of HTTP."""
+    message = f"the server {_at(name, address)} answered with HTTP status {status}"
     return make_error(_CODES.get(status, "UNAVAILABLE"), message, hint=_HINTS.get(status, _START_IT))
 
 
-def _named(name: str, door: Door) -> str:
-    return f"at {door.address}" if name == door.address else f"{name!r} at {door.address}"
+def of_address(name: str, address: str, words: str) -> ErrorDetail:
+    """Describe a server that cannot be reached by HTTP."""
+    return make_error("UNAVAILABLE", f"the server {_at(name, address)} cannot be reached: {words}", hint=_START_IT)
 
 
-def _words(error: Exception) -> str:
-    return str(error).removeprefix("Client failed to connect: ") or type(error).__name__
+def left_alone(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail:
+    """Describe a server that has failed too often to be tried again at once."""
+    before = last.message if last else f"the server {name!r} has failed"
+    hint = last.hint if last and has_own_hint(last) else None
+    message = f"{before}\nIt is left alone for {max(pause, 0.1):.1f} s before it is tried again."
+    code = last.code if last else "UNAVAILABLE"
+    return make_error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None)
 
 
-def _without_keys(words: str, door: Door) -> str:
-    """Take out what may be secret in an address: an error may quote it, or where it was redirected with its query."""
-    whole = urlsplit(door.url)
-    words = words.replace(door.url, door.address)
-    words = words.replace(whole.path, urlsplit(door.address).path) if whole.path else words
-    return words.replace(f"?{whole.query}", "") if whole.query else words
+def together(details: Sequence[ErrorDetail]) -> ErrorDetail:
+    """Describe several servers of which none can be used."""
+    if len(details) == 1:
+        return details[0]
+    message = "\n".join(told(detail) for detail in details)
+    return make_error("UNAVAILABLE", f"none of the servers can be used:\n{message}")
 
 
-def _after(wait: float) -> float | None:
-    return round(wait, 1) or None
+def _last_lines(child: Child) -> list[str]:
+    return [scrub(line.decode(errors="replace").strip())[:_LINE_SHOWN] for line in child.last_lines]
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "".join(f"\n  {line}" for line in lines)
+
+
+def _at(name: str, address: str) -> str:
+    return f"at {address}" if name == address else f"{name!r} at {address}"

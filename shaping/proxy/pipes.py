@@ -1,71 +1,133 @@
-"""This process's own pipes as a server's transport, without the threads that plain files would need for every line."""
+"""Lines over pipes: read without looking at any byte twice, written with the reader's pace."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import stat
-from abc import ABC, abstractmethod
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
-
-import anyio
-import mcp_types
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
-_LINE_LIMIT = 256 * 1024 * 1024
-_GRACE_SECONDS = 0.3
-
-
-@asynccontextmanager
-async def own_pipes() -> AsyncIterator[tuple[Any, Any]]:
-    """Serve over standard input and output; where they are not pipes, as the SDK does."""
-    if not all(_is_pipe(number) for number in (0, 1)):
-        async with stdio_server() as streams:
-            yield streams
-        return
-    inbound, outbound = _claimed()
-    heard = await listening(inbound)
-    said = await speaking(outbound, heard.hang_up)
-    try:
-        yield heard, said
-    finally:
-        heard.hang_up()
-        await said.aclose()
+# Lines that nobody has taken yet; beyond that the writer at the other end has to wait.
+_MOST_WAITING = 8 * 1024 * 1024
 
 
-@asynccontextmanager
-async def until_left(read: Any) -> AsyncIterator[Any]:
-    """Pass on what a client says, and end what is under way when it has left: a handshake would not notice."""
-    async with anyio.create_task_group() as tasks:
-        with anyio.CancelScope() as scope:
-            if isinstance(read, Heard):
-                tasks.start_soon(_follow, read.left.wait, scope)
-                yield read
-            else:
-                inner, outer = anyio.create_memory_object_stream[Any](math.inf)
-                tasks.start_soon(_follow, lambda: _copied(read, inner), scope)
-                async with outer:
-                    yield outer
-        tasks.cancel_scope.cancel()
+class LineReader(asyncio.Protocol):
+    """The lines that come out of a pipe."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self._transport: Any = None
+        self._parts: list[bytes] = []  # of a line whose end has not come yet
+        self._lines: deque[bytes] = deque()
+        self._waiting = 0
+        self._paused = False
+        self._wake: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Remember the transport, to make it pause."""
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Split what came into lines."""
+        first, *rest = data.split(b"\n")
+        self._parts.append(first)
+        for part in rest:
+            line = b"".join(self._parts) if len(self._parts) > 1 else self._parts[0]
+            self._lines.append(line)
+            self._waiting += len(line)
+            self._parts = [part]
+        if self._waiting > _MOST_WAITING and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._notify()
+
+    def eof_received(self) -> None:
+        """Take the last line, which may have no line break."""
+        self._finish()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (how a pipe ended makes no difference)
+        """Take the last line where nothing told of the end before."""
+        self._finish()
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._transport is not None:
+            self._transport.close()
+        self._finish()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Give each line without its line break, until the pipe is closed."""
+        while True:
+            while self._lines:
+                line = self._lines.popleft()
+                self._waiting -= len(line)
+                if self._paused and self._waiting < _MOST_WAITING // 2:
+                    self._paused = False
+                    self._transport.resume_reading()
+                if line:
+                    yield line
+            if self.ended.is_set():
+                return
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    def _finish(self) -> None:
+        if not self.ended.is_set():
+            self._lines.append(b"".join(self._parts))
+            self._parts = []
+            self.ended.set()
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
 
 
-async def _follow(leave: Callable[[], Any], scope: anyio.CancelScope) -> None:
-    await leave()
-    # Time for what was asked last; to begin an end that takes the servers along within two seconds.
-    await anyio.sleep(_GRACE_SECONDS)
-    scope.cancel()
+class LineWriter:
+    """A pipe that lines are written to."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def send(self, line: bytes) -> None:
+        """Write a line and wait while the reader is slow; raise OSError where nobody reads any more."""
+        self._writer.write(line + b"\n")
+        await self._writer.drain()
+
+    def close(self) -> None:
+        """Close the pipe after what was written."""
+        self._writer.close()
 
 
-async def _copied(read: Any, inner: Any) -> None:
-    async with inner:
-        async for item in read:
-            await inner.send(item)
+async def open_reader(file: Any) -> LineReader:
+    """Read the lines of a pipe."""
+    reader = LineReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: reader, file)
+    return reader
+
+
+async def open_writer(file: Any) -> LineWriter:
+    """Write lines to a pipe."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
+    return LineWriter(asyncio.StreamWriter(transport, protocol, None, loop))
+
+
+def claim_standard_streams() -> tuple[Any, Any]:
+    """Take standard input and output for messages alone, so that a stray print does not land between two of them."""
+    given, taken = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    source = given if _is_pipe(given) else _pumped(given)
+    target = taken if _is_pipe(taken) else _drained(taken)
+    return os.fdopen(source, "rb", 0), os.fdopen(target, "wb", 0)
 
 
 def _is_pipe(number: int) -> bool:
@@ -74,113 +136,20 @@ def _is_pipe(number: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _claimed() -> tuple[int, int]:
-    """Keep the two ends of the wire to ourselves: a stray print must not land between two messages."""
-    wire = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return wire
+def _pumped(file: int) -> int:
+    source, target = os.pipe()
+    threading.Thread(target=_copy, args=(file, target), daemon=True).start()
+    return source
 
 
-async def listening(end: int) -> Heard:
-    """Listen at the reading end of a pipe."""
-    reader = _Reader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(end, "rb", 0))
-    return Heard(reader, transport)
+def _drained(file: int) -> int:
+    source, target = os.pipe()
+    # Not a daemon: what was written last must be in the file when the process ends.
+    threading.Thread(target=_copy, args=(source, file)).start()
+    return target
 
 
-async def speaking(end: int, hang_up: Callable[[], None]) -> Said:
-    """Speak into the writing end of a pipe."""
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(end, "wb", 0))
-    # Nothing is left behind in a buffer when the last message has been written.
-    transport.set_write_buffer_limits(0)
-    return Said(asyncio.StreamWriter(transport, protocol, None, loop), hang_up)
-
-
-class _Reader(asyncio.StreamReader):
-    """A reader that tells of the end as soon as it comes, whether or not anybody reads."""
-
-    def __init__(self) -> None:
-        super().__init__(_LINE_LIMIT)
-        self.left = anyio.Event()
-
-    def feed_eof(self) -> None:
-        super().feed_eof()
-        self.left.set()
-
-
-class _Stream(ABC):
-    """What the SDK wants of either end, besides its messages."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Take part no more."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-class Heard(_Stream):
-    """The client's messages, read when they are asked for: a stream between two tasks would cost turns of the loop."""
-
-    def __init__(self, reader: _Reader, source: asyncio.ReadTransport) -> None:
-        self._reader = reader
-        self._source = source
-        self.left = reader.left
-        self.hang_up = source.close
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Give the next message, or what is wrong with it."""
-        try:
-            line = await self._reader.readline()
-            if line:
-                text = line.decode(errors="replace")
-                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False))
-        except ValueError as problem:  # not a message, or a line beyond all measure
-            return problem
-        raise anyio.EndOfStream
-
-    async def aclose(self) -> None:
-        """Hear no more."""
-        self._source.close()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-
-class Said(_Stream):
-    """Our messages to the client, each written whole before the next."""
-
-    def __init__(self, writer: asyncio.StreamWriter, hang_up: Callable[[], None]) -> None:
-        self._writer = writer
-        self._hang_up = hang_up
-        self._done = False
-
-    async def send(self, message: SessionMessage) -> None:
-        """Send a message, waiting while the client is slow to read; one that reads no more has left."""
-        if self._done:
-            raise anyio.ClosedResourceError
-        line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-        try:
-            self._writer.write(f"{line}\n".encode())
-            await self._writer.drain()
-        except ConnectionError:
-            self._hang_up()
-
-    async def aclose(self) -> None:
-        """Say no more; what was said is still on its way."""
-        self._done = True
-        self._writer.close()
+def _copy(source: int, target: int) -> None:
+    with os.fdopen(source, "rb", 0) as given, os.fdopen(target, "wb", 0) as taken:
+        while data := given.read(65536):
+            taken.write(data)

@@ -1,127 +1,253 @@
-"""What a server behind the proxy asks or tells its client, passed on to the client in front."""
+"""The relay between one client and its upstream server: messages pass as they are, but for what a model reads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import anyio
-import mcp_types
-from mcp.shared.exceptions import MCPError, NoBackChannelError
-from mcp.shared.message import ServerMessageMetadata
-
-from shaping.errors.detail import scrub
+from shaping.proxy.messages import (
+    CLIENT_INFO,
+    INTERNAL_ERROR,
+    PROTOCOL_VERSION,
+    READ_OF_NOTIFICATIONS,
+    READ_OF_REQUESTS,
+    Message,
+    answer,
+    error,
+    exact_result,
+    read,
+    write,
+)
+from shaping.proxy.upstream import HANDSHAKE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
-    from fastmcp.server.dependencies import FastMCPRequestContext
-    from mcp.client.session import ClientRequestContext
-    from mcp.server.connection import Connection
-    from pydantic import BaseModel
+    from shaping.errors import ErrorDetail
+    from shaping.mcp.adapter import Wishes
+    from shaping.proxy.loading import Loading
+    from shaping.proxy.shaping import ClientShaping
+    from shaping.proxy.upstream import Upstream
 
-    from shaping.proxy.front import Front
+logger = logging.getLogger("shaping")
 
-_CHANGES = (
-    mcp_types.ToolListChangedNotification,
-    mcp_types.PromptListChangedNotification,
-    mcp_types.ResourceListChangedNotification,
-    mcp_types.ResourceUpdatedNotification,
-)
-ResultT = TypeVar("ResultT", bound="BaseModel")
+_READ = {**READ_OF_NOTIFICATIONS, **READ_OF_REQUESTS}
+# Where the result of a method stands under a name, by which a config may have rules for it.
+_NAMED = {"resources/read": "uri", "prompts/get": "name"}
+_SHAPED = frozenset({"tools/list", "tools/call", *_NAMED})
+# A longer result is shaped on another thread, so that other messages pass meanwhile.
+_LARGE = 64 * 1024
+_LOOK_SECONDS = 0.25
+_FINISH_SECONDS = 2.0
+_CHANGED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request of the client's that is not answered yet, as far as its answer depends on it."""
+
+    method: str
+    name: str = ""
+    wishes: Wishes | None = None
+    modern: bool = False  # whether it came without a handshake, in a protocol whose results say that they are complete
 
 
 class Relay:
-    """One server's way back to one client: requests, log lines, progress and news of changes."""
+    """Passes the messages of one client on, and what comes back."""
 
-    def __init__(self, front: Front, changed: Callable[[], None]) -> None:
-        self._front = front
-        self._bound = anyio.Event()
-        if front.connection is not None:
-            self._bound.set()
-        self.changed = changed
-        # The calls this client is waiting for, oldest first: over HTTP only such a call has a stream to speak on.
-        self.active: list[FastMCPRequestContext] = []
+    def __init__(
+        self,
+        upstream: Upstream,
+        loading: Loading,
+        send: Callable[[Message], Awaitable[None]],
+        *,
+        owner: str | None = None,
+    ) -> None:
+        self.upstream = upstream
+        self._loading = loading
+        self._send = send
+        self._owner = owner
+        self._client: dict[str, Any] | None = None
+        self._shaping: ClientShaping | None = None
+        self._pending: dict[Any, Asked] = {}
+        self._background: dict[Any, Asked] = {}  # calls that the server answers later, by the id of their task
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._announcing: asyncio.Task[None] | None = None
+        upstream.attach(self)
+
+    async def from_client(self, line: bytes) -> None:
+        """Take a line of the client's."""
+        messages = read(line)
+        if not messages:
+            await self.upstream.send(Message(line, {}))
+        for message in messages:
+            await self.take(message)
+
+    async def take(self, message: Message) -> None:
+        """Take a message of the client's."""
+        if message.is_request:
+            self._note_client(message)
+            if message.method == "tools/call":
+                await self._call(message)
+                return
+            self._pending[message.id] = self._asked(message)
+        await self.upstream.send(message)
+
+    async def received(self, message: Message) -> None:
+        """Take a message of the server's."""
+        asked = self._pending.pop(message.id, None) if message.is_answer else None
+        if asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
+            await self._answer(message, asked)
+        elif message.method in _READ and any(name in message.params for name in _READ[message.method]):
+            shaping = self._shaping or await self._open()
+            await self._send(self._without_secrets(message, shaping))
+        else:
+            await self._send(message)
+
+    async def failed(self, request: Message, detail: ErrorDetail) -> None:
+        """Answer a request that the server will not answer."""
+        asked = self._pending.pop(request.id, None)
+        if asked is not None and asked.method == "tools/call":
+            shaping = self._shaping or await self._open()
+            await self._send(_own(request, shaping.failed(asked.name, detail)))
+            return
+        from shaping.mcp.faults import whole  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+        from shaping.proxy.outage import told  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+        await self._send(error(request.id, INTERNAL_ERROR, told(detail), whole(detail)))
 
     @property
-    def front(self) -> Front:
-        """The client at the other end."""
-        return self._front
+    def is_busy(self) -> bool:
+        """Whether there are requests that are not answered yet."""
+        return self.upstream.is_busy or bool(self._tasks)
 
-    def bind(self, front: Front) -> None:
-        """Take over for the client whose first knock was refused and who came back by the other door."""
-        self._front = front
-        self._bound.set()
+    async def close(self) -> None:
+        """End the connection to the server, and finish what is being shaped."""
+        await self.upstream.close()
+        if self._announcing is not None:
+            self._announcing.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_FINISH_SECONDS)
 
-    async def sample(
-        self,
-        context: ClientRequestContext,  # noqa: ARG002 - the SDK calls with it by name
-        params: mcp_types.CreateMessageRequestParams,
-    ) -> mcp_types.CreateMessageResult | mcp_types.CreateMessageResultWithTools | mcp_types.ErrorData:
-        """Pass on a request for a completion, with everything in it."""
-        kind = mcp_types.CreateMessageResultWithTools if params.tools else mcp_types.CreateMessageResult
-        return await self._ask(mcp_types.CreateMessageRequest(params=params), kind)
+    def _note_client(self, message: Message) -> None:
+        if self._client is None:
+            info = message.params.get("clientInfo") if message.method == "initialize" else message.meta.get(CLIENT_INFO)
+            self._client = info if isinstance(info, dict) else None
 
-    async def elicit(
-        self,
-        context: ClientRequestContext,  # noqa: ARG002 - the same
-        params: mcp_types.ElicitRequestParams,
-    ) -> mcp_types.ElicitResult | mcp_types.ErrorData:
-        """Pass on a question to the user."""
-        return await self._ask(mcp_types.ElicitRequest(params=params), mcp_types.ElicitResult)
+    def _asked(self, message: Message) -> Asked:
+        method = message.method or ""
+        if method == "tasks/result" and (call := self._background.get(message.params.get("taskId"))) is not None:
+            return call
+        return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
-    async def roots(
-        self,
-        context: ClientRequestContext,  # noqa: ARG002 - the same
-    ) -> mcp_types.ListRootsResult | mcp_types.ErrorData:
-        """Pass on the question which directories the client works in."""
-        return await self._ask(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
+    async def _open(self) -> ClientShaping:
+        shaping = await self._loading.open(self._client, self._owner)
+        if self._shaping is None:
+            self._shaping = shaping
+        return self._shaping
 
-    async def log(self, params: mcp_types.LoggingMessageNotificationParams) -> None:
-        """Pass on a log line as it is, less the secrets in it."""
-        from shaping.redaction import redact  # noqa: PLC0415 (patterns compile at the first response)
+    async def _call(self, message: Message) -> None:
+        shaping = self._shaping or await self._open()
+        self._announce(shaping)
+        name = str(message.params.get("name", ""))
+        if shaping.is_expand(name):
+            self._spawn(self._expand(message, shaping))
+            return
+        if shaping.is_dropped(name):
+            await self._send(_own(message, shaping.failed(name, shaping.unknown_tool(name))))
+            return
+        params, wishes = shaping.wishes(message.params)
+        if params is not message.params:
+            message = write({**message.data, "params": params})
+        self._pending[message.id] = Asked("tools/call", name, wishes, modern=_is_modern(message))
+        await self.upstream.send(message)
 
-        clean = params.model_copy(update={"data": redact(params.data)[0]})
-        await self._tell(mcp_types.LoggingMessageNotification(params=clean))
+    async def _expand(self, message: Message, shaping: ClientShaping) -> None:
+        arguments = message.params.get("arguments")
+        given = arguments if isinstance(arguments, dict) else {}
+        result = await asyncio.get_running_loop().run_in_executor(None, shaping.expand, given)
+        await self._send(_own(message, result))
 
-    async def news(self, message: Any) -> None:
-        """Pass on that something changed, after forgetting what was known of it."""
-        if isinstance(message, _CHANGES):
-            self.changed()
-            await self._tell(message, standalone=True)
+    async def _answer(self, message: Message, asked: Asked) -> None:
+        if self._shaping is None or len(message.line) > _LARGE:
+            self._spawn(self._answer_later(message, asked))
+        else:
+            await self._send(self._shaped(message, asked, self._shaping))
 
-    async def _ask(self, request: Any, kind: type[ResultT]) -> ResultT | mcp_types.ErrorData:
+    async def _answer_later(self, message: Message, asked: Asked) -> None:
+        shaping = self._shaping or await self._open()
+        if asked.method == "tools/list":
+            self._announce(shaping)
+        shaped = await asyncio.get_running_loop().run_in_executor(None, self._shaped, message, asked, shaping)
+        await self._send(shaped)
+
+    def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping) -> Message:
+        """Give the message as the client gets it: itself where nothing in it changes."""
         try:
-            if self.active:
-                call = self.active[-1]
-                metadata = ServerMessageMetadata(related_request_id=call.request_id)
-                return await call.session.send_request(request, kind, metadata=metadata)
-            return await (await self._connection()).send_request(request, result_type=kind)
-        except MCPError as error:
-            return error.error
+            if "error" in message.data:
+                return _changed(message, "error", message.data["error"], shaping.error(message.data["error"]))
+            result = exact_result(message)
+            if not isinstance(result, dict):
+                return message
+            if asked.method == "tools/list":
+                return _changed(message, "result", result, shaping.list_tools(result))
+            if asked.method != "tools/call":
+                return _changed(message, "result", result, shaping.read(asked.name, result))
+            self._remember_task(result, asked)
+            shaped = shaping.result(asked.name, asked.wishes, result)
+            return _changed(message, "result", result, shaped)
+        except Exception:
+            logger.exception("shaping an answer to %s failed", asked.method)
+            # A list of tools holds no secrets of the server's; anything else may, and goes no further.
+            return message if asked.method == "tools/list" else _withheld(message)
 
-    async def _connection(self) -> Connection:
-        await self._bound.wait()
-        if self.front.connection is None:
-            raise NoBackChannelError("requests to the client")
-        await self.front.connection.initialized.wait()
-        return self.front.connection
+    def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
+        task = result.get("task")
+        if isinstance(task, dict) and "taskId" in task:
+            self._background[task["taskId"]] = asked
 
-    async def _tell(self, notification: Any, *, standalone: bool = False) -> None:
-        if self.active and not standalone:
-            call = self.active[-1]
-            await call.session.send_notification(notification, call.request_id)
-        elif self.front.connection is not None:
-            data = notification.model_dump(by_alias=True, mode="json", exclude_none=True)
-            await self.front.connection.notify(data["method"], data.get("params"))
+    def _without_secrets(self, message: Message, shaping: ClientShaping) -> Message:
+        assert message.method is not None  # noqa: S101 (its method is why it is looked at)
+        clean = shaping.params(message.method, message.params)
+        return _changed(message, "params", message.params, clean)
+
+    def _announce(self, shaping: ClientShaping) -> None:
+        """Tell the client of tools that a new config changes, where the config says so."""
+        if self._announcing is None and shaping.announces:
+            self._announcing = asyncio.create_task(self._watch_tools(shaping))
+
+    async def _watch_tools(self, shaping: ClientShaping) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if shaping.refresh():
+                await self._send(write(_CHANGED))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
-def progress_for(call: FastMCPRequestContext | None) -> Callable[..., Any]:
-    """Return a handler that passes a server's progress on to the one call it belongs to."""
+def _is_read(asked: Asked) -> bool:
+    """Say whether a model may read an error of a method; those of the handshake have nothing of a tool's in them."""
+    return asked.method not in HANDSHAKE
 
-    async def pass_on(progress: float, total: float | None, message: str | None) -> None:
-        token = (call.meta or {}).get("progressToken") if call else None
-        if call is not None and token is not None:
-            told = message and scrub(message)
-            await call.session.send_progress_notification(token, progress, total, told, call.request_id)
 
-    return pass_on
+def _is_modern(message: Message) -> bool:
+    return PROTOCOL_VERSION in message.meta
+
+
+def _own(request: Message, result: dict[str, Any]) -> Message:
+    """Make an answer of our own to a request, in the words of its protocol."""
+    return answer(request.id, {**result, "resultType": "complete"} if _is_modern(request) else result)
+
+
+def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
+    """Give a message with one member changed; itself, and so its own bytes, where it is the same."""
+    return message if after is before else write({**message.data, member: after})
+
+
+def _withheld(message: Message) -> Message:
+    return error(message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 TINY = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tiny_server.py")]
-SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy"]
+SHAPING = [sys.executable, "-m", "shaping", "proxy"]
 INFO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hand", "version": "1"}}
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INFO}
 # A descendant that hears no signal but the last, and the process itself, each written down.

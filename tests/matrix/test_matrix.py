@@ -90,7 +90,7 @@ class Cell:
         return [sys.executable, str(SERVERS), self.server]
 
     def proxy(self) -> list[str]:
-        start = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
+        start = [sys.executable, "-m", "shaping"]
         # A server may take its time: a busy machine starts several programs at once here.
         return [*start, "proxy", "--start-timeout", "600", "--config", str(self.config), "--", *self.command]
 

@@ -11,8 +11,8 @@ import pytest
 from fastmcp import Client
 
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.configured import command_backend
-from shaping.proxy.proxy import Proxy
+from shaping.proxy.former.configured import command_backend
+from shaping.proxy.former.proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -15,8 +15,8 @@ from shaping.mcp.beside import answer
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.mcp.result import shape_result
 from shaping.mcp.sdk import shape_server
-from shaping.proxy.backend import Backend
-from shaping.proxy.proxy import Proxy
+from shaping.proxy.former.backend import Backend
+from shaping.proxy.former.proxy import Proxy
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from shaping import using
 from shaping.mcp import sessions as module
 from shaping.mcp.adapter import Adapter, Wishes
 from shaping.mcp.sessions import Sessions
-from shaping.proxy.front import of_envelope
+from shaping.proxy.former.front import of_envelope
 from shaping.shaper import Shaper
 
 ENVELOPE: dict[str, Any] = {

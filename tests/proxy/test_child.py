@@ -5,7 +5,7 @@ from typing import Any
 import mcp_types
 import pytest
 
-from shaping.proxy.child import _message
+from shaping.proxy.former.child import _message
 
 
 def read(line: bytes, reader: Any) -> tuple[str, str]:

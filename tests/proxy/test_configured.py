@@ -8,8 +8,8 @@ import pytest
 from fastmcp.client.transports import SSETransport, StreamableHttpTransport
 
 from shaping.clients.wrap import wrap
-from shaping.proxy.child import Child
-from shaping.proxy.configured import (
+from shaping.proxy.former.child import Child
+from shaping.proxy.former.configured import (
     ServersError,
     address_of,
     command_backend,
@@ -17,9 +17,9 @@ from shaping.proxy.configured import (
     listed_backends,
     url_backend,
 )
-from shaping.proxy.front import Front
-from shaping.proxy.outage import ServerUnavailableError
-from shaping.proxy.remote import bare
+from shaping.proxy.former.front import Front
+from shaping.proxy.former.outage import ServerUnavailableError
+from shaping.proxy.former.remote import bare
 
 
 def transport(backend: Any) -> Any:

@@ -10,10 +10,10 @@ from mcp.shared._context_streams import create_context_streams
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from shaping.proxy.generation import Settled
+from shaping.proxy.former.generation import Settled
 
 if TYPE_CHECKING:
-    from shaping.proxy.front import Front
+    from shaping.proxy.former.front import Front
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from shaping.proxy.child import Child
-from shaping.proxy.head_start import HeadStart
+from shaping.proxy.former.child import Child
+from shaping.proxy.former.head_start import HeadStart
 
 if TYPE_CHECKING:
     from anyio.abc import Process

@@ -24,13 +24,13 @@ from mcp.shared.exceptions import MCPError
 
 from shaping.errors import make_error
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.backend import Backend
-from shaping.proxy.child import Child
-from shaping.proxy.configured import command_backend, url_backend
-from shaping.proxy.front import Front
-from shaping.proxy.outage import ServerUnavailableError, reason
-from shaping.proxy.proxy import Proxy
-from shaping.proxy.remote import door_of, remote_transport
+from shaping.proxy.former.backend import Backend
+from shaping.proxy.former.child import Child
+from shaping.proxy.former.configured import command_backend, url_backend
+from shaping.proxy.former.front import Front
+from shaping.proxy.former.outage import ServerUnavailableError, reason
+from shaping.proxy.former.proxy import Proxy
+from shaping.proxy.former.remote import door_of, remote_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -296,7 +296,7 @@ async def test_one_server_that_cannot_start_does_not_take_the_others_along(
 async def test_a_server_that_hangs_does_not_hold_up_the_others(
     mode: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("shaping.proxy.servers._PATIENCE", 0.2)
+    monkeypatch.setattr("shaping.proxy.former.servers._PATIENCE", 0.2)
     async with Client(proxied(shell("exec sleep 600", "slow", seconds=600), named("a")), mode=mode) as client:
         names = [tool.name for tool in await client.list_tools()]
         answer = await client.call_tool("a", {})
@@ -335,7 +335,7 @@ def _unknown_call(pid: int, flags: int = 0) -> Any:
 async def test_a_server_that_dies_while_a_descendant_holds_its_pipes_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handles: str
 ) -> None:
-    monkeypatch.setattr("shaping.proxy.child._HAS_HANDLES", not handles.startswith("unknown"))
+    monkeypatch.setattr("shaping.proxy.former.child._HAS_HANDLES", not handles.startswith("unknown"))
     if handles.startswith("refused"):
         monkeypatch.setattr(os, "pidfd_open", _unknown_call)
     file = tmp_path / "pid"
@@ -368,7 +368,7 @@ async def test_a_proxy_says_why_no_server_was_ever_reached() -> None:
 async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shaping.proxy.servers._PATIENCE", 0.2)
+    monkeypatch.setattr("shaping.proxy.former.servers._PATIENCE", 0.2)
     flag = tmp_path / "go"
     script = f'while test ! -f {flag}; do sleep 0.05; done; exec "$0" "$@"'
     late = command_backend(["sh", "-c", script, *TINY], "late")
@@ -435,7 +435,7 @@ async def test_where_no_server_can_start_every_reason_is_told(mode: Any) -> None
 
 
 async def test_servers_that_are_all_slow_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.proxy.servers._PATIENCE", 0.2)
+    monkeypatch.setattr("shaping.proxy.former.servers._PATIENCE", 0.2)
     flag = tmp_path / "go"
     script = f'while test ! -f {flag}; do sleep 0.05; done; exec "$0" "$@"'
     slow = [command_backend(["sh", "-c", script, *TINY], name) for name in "ab"]
@@ -451,7 +451,7 @@ async def test_servers_that_are_all_slow_are_waited_for(tmp_path: Path, monkeypa
 
 
 async def test_servers_that_are_all_slow_are_not_asked_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.proxy.servers._PATIENCE", 0.0)
+    monkeypatch.setattr("shaping.proxy.former.servers._PATIENCE", 0.0)
     asked: list[str] = []
     link = Backend.link
 

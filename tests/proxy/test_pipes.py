@@ -12,7 +12,7 @@ import mcp_types
 import pytest
 from mcp.shared.message import SessionMessage
 
-from shaping.proxy.pipes import listening, speaking, until_left
+from shaping.proxy.former.pipes import listening, speaking, until_left
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +107,7 @@ SCRIPT = """
 import anyio, sys
 from mcp.shared.message import SessionMessage
 import mcp_types
-from shaping.proxy.pipes import own_pipes
+from shaping.proxy.former.pipes import own_pipes
 
 async def main():
     async with own_pipes() as (read, write):

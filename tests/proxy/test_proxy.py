@@ -15,10 +15,10 @@ from fastmcp.client.transports import FastMCPTransport
 from mcp.shared.exceptions import MCPError
 
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.backend import Backend
-from shaping.proxy.configured import command_backend
-from shaping.proxy.front import Front
-from shaping.proxy.proxy import Proxy
+from shaping.proxy.former.backend import Backend
+from shaping.proxy.former.configured import command_backend
+from shaping.proxy.former.front import Front
+from shaping.proxy.former.proxy import Proxy
 
 pytestmark = pytest.mark.anyio
 TINY = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tiny_server.py")]
@@ -302,7 +302,7 @@ async def test_a_server_whose_connection_is_lost_is_reached_again() -> None:
 
 
 async def test_clients_that_never_say_goodbye_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.proxy.backend._MOST_LINKS", 2)
+    monkeypatch.setattr("shaping.proxy.former.backend._MOST_LINKS", 2)
     backend = within("x", names("a"))
     for n in range(4):
         info = mcp_types.Implementation(name=f"client {n}", version="1")
@@ -315,7 +315,7 @@ async def test_clients_that_never_say_goodbye_are_forgotten_in_time(monkeypatch:
 
 
 async def test_a_client_in_a_call_is_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.proxy.backend._MOST_LINKS", 1)
+    monkeypatch.setattr("shaping.proxy.former.backend._MOST_LINKS", 1)
     backend = within("x", names("a"))
     fronts = [Front(n, modern=True, info=None, capabilities=mcp_types.ClientCapabilities()) for n in range(3)]
     busy = await backend.link(fronts[0])

@@ -10,11 +10,11 @@ from fastmcp.client.transports import FastMCPTransport
 from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 
-from shaping.proxy.backend import Backend
-from shaping.proxy.front import Front
-from shaping.proxy.link import Link
-from shaping.proxy.proxy import Proxy
-from shaping.proxy.relay import Relay, progress_for
+from shaping.proxy.former.backend import Backend
+from shaping.proxy.former.front import Front
+from shaping.proxy.former.link import Link
+from shaping.proxy.former.proxy import Proxy
+from shaping.proxy.former.relay import Relay, progress_for
 
 pytestmark = pytest.mark.anyio
 

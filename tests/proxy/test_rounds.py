@@ -12,8 +12,8 @@ from fastmcp.client.elicitation import ElicitResult
 from mcp.shared.exceptions import MCPError
 
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.configured import command_backend
-from shaping.proxy.proxy import Proxy
+from shaping.proxy.former.configured import command_backend
+from shaping.proxy.former.proxy import Proxy
 
 pytestmark = pytest.mark.anyio
 MODERN = [sys.executable, str(Path(__file__).parents[1] / "servers" / "modern_server.py")]

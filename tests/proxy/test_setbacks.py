@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shaping.proxy.setbacks import Setbacks
+from shaping.proxy.former.setbacks import Setbacks
 
 
 def test_a_server_that_fails_all_night_is_left_alone_for_half_a_minute_each_time() -> None:

@@ -18,10 +18,10 @@ from fastmcp.client.auth.oauth import ClientNotFoundError
 from mcp.shared.exceptions import MCPError
 
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.configured import url_backend
-from shaping.proxy.proxy import Proxy
-from shaping.proxy.sign_in import SignIn, _port, sign_in
-from shaping.proxy.token_file import TokenFile, token_file
+from shaping.proxy.former.configured import url_backend
+from shaping.proxy.former.proxy import Proxy
+from shaping.proxy.former.sign_in import SignIn, _port, sign_in
+from shaping.proxy.former.token_file import TokenFile, token_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

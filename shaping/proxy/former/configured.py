@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shaping.clients.wrap import HEADER_VARIABLE, LISTS, has_credentials, unwrap, wants_sign_in
 from shaping.errors import make_error
-from shaping.proxy.backend import Backend
-from shaping.proxy.child import Child
-from shaping.proxy.outage import ServerUnavailableError
-from shaping.proxy.remote import bare, remote_transport
-from shaping.proxy.sign_in import SIGN_IN_SECONDS, sign_in
+from shaping.proxy.former.backend import Backend
+from shaping.proxy.former.child import Child
+from shaping.proxy.former.outage import ServerUnavailableError
+from shaping.proxy.former.remote import bare, remote_transport
+from shaping.proxy.former.sign_in import SIGN_IN_SECONDS, sign_in
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ class HeadStart:
         process = self.take()
         if process is None:
             return
-        from shaping.proxy.child import stop  # noqa: PLC0415 (what that needs takes longer than the process)
+        from shaping.proxy.former.child import stop  # noqa: PLC0415 (what that needs takes longer than the process)
 
         with anyio.CancelScope(shield=True):
             await stop(process)

@@ -16,11 +16,11 @@ from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
 from fastmcp.server.transforms.visibility import is_enabled
 from mcp.shared.exceptions import MCPError
 
-from shaping.proxy.front import GREETING, Front, of_session
-from shaping.proxy.generation import Settled
-from shaping.proxy.outage import ServerUnavailableError, together, told
-from shaping.proxy.pipes import own_pipes, until_left
-from shaping.proxy.servers import Servers
+from shaping.proxy.former.front import GREETING, Front, of_session
+from shaping.proxy.former.generation import Settled
+from shaping.proxy.former.outage import ServerUnavailableError, together, told
+from shaping.proxy.former.pipes import own_pipes, until_left
+from shaping.proxy.former.servers import Servers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from fastmcp.utilities.versions import VersionSpec
     from mcp.server.context import ServerRequestContext
 
-    from shaping.proxy.backend import Backend
-    from shaping.proxy.link import Link
+    from shaping.proxy.former.backend import Backend
+    from shaping.proxy.former.link import Link
 
 logger = logging.getLogger("shaping")
 

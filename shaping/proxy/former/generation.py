@@ -9,12 +9,12 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from shaping.proxy.front import of_envelope
+from shaping.proxy.former.front import of_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from shaping.proxy.front import Front
+    from shaping.proxy.former.front import Front
 
     Check = Callable[[Front], Awaitable[None]]
 

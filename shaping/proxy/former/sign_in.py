@@ -16,8 +16,8 @@ import httpx2
 from fastmcp.client.auth import OAuth
 from fastmcp.client.auth.oauth import ClientNotFoundError
 
-from shaping.proxy.remote import bare
-from shaping.proxy.token_file import TokenFile, token_file
+from shaping.proxy.former.remote import bare
+from shaping.proxy.former.token_file import TokenFile, token_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

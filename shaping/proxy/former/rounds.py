@@ -8,7 +8,7 @@ from mcp import InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
 from shaping.errors import make_error
-from shaping.proxy.outage import CodedError
+from shaping.proxy.former.outage import CodedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from shaping.proxy.rehearsal import warm_up
+from shaping.mcp.prewarm import warm_up
 
 LOADED = """
 import sys
-from shaping.proxy.rehearsal import warm_up
+from shaping.mcp.prewarm import warm_up
 warm_up("o200k_base").join(120)
 needed = ("shaping.noise", "shaping.encoders", "shaping.redaction", "shaping.tokens.bpe")
 print(all(name in sys.modules for name in needed))

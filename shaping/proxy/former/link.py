@@ -13,10 +13,10 @@ from fastmcp.server.providers.proxy import PROXY_TRANSPORT_OPTIONS, ProxyClient
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from shaping.proxy.child import Child
-from shaping.proxy.outage import ServerUnavailableError, is_hangup, refusal
-from shaping.proxy.relay import Relay, progress_for
-from shaping.proxy.rounds import driven
+from shaping.proxy.former.child import Child
+from shaping.proxy.former.outage import ServerUnavailableError, is_hangup, refusal
+from shaping.proxy.former.relay import Relay, progress_for
+from shaping.proxy.former.rounds import driven
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport
     from fastmcp.server.dependencies import FastMCPRequestContext
 
-    from shaping.proxy.backend import Backend
+    from shaping.proxy.former.backend import Backend
 
 # How a server of the newer protocol alone says that it knows no handshake.
 _REFUSALS = (

@@ -11,8 +11,8 @@ from fastmcp.server.providers.base import Provider
 from fastmcp.server.providers.proxy import ProxyProvider
 from mcp.shared.exceptions import MCPError
 
-from shaping.proxy.front import of_session
-from shaping.proxy.outage import ServerUnavailableError, StillStartingError, together
+from shaping.proxy.former.front import of_session
+from shaping.proxy.former.outage import ServerUnavailableError, StillStartingError, together
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastmcp.utilities.components import FastMCPComponent
     from fastmcp.utilities.versions import VersionSpec
 
-    from shaping.proxy.backend import Backend
+    from shaping.proxy.former.backend import Backend
 
 # A server that is slow to start is left out of a list after so long, and announced when it is there.
 _PATIENCE = 10.0

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from shaping.proxy.outage import told
+from shaping.proxy.former.outage import told
 
 if TYPE_CHECKING:
     from shaping.errors import ErrorDetail

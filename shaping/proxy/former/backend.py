@@ -13,9 +13,9 @@ from fastmcp.server.dependencies import get_context
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from shaping.proxy.front import Front, of_session
-from shaping.proxy.link import Borrowed, Link
-from shaping.proxy.outage import (
+from shaping.proxy.former.front import Front, of_session
+from shaping.proxy.former.link import Borrowed, Link
+from shaping.proxy.former.outage import (
     ServerUnavailableError,
     StillStartingError,
     left_alone,
@@ -23,9 +23,9 @@ from shaping.proxy.outage import (
     reason,
     waiting,
 )
-from shaping.proxy.relay import Relay
-from shaping.proxy.setbacks import Setbacks
-from shaping.proxy.start import Start
+from shaping.proxy.former.relay import Relay
+from shaping.proxy.former.setbacks import Setbacks
+from shaping.proxy.former.start import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

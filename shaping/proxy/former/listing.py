@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types
 
-from shaping.proxy.front import Front
+from shaping.proxy.former.front import Front
 
 if TYPE_CHECKING:
-    from shaping.proxy.backend import Backend
+    from shaping.proxy.former.backend import Backend
 
 _OURSELVES = Front(
     "listing",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 if TYPE_CHECKING:
-    from shaping.proxy.link import Link
+    from shaping.proxy.former.link import Link
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,124 @@
+"""Shaping, loaded on a thread while messages that do not need it already pass."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.mcp.adapter import Adapter
+    from shaping.proxy.shaping import ClientShaping
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a command line says about shaping."""
+
+    config: str | None = None
+    profile: str | None = None
+    expand: bool = True
+    for_user: bool = True  # what is left out is kept for the user, in any process, and not for one session
+
+
+class UnknownProfileError(ValueError):
+    """A profile that the config does not have."""
+
+
+class Loading:
+    """The shaper of a proxy, once it is loaded."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.adapter: Adapter | None = None
+        self._loaded: asyncio.Future[Adapter] = asyncio.get_running_loop().create_future()
+        self._held: list[tuple[str, bytes]] = []
+
+    def start(self) -> None:
+        """Begin to load."""
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._load, args=(loop,), name="shaping-loading", daemon=True).start()
+
+    async def wait(self) -> Adapter:
+        """Wait until everything is loaded; raise what is wrong with the config."""
+        return await asyncio.shield(self._loaded)
+
+    async def open(self, client: Mapping[str, Any] | None, owner: str | None) -> ClientShaping:
+        """Begin the session of a client."""
+        adapter = self.adapter or await self.wait()
+        from shaping.proxy.shaping import ClientShaping  # noqa: PLC0415 (loaded by now)
+
+        return ClientShaping(adapter, client, owner)
+
+    def log(self, name: str, line: bytes) -> None:
+        """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""
+        if self.adapter is None:
+            self._held.append((name, line))
+        else:
+            _print(name, line)
+
+    def close(self) -> None:
+        """Print what is still held, and write what is still to be kept."""
+        self._flush()
+        if self.adapter is not None:
+            self.adapter.shaper.close()
+
+    def _load(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
+        gc.disable()
+        try:
+            adapter = make_adapter(self.options)
+        except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
+            self._tell(loop, self._loaded.set_exception, problem)
+            return
+        self._tell(loop, self._set, adapter)
+        adapter.warm_up()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        gc.enable()
+
+    def _set(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self._loaded.set_result(adapter)
+        self._flush()
+
+    def _flush(self) -> None:
+        held, self._held = self._held, []
+        for name, line in held:
+            _print(name, line)
+
+    @staticmethod
+    def _tell(loop: asyncio.AbstractEventLoop, *call: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the client has left already
+            loop.call_soon_threadsafe(*call)
+
+
+def make_adapter(options: Options) -> Adapter:
+    """Load shaping by a command line's options."""
+    from shaping.mcp.adapter import Adapter as McpAdapter  # noqa: PLC0415 (loaded on a thread: costs 300 ms)
+    from shaping.proxy import shaping as _  # noqa: F401, PLC0415 (the same thread loads what sessions will need)
+    from shaping.shaper import Shaper  # noqa: PLC0415 (loaded on a thread: costs 250 ms)
+
+    environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
+    shaper = Shaper(options.config, expandable=options.expand, environ=environ)
+    if options.profile is not None and options.profile not in shaper.generation.profiles:
+        known = ", ".join(shaper.generation.profiles)
+        raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {known}")
+    if options.for_user:
+        # A command's store is a file of the user's, which another connection and `shaping expand` find.
+        shaper.keeper("command")
+    return McpAdapter(shaper, expand=options.expand)
+
+
+def _print(name: str, line: bytes) -> None:
+    from shaping.errors.detail import scrub  # noqa: PLC0415 (loaded by now, or the process ends)
+
+    sys.stderr.write(f"[{name}] {scrub(line.decode(errors='replace').rstrip())}\n")
+    sys.stderr.flush()

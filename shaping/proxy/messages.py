@@ -1,0 +1,125 @@
+"""JSON-RPC messages as lines of bytes: read once, and written anew only where something in them changed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+INTERNAL_ERROR = -32603
+METHOD_NOT_FOUND = -32601
+# What a model or a user reads of a server's message, by its method; all else in it is the protocol's.
+READ_OF_NOTIFICATIONS = {
+    "notifications/message": ("data",),
+    "notifications/progress": ("message",),
+    "notifications/tasks/status": ("statusMessage",),
+}
+READ_OF_REQUESTS = {
+    "sampling/createMessage": ("messages", "systemPrompt"),
+    "elicitation/create": ("message", "requestedSchema"),
+}
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One JSON-RPC message: the line it came in, without its line break, and what that line says."""
+
+    line: bytes
+    data: dict[str, Any]
+
+    @property
+    def id(self) -> Any:
+        """The id of a request or an answer."""
+        return self.data.get("id")
+
+    @property
+    def method(self) -> str | None:
+        """The method of a request or a notification."""
+        method = self.data.get("method")
+        return method if isinstance(method, str) else None
+
+    @property
+    def is_request(self) -> bool:
+        """Whether an answer is expected."""
+        return "method" in self.data and "id" in self.data
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this answers a request."""
+        return "method" not in self.data and "id" in self.data
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters, or none."""
+        params = self.data.get("params")
+        return params if isinstance(params, dict) else {}
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The `_meta` of the parameters, or none."""
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+
+def read(line: bytes) -> list[Message]:
+    """Read the messages of a line: one, several where it is a batch, none where it is no JSON-RPC."""
+    if line.lstrip()[:1] not in (b"{", b"["):
+        return []
+    try:
+        data = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        data = exact(line)
+    if isinstance(data, dict):
+        return [Message(line, data)]
+    if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+        return []
+    return [write(one) for one in data]
+
+
+def exact(line: bytes) -> Any:
+    """Read JSON with every digit of a long number, and NaN, which orjson does not; None where it is not JSON."""
+    import json  # noqa: PLC0415 (most lines need it never: costs 5 ms)
+
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def exact_result(message: Message) -> Any:
+    """Give the result of an answer with every digit of a long number, which orjson rounds."""
+    if _LONG_NUMBER.search(message.line) is None:
+        return message.data.get("result")
+    data = exact(message.line)
+    return data.get("result") if isinstance(data, dict) else None
+
+
+def write(data: Mapping[str, Any]) -> Message:
+    """Make a message of data."""
+    try:
+        return Message(orjson.dumps(data), dict(data))
+    except (TypeError, ValueError):
+        import json  # noqa: PLC0415 (only for numbers of more than 64 bits: costs 5 ms)
+
+        return Message(json.dumps(data, separators=(",", ":")).encode(), dict(data))
+
+
+def answer(request_id: Any, result: Mapping[str, Any]) -> Message:
+    """Make the answer to a request."""
+    return write({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def error(request_id: Any, code: int, message: str, data: Any = None) -> Message:
+    """Make the answer to a request that failed."""
+    body: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        body["data"] = data
+    return write({"jsonrpc": "2.0", "id": request_id, "error": body})

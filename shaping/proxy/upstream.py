@@ -1,0 +1,285 @@
+"""One upstream server of one client: connected when first needed, and again with a backoff after it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shaping.proxy.messages import Message, read, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.errors import ErrorDetail
+
+logger = logging.getLogger("shaping")
+
+# A little under the minute for which clients wait, so that they hear the reason and not their own clock.
+START_SECONDS = 55.0
+HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
+_LONGEST_PAUSE = 30.0
+
+
+class Transport(Protocol):
+    """A live connection to a server."""
+
+    async def open(self, upstream: Upstream) -> None:
+        """Connect; raise OSError where that cannot be done."""
+
+    async def send(self, message: Message) -> None:
+        """Send a message."""
+
+    async def close(self) -> None:
+        """End the connection."""
+
+
+class Receiver(Protocol):
+    """Who is told what comes from a server."""
+
+    async def received(self, message: Message) -> None:
+        """Take a message of the server's."""
+
+    async def failed(self, request: Message, detail: ErrorDetail) -> None:
+        """Take a request that the server will not answer, and why."""
+
+
+class Backoff:
+    """How long a server that keeps failing is left alone: longer with each failure in a row."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._not_before = 0.0
+
+    def count(self) -> None:
+        """Count a failure; the first is followed by another try at once."""
+        self._failures += 1
+        # No further than the longest pause: in a night's failures, doubling goes beyond what a float holds.
+        pause = 0.0 if self._failures == 1 else min(0.25 * 2 ** min(self._failures, 8), _LONGEST_PAUSE)
+        self._not_before = time.monotonic() + pause
+
+    def reset(self) -> None:
+        """Forget the failures: the server has answered."""
+        self._failures, self._not_before = 0, 0.0
+
+    def pause(self) -> float:
+        """Give the seconds until the server may be tried again."""
+        return max(0.0, self._not_before - time.monotonic())
+
+
+class ServerUnavailableError(Exception):
+    """A server cannot be used; `detail` says why, what to do, and when to try again."""
+
+    def __init__(self, detail: ErrorDetail) -> None:
+        super().__init__(detail.message)
+        self.detail = detail
+
+
+class Upstream:
+    """A server, its connection, and the requests that it has not answered yet."""
+
+    def __init__(self, name: str, connect: Callable[[], Transport], *, start_seconds: float = START_SECONDS) -> None:
+        self.name = name
+        self.start_seconds = start_seconds
+        self.reached = False
+        self.failure: ErrorDetail | None = None
+        self._connect = connect
+        self._receiver: Receiver | None = None
+        self._transport: Transport | None = None
+        self._backoff = Backoff()
+        self._initialize: Message | None = None
+        self._initialized: Message | None = None
+        self._greeting: asyncio.Future[Message] | None = None
+        self._pending: dict[Any, Message] = {}
+        self._deadline: asyncio.TimerHandle | None = None
+        self._answered = False  # whether this connection has brought anything
+        self._logged: str | None = None
+        self._closed = False
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def attach(self, receiver: Receiver) -> None:
+        """Say who is told what comes from the server."""
+        self._receiver = receiver
+
+    async def start(self) -> None:
+        """Connect before the first message; what keeps it from connecting is told to whoever sends one."""
+        with contextlib.suppress(ServerUnavailableError):
+            await self._open()
+
+    async def send(self, message: Message) -> None:
+        """Send a message, over a new connection where there is none."""
+        if self._transport is None and not await self._reconnected(message):
+            return
+        if message.method == "initialize":
+            self._initialize = message
+        elif message.method == "notifications/initialized":
+            self._initialized = message
+        await self._pass_on(message)
+
+    async def received(self, line: bytes) -> bool:
+        """Take a line of the server's; say whether it is a message."""
+        messages = [message for message in read(line) if "jsonrpc" in message.data]
+        for message in messages:
+            await self._take(message)
+        return bool(messages)
+
+    async def refused(self, request_id: Any, detail: ErrorDetail) -> None:
+        """Take the news that one request was not answered, while others may be."""
+        self._note(detail)
+        request = self._pending.pop(request_id, None)
+        if self._greeting is not None and not self._greeting.done():
+            self._greeting.set_exception(ServerUnavailableError(detail))
+        elif request is not None and self._receiver is not None:
+            await self._receiver.failed(request, detail)
+
+    async def lost(self, transport: Transport) -> None:
+        """Take the news that the connection has ended."""
+        if transport is self._transport and not self._closed:
+            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+            await self._fail(outage.of_end(self.name, transport, answered=self._answered))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are requests that the server has not answered."""
+        return bool(self._pending)
+
+    async def close(self) -> None:
+        """End the connection for good."""
+        self._closed = True
+        self._stop_clock()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            self._end(transport)
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    def _end(self, transport: Transport) -> None:
+        """End a connection on a task of its own, which is waited for only at the end of everything."""
+        task = asyncio.create_task(transport.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _take(self, message: Message) -> None:
+        if not self._answered:
+            self._answered = self.reached = True
+            self.failure = self._logged = None
+            self._stop_clock()
+        if message.is_answer:
+            if self._greeting is not None and message.id == _greeting_id(self._initialize):
+                if not self._greeting.done():
+                    self._greeting.set_result(message)
+                return
+            request = self._pending.pop(message.id, None)
+            if request is not None and request.method not in HANDSHAKE:
+                self._backoff.reset()
+        if self._receiver is not None:
+            await self._receiver.received(message)
+
+    async def _pass_on(self, message: Message) -> None:
+        transport = self._transport
+        if transport is None:  # lost while the server was greeted again
+            return
+        if message.is_request:
+            self._pending[message.id] = message
+            if not self._answered and self._deadline is None:
+                loop = asyncio.get_running_loop()
+                self._deadline = loop.call_later(self.start_seconds, lambda: loop.create_task(self._give_up()))
+        await transport.send(message)
+
+    async def _reconnected(self, message: Message) -> bool:
+        """Connect for a message, and greet the server as the client did; say whether the message can be sent."""
+        if self._closed or (self._initialize is not None and not message.is_request):
+            return False
+        try:
+            await self._open()
+            if self._initialize is not None and message.method != "initialize":
+                await self._greet(self._initialize)
+        except ServerUnavailableError as problem:
+            if message.is_request and self._receiver is not None:
+                await self._receiver.failed(message, problem.detail)
+            return False
+        return True
+
+    async def _open(self) -> None:
+        pause = self._backoff.pause()
+        if pause > 0:
+            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+            raise ServerUnavailableError(outage.left_alone(self.name, self.failure, pause))
+        transport = self._connect()
+        self._answered = False
+        try:
+            await transport.open(self)
+        except OSError as problem:
+            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+            detail = outage.of_start(self.name, transport, problem)
+            self._backoff.count()
+            self._note(detail)
+            raise ServerUnavailableError(detail) from problem
+        self._transport = transport
+
+    async def _greet(self, initialize: Message) -> None:
+        """Greet a server that was started again with the client's own introduction."""
+        transport = self._transport
+        self._greeting = asyncio.get_running_loop().create_future()
+        await self._pass_on(write({**initialize.data, "id": _greeting_id(initialize)}))
+        try:
+            answer = await self._greeting
+        finally:
+            self._greeting = None
+            self._pending.pop(_greeting_id(initialize), None)
+        if "error" in answer.data:
+            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+            detail = outage.of_refusal(self.name, answer.data["error"])
+            await self._fail(detail)
+            raise ServerUnavailableError(detail)
+        if self._initialized is not None and transport is not None:
+            await transport.send(self._initialized)
+
+    async def _give_up(self) -> None:
+        """End a server that has not answered anything in the time that it was given."""
+        from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+        if self._transport is not None:
+            await self._fail(outage.of_silence(self.name, self._transport, self.start_seconds))
+
+    async def _fail(self, detail: ErrorDetail) -> None:
+        """Take the connection out of use, and fail every request that waits for it."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            self._end(transport)
+        pending, self._pending = self._pending, {}
+        self._stop_clock()
+        self._backoff.count()
+        self._note(detail)
+        pause = self._backoff.pause()
+        told = detail.model_copy(update={"retry_after": round(pause, 1)}) if pause and detail.retryable else detail
+        if self._greeting is not None and not self._greeting.done():
+            self._greeting.set_exception(ServerUnavailableError(told))
+        for request in pending.values():
+            if self._receiver is not None and request.id != _greeting_id(self._initialize):
+                await self._receiver.failed(request, told)
+
+    def _note(self, detail: ErrorDetail) -> None:
+        """Remember why the server cannot be used, and log it unless it is what was logged last."""
+        from shaping.proxy.outage import told  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+
+        self.failure = detail
+        line = told(detail).replace("\n  ", " | ").replace("\n", ". ")
+        if line != self._logged:
+            self._logged = line
+            logger.warning("%s", line)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def _greeting_id(initialize: Message | None) -> str:
+    return f"shaping-greeting-{initialize.id if initialize else ''}"
