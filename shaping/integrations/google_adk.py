@@ -1,0 +1,56 @@
+"""Google ADK: a plugin for runners, and a callback for single agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools import FunctionTool
+
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from shaping.shaper import Shaper
+
+
+class GoogleADKShaping(BasePlugin):
+    """Shapes what tools return: `Runner(…, plugins=[GoogleADKShaping()])`, with `expand_tool()` among the agent's tools."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        profile: str | None = None,
+        shaper: Shaper | None = None,
+    ) -> None:
+        super().__init__(name="shaping")
+        self._results = ToolResults(config, profile=profile, shaper=shaper)
+
+    async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:  # noqa: ARG002 (the hook's signature)
+        """Shape one result for a runner; None leaves it as it is."""
+        return self.shape_response(tool, tool_args, tool_context, result)
+
+    def shape_response(self, tool: Any, args: Any, tool_context: Any, tool_response: Any) -> Any:  # noqa: ARG002 (the hook's signature)
+        """Shape one result for one agent: `LlmAgent(…, after_tool_callback=shaping.shape_response)`."""
+        if tool.name == EXPAND or tool_response is None or holds_objects_of("google", tool_response):
+            return None
+        if isinstance(tool_response, dict):
+            if isinstance(tool_response.get("content"), list) and "isError" in tool_response:  # of an MCP server
+                return self._results.result(tool_response, tool.name)
+            if "error" in tool_response:
+                return None
+            if set(tool_response) == {"result"}:
+                tool_response = tool_response["result"]
+        return {"result": self._results.text(tool_response, tool.name)}
+
+    def expand_tool(self) -> FunctionTool:
+        """Return the tool by which a model asks for what was left out."""
+
+        def shaping_expand(ref: str, path: str = "", cursor: str = "") -> str:
+            return self._results.expand(ref, path, cursor)
+
+        shaping_expand.__doc__ = EXPAND_HELP
+        return FunctionTool(shaping_expand)

@@ -1,0 +1,62 @@
+"""LlamaIndex: tools whose outputs are shaped."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.llms import TextBlock
+from llama_index.core.tools import FunctionTool, ToolOutput
+
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from os import PathLike
+
+    from shaping.shaper import Shaper
+
+
+def shape_tools(
+    tools: Iterable[Any],
+    config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    *,
+    profile: str | None = None,
+    shaper: Shaper | None = None,
+    expand: bool = True,
+) -> list[Any]:
+    """Return the tools with shaped outputs: `FunctionAgent(tools=shape_tools([search, fetch]), llm=…)`."""
+    results = ToolResults(config, profile=profile, shaper=shaper)
+    shaped = [_shaped(tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool), results) for tool in tools]
+    if expand:
+        shaped.append(FunctionTool.from_defaults(results.expand, name=EXPAND, description=EXPAND_HELP))
+    return shaped
+
+
+def _shaped(tool: Any, results: ToolResults) -> Any:
+    """Return a copy of a tool, of the same class because agents ask for it, whose calls end with shaping."""
+    wrapped = copy(tool)
+
+    def call(*args: Any, **kwargs: Any) -> ToolOutput:
+        return _output(tool.call(*args, **kwargs), results)
+
+    async def acall(*args: Any, **kwargs: Any) -> ToolOutput:
+        return _output(await tool.acall(*args, **kwargs), results)
+
+    wrapped.call, wrapped.acall = call, acall
+    return wrapped
+
+
+def _output(output: ToolOutput, results: ToolResults) -> ToolOutput:
+    texts = [block for block in output.blocks if isinstance(block, TextBlock)]
+    if len(texts) == 1 and texts[0].text == str(output.raw_output) and not _is_own(output.raw_output):
+        shaped = [results.text(output.raw_output, output.tool_name, failed=output.is_error)]
+    else:
+        shaped = [results.text(block.text, output.tool_name, failed=output.is_error) for block in texts]
+    text = iter(shaped)
+    blocks = [TextBlock(text=next(text)) if isinstance(block, TextBlock) else block for block in output.blocks]
+    return output.model_copy(update={"blocks": blocks})
+
+
+def _is_own(raw: Any) -> bool:
+    return raw is None or holds_objects_of("llama_index", raw)

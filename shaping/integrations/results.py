@@ -1,0 +1,64 @@
+"""What all integrations share: a framework's tool result in, the text that its model reads out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import to_json
+
+from shaping.errors import ToolError
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+EXPAND: Final = "shaping_expand"
+EXPAND_HELP: Final = (
+    "Get back what a shortened tool result left out. ref: from the note in that result; path: e.g. items[3].body; "
+    "cursor: from the note, for the next page."
+)
+
+
+class ToolResults:
+    """Shapes the tool results of one framework; `expand` brings back what was left out."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        profile: str | None = None,
+        shaper: Shaper | None = None,
+    ) -> None:
+        self.shaper = shaper or Shaper(config, expandable=True)
+        self._profile = profile
+
+    def text(self, value: Any, tool: str, *, failed: bool = False) -> str:
+        """Shape a text or plain data into what the model reads; a failed call keeps the tool's words, coded."""
+        sent = value if isinstance(value, str) else to_json(value, fallback=str).decode()
+        return self.blocks([{"type": "text", "text": sent}], tool, failed=failed)[0]["text"]
+
+    def blocks(self, blocks: Sequence[Mapping[str, Any]], tool: str, *, failed: bool = False) -> list[dict[str, Any]]:
+        """Shape content blocks: texts are shaped, pictures and whatever else there is stay as they are."""
+        shaped = self.result({"content": list(blocks), "isError": failed}, tool)
+        return list(shaped["content"]) or [{"type": "text", "text": ""}]
+
+    def result(self, result: Mapping[str, Any], tool: str) -> dict[str, Any]:
+        """Shape a result in the wire form of MCP, its text channel alone."""
+        return self.shaper.shape_result(result, tool=tool, channels="content", profile=self._profile)
+
+    def expand(self, ref: str, path: str | None = None, cursor: str | None = None) -> str:
+        """Give back what a result left out; what is asked for wrongly is told in words that say what to do."""
+        try:
+            return self.shaper.expand(ref, path or None, cursor or None, surface="mcp").text
+        except ToolError as problem:
+            return f"{problem} {problem.detail.hint or ''}".strip()
+
+
+def holds_objects_of(package: str, value: Any, depth: int = 3) -> bool:
+    """Return whether a value is, or contains, a result object that only this package's framework understands."""
+    if isinstance(value, Mapping):
+        return depth > 0 and any(holds_objects_of(package, item, depth - 1) for item in value.values())
+    if isinstance(value, list | tuple):
+        return depth > 0 and any(holds_objects_of(package, item, depth - 1) for item in value)
+    return type(value).__module__.partition(".")[0] == package

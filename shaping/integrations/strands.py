@@ -1,0 +1,53 @@
+"""Strands Agents: a hook provider that shapes tool results, and the tool that brings back what was left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from strands import tool
+from strands.hooks import AfterToolCallEvent
+
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from shaping.shaper import Shaper
+
+
+class StrandsShaping:
+    """Shapes what an agent's tools return: `Agent(tools=[…, shaping.expand_tool()], hooks=[shaping])`."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        profile: str | None = None,
+        shaper: Shaper | None = None,
+    ) -> None:
+        self._results = ToolResults(config, profile=profile, shaper=shaper)
+
+    def register_hooks(self, registry: Any, **_: Any) -> None:
+        """Take part in the agent's tool calls."""
+        registry.add_callback(AfterToolCallEvent, self.after_tool_call)
+
+    def after_tool_call(self, event: Any) -> None:
+        """Shape one result; its status stays what the tool or the framework made it."""
+        name = event.tool_use["name"]
+        if name == EXPAND or not event.result.get("content"):
+            return
+        failed = event.result.get("status") == "error"
+        blocks = [self._block(block, name, failed=failed) for block in event.result["content"]]
+        event.result = {**event.result, "content": blocks}
+
+    def expand_tool(self) -> Any:
+        """Return the tool by which a model asks for what was left out."""
+        return tool(name=EXPAND, description=EXPAND_HELP)(self._results.expand)
+
+    def _block(self, block: dict[str, Any], name: str, *, failed: bool) -> dict[str, Any]:
+        if "text" in block:
+            return {**block, "text": self._results.text(block["text"], name, failed=failed)}
+        if "json" in block:
+            return {"text": self._results.text(block["json"], name, failed=failed)}
+        return block  # pictures, documents, videos

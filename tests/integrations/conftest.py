@@ -1,0 +1,58 @@
+"""The frameworks' tests: each runs where its framework is installed, all of them by `make test-integrations`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from shaping import Shaper
+from tests.integrations.answers import issues
+
+FRAMEWORKS = {
+    "ag2": "autogen",
+    "agent_framework": "agent_framework",
+    "agno": "agno",
+    "claude_agent_sdk": "claude_agent_sdk",
+    "crewai": "crewai",
+    "google_adk": "google.adk",
+    "langchain": "langchain",
+    "llama_index": "llama_index.core",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+    "smolagents": "smolagents",
+    "strands": "strands",
+}
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+HERE = Path(__file__).parent
+collect_ignore = [
+    f"test_{name}.py"
+    for name, module in FRAMEWORKS.items()
+    if (HERE / f"test_{name}.py").exists() and not _installed(module)
+]
+
+
+@pytest.fixture
+def shaper() -> Iterator[Shaper]:
+    made = Shaper({}, expandable=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def read_over_mcp(shaper: Shaper) -> str:
+    """What a model reads of the same answer through MCP: every framework's model is to read the same."""
+    import orjson
+
+    result = {"content": [{"type": "text", "text": orjson.dumps(issues()).decode()}]}
+    return str(shaper.shape_result(result, tool="list_issues", channels="content")["content"][0]["text"])

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+
+from shaping import Shaper
+from shaping.integrations.langchain import LangChainShaping
+from tests.integrations.answers import issues, ref_in
+
+
+@tool
+def list_issues(repo: str) -> list[dict[str, Any]]:
+    """List the issues of a repository."""
+    return issues()
+
+
+@tool
+def fails(repo: str) -> str:
+    """Fail."""
+    raise ValueError(f"no repository {repo}")
+
+
+@tool
+def asks(repo: str) -> str:
+    """Ask the user."""
+    return str(interrupt("delete it?"))
+
+
+@tool
+def steers(repo: str) -> Command[Any]:
+    """Steer the graph."""
+    return Command(update={"messages": [ToolMessage("steered", tool_call_id="1")]})
+
+
+@tool(response_format="content_and_artifact")
+def with_artifact(repo: str) -> tuple[str, dict[str, Any]]:
+    """Return an artifact beside the content."""
+    return "12 rows", {"rows": 12}
+
+
+@tool
+def picture(repo: str) -> list[dict[str, Any]]:
+    """Return a picture."""
+    return [{"type": "image", "url": "https://example.com/a.png"}]
+
+
+class ScriptedModel(GenericFakeChatModel):
+    """Calls one tool, then ends."""
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> ScriptedModel:  # type: ignore[override]
+        return self
+
+
+def agent(called: str, shaper: Shaper, args: dict[str, Any] | None = None, *more: AgentMiddleware) -> Any:  # type: ignore[type-arg]
+    call = {"name": called, "args": args or {"repo": "acme/widgets"}, "id": "1"}
+    model = ScriptedModel(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("done")]))
+    tools = [list_issues, fails, asks, steers, with_artifact, picture]
+    return create_agent(
+        model, tools, middleware=[LangChainShaping(shaper=shaper), *more], checkpointer=InMemorySaver()
+    )
+
+
+def answer(called: str, shaper: Shaper, args: dict[str, Any] | None = None) -> ToolMessage:
+    config = {"configurable": {"thread_id": "1"}}
+    out = agent(called, shaper, args).invoke({"messages": [HumanMessage("go")]}, config)
+    return next(message for message in out["messages"] if isinstance(message, ToolMessage))
+
+
+def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
+    message = answer("list_issues", shaper)
+    assert (message.content, message.status) == (read_over_mcp, "success")
+
+
+def test_an_asynchronous_agent_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    config = {"configurable": {"thread_id": "1"}}
+    out = asyncio.run(agent("list_issues", shaper).ainvoke({"messages": [HumanMessage("go")]}, config))
+    assert next(m for m in out["messages"] if isinstance(m, ToolMessage)).content == read_over_mcp
+
+
+def test_what_was_left_out_can_be_asked_for(shaper: Shaper) -> None:
+    ref = ref_in(str(answer("list_issues", shaper).content))
+    message = answer("shaping_expand", shaper, {"ref": ref, "path": "[0].url"})
+    assert "https://api.example.com/repos/acme/widgets/issues/1" in message.content
+
+
+def test_an_exception_is_the_frameworks_to_handle(shaper: Shaper) -> None:
+    with pytest.raises(ValueError, match="no repository"):
+        answer("fails", shaper)
+
+
+def test_an_interrupt_interrupts(shaper: Shaper) -> None:
+    config = {"configurable": {"thread_id": "1"}}
+    out = agent("asks", shaper).invoke({"messages": [HumanMessage("go")]}, config)
+    assert [one.value for one in out["__interrupt__"]] == ["delete it?"]
+
+
+def test_commands_artifacts_and_pictures_stay_what_they_are(shaper: Shaper) -> None:
+    assert answer("steers", shaper).content == "steered"
+    assert answer("with_artifact", shaper).artifact == {"rows": 12}
+    assert answer("picture", shaper).content == [{"type": "image", "url": "https://example.com/a.png"}]
+
+
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
+    assert set(list_issues.args) == {"repo"}
+    assert set(LangChainShaping(shaper=shaper).tools[0].args) == {"ref", "path", "cursor"}

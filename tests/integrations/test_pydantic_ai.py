@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, ApprovalRequired, BinaryContent, DeferredToolRequests, ModelRetry, ToolReturn
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from shaping import Shaper
+from shaping.integrations.pydantic_ai import PydanticAIShaping
+from tests.integrations.answers import issues, ref_in
+
+
+def list_issues(repo: str) -> list[dict[str, Any]]:
+    return issues()
+
+
+class Run:
+    """An agent whose scripted model calls one tool; what it was told of the call is in `parts`."""
+
+    def __init__(self, tool: Callable[..., Any], shaper: Shaper, args: dict[str, Any] | None = None) -> None:
+        self.parts: list[Any] = []
+        self.names: list[str] = []
+        self.called, self.args = tool.__name__, args or {}
+        agent = Agent(
+            FunctionModel(self._answer),
+            tools=[tool],
+            capabilities=[PydanticAIShaping(shaper=shaper)],
+            output_type=[str, DeferredToolRequests],
+        )
+        self.output = asyncio.run(agent.run("go")).output
+
+    def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.names = [tool.name for tool in info.function_tools]
+        told = [part for part in messages[-1].parts if part.part_kind in {"tool-return", "retry-prompt"}]
+        self.parts += told
+        return ModelResponse([TextPart("done")] if told else [ToolCallPart(self.called, self.args)])
+
+
+def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
+    run = Run(list_issues, shaper, {"repo": "acme/widgets"})
+    assert (run.parts[0].content, run.names) == (read_over_mcp, ["list_issues", "shaping_expand"])
+
+
+def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
+    def shaping_expand_wanted() -> str:
+        return "unused"
+
+    run = Run(shaping_expand_wanted, shaper)
+    assert run.names[1] == "shaping_expand"
+    assert "issues/1" in str(shaper.expand(ref_in(read_over_mcp), "[0].url").value)
+
+
+def test_a_model_is_asked_to_try_again(shaper: Shaper) -> None:
+    def picky() -> str:
+        raise ModelRetry("give a repo")
+
+    assert "give a repo" in str(Run(picky, shaper).parts[0].content)
+
+
+def test_an_approval_is_asked_for(shaper: Shaper) -> None:
+    def deletes() -> str:
+        raise ApprovalRequired
+
+    assert isinstance(Run(deletes, shaper).output, DeferredToolRequests)
+
+
+def test_pictures_and_tool_returns_stay_what_they_are(shaper: Shaper, read_over_mcp: str) -> None:
+    picture = BinaryContent(b"png", media_type="image/png")
+
+    def draws() -> BinaryContent:
+        return picture
+
+    def list_issues() -> ToolReturn[Any]:
+        return ToolReturn(issues(), content="see above", metadata={"rows": 30})
+
+    assert Run(draws, shaper).parts[0].content == picture
+    part = Run(list_issues, shaper).parts[0]
+    assert (part.content, part.metadata) == (read_over_mcp, {"rows": 30})
+
+
+def test_an_exception_is_the_frameworks_to_raise(shaper: Shaper) -> None:
+    def fails() -> str:
+        raise ValueError("no repository")
+
+    with pytest.raises(ValueError, match="no repository"):
+        Run(fails, shaper)
+
+
+def test_results_of_mcp_servers_are_shaped(shaper: Shaper, read_over_mcp: str) -> None:
+    async def call_tool(name: str, arguments: dict[str, Any]) -> Any:
+        return issues()
+
+    shaped = PydanticAIShaping(shaper=shaper).process_tool_call(None, call_tool, "list_issues", {})
+    assert asyncio.run(shaped) == read_over_mcp

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from strands import Agent, tool
+from strands.models import Model
+
+from shaping import Shaper
+from shaping.integrations.strands import StrandsShaping
+from tests.integrations.answers import issues, ref_in
+
+
+@tool
+def list_issues(repo: str) -> dict[str, Any]:
+    """List the issues of a repository."""
+    return {"status": "success", "content": [{"json": issues()}]}
+
+
+@tool
+def draws() -> dict[str, Any]:
+    """Draw."""
+    return {"status": "success", "content": [{"image": {"format": "png", "source": {"bytes": b"png"}}}]}
+
+
+@tool
+def fails() -> str:
+    """Fail."""
+    raise ValueError("no repository")
+
+
+class ScriptedModel(Model):
+    """Calls one tool, then ends; keeps what it was shown."""
+
+    def __init__(self, name: str, arguments: str) -> None:
+        self.name, self.arguments = name, arguments
+        self.tools: list[str] = []
+        self.results: list[Any] = []
+
+    def update_config(self, **_: Any) -> None:
+        pass
+
+    def get_config(self) -> Any:
+        return {}
+
+    def structured_output(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    async def stream(self, messages: Any, tool_specs: Any = None, *_: Any, **__: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        self.tools = [spec["name"] for spec in tool_specs]
+        results = [part["toolResult"] for part in messages[-1]["content"] if "toolResult" in part]
+        self.results += results
+        yield {"messageStart": {"role": "assistant"}}
+        if results:
+            yield {"contentBlockStart": {"start": {}}}
+            yield {"contentBlockDelta": {"delta": {"text": "done"}}}
+        else:
+            yield {"contentBlockStart": {"start": {"toolUse": {"name": self.name, "toolUseId": "1"}}}}
+            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": self.arguments}}}}
+        yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "end_turn" if results else "tool_use"}}
+
+
+def run(shaper: Shaper, name: str, arguments: str = "{}") -> Any:
+    model = ScriptedModel(name, arguments)
+    shaping = StrandsShaping(shaper=shaper)
+    agent = Agent(
+        model, tools=[list_issues, draws, fails, shaping.expand_tool()], hooks=[shaping], callback_handler=None
+    )
+    asyncio.run(agent.invoke_async("go"))
+    return model.results[0]
+
+
+def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
+    result = run(shaper, "list_issues", '{"repo": "a"}')
+    assert (result["content"], result["status"]) == ([{"text": read_over_mcp}], "success")
+
+
+def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
+    result = run(shaper, "shaping_expand", f'{{"ref": "{ref_in(read_over_mcp)}", "path": "[0].url"}}')
+    assert "issues/1" in result["content"][0]["text"]
+
+
+def test_pictures_stay_pictures(shaper: Shaper) -> None:
+    assert "image" in run(shaper, "draws")["content"][0]
+
+
+def test_a_failure_keeps_the_frameworks_status(shaper: Shaper) -> None:
+    result = run(shaper, "fails")
+    assert result["status"] == "error"
+    assert "no repository" in result["content"][0]["text"]
