@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GoogleADKShaping(BasePlugin):
-    """Shapes what tools return: `Runner(…, plugins=[GoogleADKShaping()])`, with `expand_tool()` among the agent's tools."""
+    """Shapes what tools return: `Runner(…, plugins=[shaping])`, with `shaping.expand_tool()` among the tools."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class GoogleADKShaping(BasePlugin):
         super().__init__(name="shaping")
         self._results = ToolResults(config, profile=profile, shaper=shaper)
 
-    async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:  # noqa: ARG002 (the hook's signature)
+    async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
         """Shape one result for a runner; None leaves it as it is."""
         return self.shape_response(tool, tool_args, tool_context, result)
 

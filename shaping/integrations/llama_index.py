@@ -27,7 +27,9 @@ def shape_tools(
 ) -> list[Any]:
     """Return the tools with shaped outputs: `FunctionAgent(tools=shape_tools([search, fetch]), llm=…)`."""
     results = ToolResults(config, profile=profile, shaper=shaper)
-    shaped = [_shaped(tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool), results) for tool in tools]
+    shaped = [
+        _shaped(tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool), results) for tool in tools
+    ]
     if expand:
         shaped.append(FunctionTool.from_defaults(results.expand, name=EXPAND, description=EXPAND_HELP))
     return shaped

@@ -36,7 +36,7 @@ class ToolResults:
     def text(self, value: Any, tool: str, *, failed: bool = False) -> str:
         """Shape a text or plain data into what the model reads; a failed call keeps the tool's words, coded."""
         sent = value if isinstance(value, str) else to_json(value, fallback=str).decode()
-        return self.blocks([{"type": "text", "text": sent}], tool, failed=failed)[0]["text"]
+        return str(self.blocks([{"type": "text", "text": sent}], tool, failed=failed)[0]["text"])
 
     def blocks(self, blocks: Sequence[Mapping[str, Any]], tool: str, *, failed: bool = False) -> list[dict[str, Any]]:
         """Shape content blocks: texts are shaped, pictures and whatever else there is stay as they are."""
@@ -45,7 +45,7 @@ class ToolResults:
 
     def result(self, result: Mapping[str, Any], tool: str) -> dict[str, Any]:
         """Shape a result in the wire form of MCP, its text channel alone."""
-        return self.shaper.shape_result(result, tool=tool, channels="content", profile=self._profile)
+        return self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
 
     def expand(self, ref: str, path: str | None = None, cursor: str | None = None) -> str:
         """Give back what a result left out; what is asked for wrongly is told in words that say what to do."""

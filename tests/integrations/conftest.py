@@ -55,4 +55,4 @@ def read_over_mcp(shaper: Shaper) -> str:
     import orjson
 
     result = {"content": [{"type": "text", "text": orjson.dumps(issues()).decode()}]}
-    return str(shaper.shape_result(result, tool="list_issues", channels="content")["content"][0]["text"])
+    return str(shaper.shape_result(result, tool="list_issues", channels="text")["content"][0]["text"])

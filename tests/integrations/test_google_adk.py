@@ -8,6 +8,7 @@ from google.adk.agents import LlmAgent
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.genai import types
+from pydantic import Field
 
 from shaping import Shaper
 from shaping.integrations.google_adk import GoogleADKShaping
@@ -28,8 +29,8 @@ class ScriptedModel(BaseLlm):
     """Calls one tool, then ends; keeps what it was shown."""
 
     name: str = ""
-    arguments: dict[str, Any] = {}
-    shown: list[Any] = []
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    shown: list[Any] = Field(default_factory=list)
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
         found = [part.function_response for part in llm_request.contents[-1].parts if part.function_response]

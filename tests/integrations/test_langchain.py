@@ -65,9 +65,7 @@ def agent(called: str, shaper: Shaper, args: dict[str, Any] | None = None, *more
     call = {"name": called, "args": args or {"repo": "acme/widgets"}, "id": "1"}
     model = ScriptedModel(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("done")]))
     tools = [list_issues, fails, asks, steers, with_artifact, picture]
-    return create_agent(
-        model, tools, middleware=[LangChainShaping(shaper=shaper), *more], checkpointer=InMemorySaver()
-    )
+    return create_agent(model, tools, middleware=[LangChainShaping(shaper=shaper), *more], checkpointer=InMemorySaver())
 
 
 def answer(called: str, shaper: Shaper, args: dict[str, Any] | None = None) -> ToolMessage:
