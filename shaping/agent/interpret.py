@@ -18,7 +18,7 @@ from shaping.agent.decisions import (
     UseCache,
     UseData,
 )
-from shaping.agent.reading import Form, UnreadableError, WireReading, read_wire
+from shaping.agent.reading import Form, UnreadableError, WireReading, read_response
 from shaping.errors import CodeDefinition, ErrorDetail, registry
 from shaping.errors.codes import EXIT_CODES
 
@@ -44,7 +44,7 @@ def interpret(
     """Say what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
     number = exit_code if type(exit_code) is int else None
     try:
-        return _decide(read_wire(wire, dialect), number, attempts, state_changing)
+        return _decide(read_response(wire, dialect), number, attempts, state_changing)
     except UnreadableError as problem:
         if number:
             return _fail(WireReading("none", error=_from_exit(number, wire)), number, attempts, state_changing)

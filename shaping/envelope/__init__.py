@@ -14,7 +14,7 @@ from shaping.envelope.content import (
     write_block,
 )
 from shaping.envelope.detection import is_envelope, unwrap
-from shaping.envelope.dialects import DIALECTS, parse, recognise
+from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
 from shaping.envelope.factories import (
     command_envelope,
     exit_code_for,
@@ -66,6 +66,7 @@ __all__ = [
     "presentable",
     "read_block",
     "read_blocks",
+    "read_wire",
     "recognise",
     "unwrap",
     "write_block",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
-RedirectReason: TypeAlias = Literal["renamed", "restructured", "deprecated", "typo_corrected"]
+REDIRECT_REASONS = ("renamed", "restructured", "deprecated", "typo_corrected")
 
 
 class Redirect(BaseModel):
@@ -23,7 +23,7 @@ class Redirect(BaseModel):
 
     command: str
     permanent: bool
-    reason: RedirectReason | None = None
+    reason: str | None = None  # one of REDIRECT_REASONS, or what another implementation says
 
 
 class ErrorDetail(BaseModel):
@@ -44,6 +44,7 @@ class ErrorDetail(BaseModel):
     detail: str | None = None  # the upstream's own words, or the traceback under debug
     redirect: Redirect | None = None
     docs_url: str | None = None
+    extensions: dict[str, Any] | None = None  # members that another implementation gave
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -52,7 +53,7 @@ class ErrorDetail(BaseModel):
         return self
 
 
-_TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar")
+_TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar", "extensions")
 
 
 def scrub(text: str) -> str:

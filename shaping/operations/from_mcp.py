@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
-from shaping.agent.reading import read_wire
+from shaping.agent.reading import read_response
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.operations.schemas import Validator
@@ -152,7 +152,9 @@ def read_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None
         "protocol_meta": result.get("_meta"),
     }
     if result.get("isError") is True:
-        error = read_wire(result, "mcp").error or make_error("INTERNAL_ERROR", "the tool failed and does not say why")
+        error = read_response(result, "mcp").error or make_error(
+            "INTERNAL_ERROR", "the tool failed and does not say why"
+        )
         return mcp_envelope(result.get("structuredContent"), is_error=True, error=_whole(error), **about)
     data = result.get("structuredContent")
     if data is None:

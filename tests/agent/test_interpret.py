@@ -19,7 +19,7 @@ from shaping.agent import (
     interpret,
 )
 from shaping.envelope import command_envelope, http_envelope, local_envelope
-from shaping.errors import ErrorDetail, Redirect, ToolError, from_exit_code, from_status
+from shaping.errors import ErrorDetail, Redirect, ToolError, from_exit_code, from_status, make_error
 
 
 def whole(data: Any = None, error: Any = None, ok: bool | None = None, **meta: Any) -> dict[str, Any]:
@@ -322,11 +322,11 @@ def test_a_warning_that_announces_an_end_plans_an_update() -> None:
         ({"source": "command", "exitCode": 3}, GiveUp(from_exit_code(3, foreign=True))),
         (
             {"source": "mcp", "isError": True, "content": [{"type": "text", "text": "it broke"}]},
-            GiveUp(ErrorDetail(code="INTERNAL_ERROR", message="it broke")),
+            GiveUp(make_error("INTERNAL_ERROR", "it broke")),
         ),
         (
             {"source": "mcp", "isError": True, "content": []},
-            GiveUp(ErrorDetail(code="INTERNAL_ERROR", message="the response says it failed")),
+            GiveUp(make_error("INTERNAL_ERROR", "The tool reported an error.")),
         ),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any, get_args
 
@@ -42,3 +43,24 @@ def parse(wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
         raise EnvelopeError(f"an envelope in the dialect {dialect!r} is an object, not {type(wire).__name__}")
     read: Envelope[Any] = form.parse(wire)
     return read
+
+
+def read_wire(value: Any, *, paths: Iterable[str] = ()) -> Envelope[Any] | None:
+    """Return the envelope that a tool already answered in, or None where its answer is data.
+
+    `lean` has no member that only it has: where one of the configured `paths` names a member of the answer itself
+    (`data.items`), the answer is data. A damaged `invariant` envelope is read as far as it goes.
+    """
+    if isinstance(value, Envelope):
+        return value
+    form = recognise(value)
+    if form == "none" or (form == "lean" and any(_starts_in(path, value) for path in paths)):
+        return None
+    try:
+        return invariant.parse(value, strict=False) if form == "invariant" else parse(value, form)
+    except EnvelopeError:
+        return None
+
+
+def _starts_in(path: str, value: Mapping[str, Any]) -> bool:
+    return re.split(r"[.\[]", path, maxsplit=1)[0].strip('"') in value

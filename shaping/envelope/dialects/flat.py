@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects import errors, members, schemas
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -42,17 +42,25 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     return {"ok": envelope.error is None, **body, "_meta": _write_meta(envelope, body, include, debug)}
 
 
-def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
-    """Read an envelope; without `ok` or `_meta` it is not one."""
-    meta = wire.get("_meta")
-    if not isinstance(meta, Mapping) or not isinstance(wire.get("ok"), bool):
-        raise EnvelopeError("ok or _meta is missing; expected a boolean and an object")
-    found = {"source": "local", "operation_id": meta.get("tool_id") or "", **members.read_common(meta)}
+def read(wire: Mapping[str, Any]) -> members.WireParts:
+    """Read a wire form; an error's members stand at the root, and what else stands there is the data."""
+    ok, meta = wire.get("ok"), wire.get("_meta")
+    meta = meta if isinstance(meta, Mapping) else {}
+    found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
     if meta.get("elapsed_ms") is not None:
         found["duration_ms"] = meta["elapsed_ms"]
-    found["extensions"] = members.rest(meta, RESERVED)
-    error = None if wire["ok"] else _read_error(wire)
-    return members.build(_read_payload(wire), error, members.read_warnings(meta.get("warnings")), found)
+    failed = ok is False or (isinstance(wire.get("code"), str) and isinstance(wire.get("error"), str))
+    error = errors.read_error(wire, TAKEN) if failed else None
+    if error and error.get("hint") == "":  # always there in this form, so an empty one says nothing
+        del error["hint"]
+    return members.WireParts(_read_payload(wire, failed), error, meta.get("warnings"), found, ok)
+
+
+def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+    """Read an envelope; without `ok` or `_meta` it is not one."""
+    if not isinstance(wire.get("_meta"), Mapping) or not isinstance(wire.get("ok"), bool):
+        raise EnvelopeError("ok or _meta is missing; expected a boolean and an object")
+    return members.build(read(wire), {"source": "local", "operation_id": wire["_meta"].get("tool_id") or ""})
 
 
 def schema() -> dict[str, Any]:
@@ -68,7 +76,7 @@ def schema() -> dict[str, Any]:
     )
     told = {"$ref": "#/$defs/meta"}
     success = schemas.opened({"ok": {"const": True}, "_meta": told}, ["ok", "_meta"])
-    failure = schemas.closed(
+    failure = schemas.opened(
         {
             "ok": {"const": False},
             **{name: schemas.ERROR[member] for name, member in _ERROR.items()},
@@ -87,8 +95,8 @@ def _payload(data: Any) -> dict[str, Any]:
     return {"result": data}
 
 
-def _read_payload(wire: Mapping[str, Any]) -> Any:
-    if "result" in wire or not wire["ok"]:
+def _read_payload(wire: Mapping[str, Any], failed: bool) -> Any:
+    if "result" in wire or failed:
         return wire.get("result")
     return {name: value for name, value in wire.items() if name not in TAKEN}
 
@@ -102,15 +110,9 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
         "http": error.http or 500,
     }
     ours = {name: member for name, member in _ERROR.items() if name not in required}
-    values = members.error_members(error, ours.values())
-    return required | {name: values[member] for name, member in ours.items() if member in values}
-
-
-def _read_error(wire: Mapping[str, Any]) -> dict[str, Any]:
-    error = members.read_error(wire, _ERROR)
-    if error.get("hint") == "":
-        del error["hint"]
-    return error
+    values = errors.error_members(error, ours.values())
+    written = required | {name: values[member] for name, member in ours.items() if member in values}
+    return errors.with_extensions(written, error)
 
 
 def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collection[str], debug: bool) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
-from shaping.envelope.dialects import members, schemas
-from shaping.envelope.dialects.members import command_code
+from shaping.envelope.dialects import errors, members, schemas
 from shaping.envelope.factories import exit_code_for
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, registry
@@ -44,20 +44,35 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     }
 
 
-def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+def read(wire: Mapping[str, Any]) -> members.WireParts:
+    """Read a wire form; a failure that gives no error gets one that says so."""
+    meta, error = wire.get("meta"), wire.get("error")
+    meta = meta if isinstance(meta, Mapping) else {}
+    found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
+    error = errors.read_error(error) if isinstance(error, Mapping) else error
+    data, ok = _read_data(wire.get("data"), meta), wire.get("ok")
+    return members.WireParts(data, error, wire.get("warnings"), found, ok, "error" in wire)
+
+
+def parse(wire: Mapping[str, Any], *, strict: bool = True) -> Envelope[Any]:
     """Read an envelope; the error decides the outcome, and neither data nor error is malformed."""
+    if strict:
+        _check(wire)
+    parts = read(wire)
+    if parts.error is None and parts.ok is False:
+        parts = replace(parts, error={"code": "INTERNAL_ERROR", "message": "The response says that it failed."})
+    return members.build(parts, {"source": "command", "exit_code": _exit_code(parts.error)})
+
+
+def _check(wire: Mapping[str, Any]) -> None:
     meta = wire.get("meta")
     if not isinstance(meta, Mapping):
         raise EnvelopeError("meta is missing; expected an object")
     if "error" not in wire:
         raise EnvelopeError("error is missing; expected an object or null")
-    error = None if wire["error"] is None else _read_error(wire["error"])
-    data = _read_data(wire.get("data"), meta)
-    if error is None and (wire.get("ok") is False or _says_nothing(wire, meta)):
+    says_nothing = wire.get("data") is None and meta.get("not_modified") is not True
+    if wire["error"] is None and (wire.get("ok") is False or says_nothing):
         raise EnvelopeError("error is null; expected an object where ok is false or data is null")
-    found = {"source": "command", "exit_code": _exit_code(error), **members.read_common(meta)}
-    found["extensions"] = members.rest(meta, RESERVED)
-    return members.build(data, error, members.read_warnings(wire.get("warnings")), found)
 
 
 def schema() -> dict[str, Any]:
@@ -68,7 +83,7 @@ def schema() -> dict[str, Any]:
         {
             "ok": schemas.FLAG,
             "data": {"type": ["object", "array", "null"]},
-            "error": schemas.nullable(schemas.closed(error, ["code", "message"])),
+            "error": schemas.nullable(schemas.opened(error, ["code", "message"])),
             "warnings": schemas.STRINGS,
             "meta": schemas.opened(meta, ["duration_ms"]),
         },
@@ -106,28 +121,19 @@ def _read_data(data: Any, meta: Mapping[str, Any]) -> Any:
     return data
 
 
-def _says_nothing(wire: Mapping[str, Any], meta: Mapping[str, Any]) -> bool:
-    return wire.get("data") is None and meta.get("not_modified") is not True
-
-
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = members.error_members(error, _ERROR.values())
-    values["code"] = command_code(error.code)
+    values = errors.error_members(error, _ERROR.values())
+    values["code"] = errors.command_code(error.code)
     if error.retry_after is not None:
         values["retry_after"] = ceil(error.retry_after)
-    return {name: values[member] for name, member in _ERROR.items() if member in values}
+    return errors.with_extensions({name: values[member] for name, member in _ERROR.items() if member in values}, error)
 
 
-def _read_error(wire: Any) -> dict[str, Any]:
-    error = members.read_error(wire, _ERROR)
-    return {**error, "code": registry.canonical(error["code"])} if isinstance(error.get("code"), str) else error
-
-
-def _exit_code(error: dict[str, Any] | None) -> int:
+def _exit_code(error: Any) -> int:
     """Infer how the command exited; only its code and its redirect tell."""
     if error is None:
         return 0
-    if not isinstance(error.get("code"), str):
+    if not isinstance(error, Mapping) or not isinstance(error.get("code"), str):
         return 1
     return exit_code_for(ErrorDetail.model_construct(**{"code": "", "message": "", **error}))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects import members, schemas
-from shaping.envelope.dialects.members import from_lean, lean_code
+from shaping.envelope.dialects import errors, members, schemas
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -46,15 +45,19 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     return out
 
 
-def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
-    """Read an envelope; what is absent or null was not said."""
+def read(wire: Mapping[str, Any]) -> members.WireParts:
+    """Read a wire form; what is absent or null was not said."""
     error = wire.get("error")
-    if error is None and "data" not in wire:
+    meta = {**members.read_common(wire), "extensions": wire.get("extensions") or {}}
+    error = errors.read_error(error) if isinstance(error, Mapping) else error
+    return members.WireParts(wire.get("data"), error, wire.get("warnings"), meta)
+
+
+def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
+    """Read an envelope that has data or an error."""
+    if wire.get("error") is None and "data" not in wire:
         raise EnvelopeError("neither data nor error is there; expected one of them")
-    meta = {"source": "local", "operation_id": wire.get("tool_id") or "", **members.read_common(wire)}
-    meta["extensions"] = wire.get("extensions") or {}
-    read = None if error is None else _read_error(error)
-    return members.build(wire.get("data"), read, members.read_warnings(wire.get("warnings")), meta)
+    return members.build(read(wire), {"source": "local", "operation_id": wire.get("tool_id") or ""})
 
 
 def looks_like(wire: Mapping[str, Any]) -> bool:
@@ -75,7 +78,7 @@ def schema() -> dict[str, Any]:
     }
     properties = {
         **schemas.common(),
-        "error": schemas.nullable(schemas.closed(error, ["error", "error_code"])),
+        "error": schemas.nullable(schemas.opened(error, ["error", "error_code"])),
         "warnings": schemas.WARNINGS,
         "extensions": schemas.OBJECT,
         "data": schemas.ANY,
@@ -113,21 +116,11 @@ def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -
 
 
 def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> dict[str, Any]:
-    out: dict[str, Any] = {"error": error.message, "error_code": lean_code(error.code)}
+    out: dict[str, Any] = {"error": error.message, "error_code": errors.lean_code(error.code)}
     if error.details is not None or debug:
         out["error_details"] = error.details
     if debug or "error" in include:
-        return out | members.error_members(error, _ERROR_EXTRAS)
-    hint = ("hint",) if members.has_own_hint(error) else ()
-    return out | members.error_members(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
-
-
-def _read_error(wire: Any) -> dict[str, Any]:
-    names = {
-        "error": "message",
-        "error_code": "code",
-        "error_details": "details",
-        **{name: name for name in _ERROR_EXTRAS},
-    }
-    error = members.read_error(wire, names)
-    return {**error, "code": from_lean(error["code"])} if isinstance(error.get("code"), str) else error
+        return errors.with_extensions(out | errors.error_members(error, _ERROR_EXTRAS), error)
+    hint = ("hint",) if errors.has_own_hint(error) else ()
+    out |= errors.error_members(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
+    return errors.with_extensions(out, error)

@@ -1,20 +1,21 @@
-"""The members that dialects share: when each is shown, how it is written and read, how codes are spelt."""
+"""The members that dialects share: when each is shown, how it is written and how it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pydantic import ValidationError
 
-from shaping.envelope.model import Envelope, EnvelopeError, UpgradeHint, may_redirect
-from shaping.errors import ErrorDetail, registry
-from shaping.errors.codes import COMMANDS, LEAN, LEAN_COARSE, OPERATIONS
+from shaping.envelope.model import COMMON, Envelope, EnvelopeError, UpgradeHint
+from shaping.errors import ErrorDetail
 from shaping.response import Listed, Omission, Warned
 
 # Shown where set whatever the profile: without them a reader draws a wrong conclusion or cannot go on.
-ALWAYS = frozenset({"request_id", "not_modified", "truncated", "shown", "cursor", "ref", "upgrade_hints"})
+ALWAYS = frozenset(
+    {"request_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "upgrade_hints"}
+)
 
 ORDER = (
     "tier",
@@ -71,7 +72,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     if isinstance(value, (UpgradeHint, Omission, Listed)):
-        named = ((field.name, getattr(value, field.name)) for field in fields(value))
+        named = ((part.name, getattr(value, part.name)) for part in fields(value))
         return {name: item for name, item in named if item is not None}
     return value
 
@@ -100,13 +101,27 @@ def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in wire.items() if name not in reserved}
 
 
-def build(
-    data: Any, error: Mapping[str, Any] | None, warnings: tuple[Warned, ...], meta: dict[str, Any]
-) -> Envelope[Any]:
-    """Make an envelope of what was read, checking all of it: it comes from outside."""
+@dataclass(frozen=True, slots=True)
+class WireParts:
+    """What stands where in a wire form, under our names and not yet checked."""
+
+    data: Any
+    error: Any = None  # a dict of an error's members, or whatever stands in its place
+    warnings: Any = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    ok: Any = None
+    has_error: bool = True  # whether there is an error member at all, be it null
+
+
+def build(parts: WireParts, source: Mapping[str, Any]) -> Envelope[Any]:
+    """Make an envelope of what was read and of its source's own members, checking all of it."""
+    if parts.error is not None and not isinstance(parts.error, Mapping):
+        raise EnvelopeError(f"error is {type(parts.error).__name__}; expected an object")
+    meta = {name: value for name, value in parts.meta.items() if name in COMMON and value is not None}
     try:
-        detail = None if error is None else ErrorDetail(**error)
-        return Envelope.model_validate({"data": data, "error": detail, "warnings": warnings, "meta": meta})
+        error = None if parts.error is None else ErrorDetail(**parts.error)
+        found = {"data": parts.data, "error": error, "warnings": read_warnings(parts.warnings)}
+        return Envelope.model_validate({**found, "meta": {**source, **meta}})
     except ValidationError as problem:
         raise EnvelopeError(f"not an envelope: {_issues(problem)}") from None
 
@@ -130,68 +145,3 @@ def _read_warning(wire: Any) -> Warned:
         raise EnvelopeError("a warning is a sentence, or an object with a message")
     path = wire.get("path")
     return Warned(str(wire.get("code", "")), wire["message"], None if path is None else str(path))
-
-
-def error_members(error: ErrorDetail, names: Iterable[str]) -> dict[str, Any]:
-    """Give the members that say something, as JSON."""
-    values = error.__dict__
-    return {name: _plain_error(values[name]) for name in names if values[name] is not None and values[name] != ()}
-
-
-def has_own_hint(error: ErrorDetail) -> bool:
-    """Whether the hint was written for this call, and not taken from the registry."""
-    known = registry.find(error.code)
-    return error.hint is not None and (known is None or known.hint != error.hint)
-
-
-def read_error(wire: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """Take an error from the wire by a dialect's names for its members; null means not error_members."""
-    if not isinstance(wire, Mapping):
-        raise EnvelopeError(f"error is {type(wire).__name__}; expected an object")
-    return _without_ignored({ours: wire[theirs] for theirs, ours in names.items() if wire.get(theirs) is not None})
-
-
-def _without_ignored(error: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the contracts tell a reader to ignore: a wait without a retry, a redirect of another code."""
-    code = error.get("code")
-    ignored = {"retry_after"} if error.get("retryable") is False else set()
-    if isinstance(code, str) and not may_redirect(code):
-        ignored.add("redirect")
-    return {name: value for name, value in error.items() if name not in ignored}
-
-
-def _plain_error(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
-
-
-def lean_code(code: str) -> str:
-    """Spell a code as Code Scalpel does: in lower case, by its own names where it has one."""
-    return LEAN.get(code) or LEAN_COARSE.get(code) or _recased(code, upper=False)
-
-
-def from_lean(code: str) -> str:
-    """Give our name for a lower-case code."""
-    known = registry.canonical(code)
-    return registry.canonical(_recased(code, upper=True)) if known == code else known
-
-
-def operations_code(code: str) -> str:
-    """Spell a code as the operations contract does."""
-    return OPERATIONS.get(code, code)
-
-
-def command_code(code: str) -> str:
-    """Spell a code as the exit-code table does."""
-    return COMMANDS.get(code, code)
-
-
-def _recased(code: str, *, upper: bool) -> str:
-    """Change the case of a code, not of its namespace; a code in mixed case is somebody's own and stays."""
-    namespace, dot, key = code.rpartition(".")
-    if upper and key == key.lower():
-        return f"{namespace}{dot}{key.upper()}"
-    if not upper and key == key.upper():
-        return f"{namespace}{dot}{key.lower()}"
-    return code

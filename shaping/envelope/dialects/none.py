@@ -17,9 +17,14 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     return envelope.data
 
 
+def read(wire: Any) -> members.WireParts:
+    """Read anything as data."""
+    return members.WireParts(wire)
+
+
 def parse(wire: Any) -> Envelope[Any]:
-    """Take anything as the data of a call that worked."""
-    return members.build(wire, None, (), {"source": "local"})
+    """Read anything as the data of a call that worked."""
+    return members.build(read(wire), {"source": "local"})
 
 
 def schema() -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.errors.detail import REDIRECT_REASONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -52,7 +54,7 @@ REDIRECT = closed(
     {
         "command": STRING,
         "permanent": FLAG,
-        "reason": {"enum": ["renamed", "restructured", "deprecated", "typo_corrected"]},
+        "reason": {"type": "string", "examples": list(REDIRECT_REASONS)},
     },
     ["command", "permanent"],
 )

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from shaping.envelope.content import read_blocks, write_block
-from shaping.envelope.dialects import members, schemas
-from shaping.envelope.dialects.members import operations_code
+from shaping.envelope.dialects import errors, members, schemas
 from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta
-from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error, registry
+from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error
 
 _WIRE = {name: to_camel(name) for name in members.ORDER}
 OWN: Mapping[str, Mapping[str, str]] = {
@@ -20,7 +19,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
     "mcp": {"is_error": "isError", "content": "content", "structured_content": "structuredContent", "meta": "_meta"},
     "command": {"exit_code": "exitCode", "argv": "argv", "signal": "signal"},
 }
-_ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields}
+_ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields if name != "extensions"}
 _COMMON = frozenset({*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"})
 RESERVED = {source: _COMMON.union(own, own.values()) for source, own in OWN.items()}
 _OPTIONAL = frozenset({"structuredContent", "_meta", "signal"})
@@ -52,26 +51,34 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     return {"data": envelope.data, "meta": members.extended(meta, envelope, RESERVED[envelope.meta.source])}
 
 
+def read(wire: Mapping[str, Any]) -> members.WireParts:
+    """Read a wire form by its source; a failed outcome that gives no error gets one from what it does give."""
+    meta = wire.get("meta")
+    meta = meta if isinstance(meta, Mapping) else {}
+    own = OWN.get(str(meta.get("source")), {})
+    extensions = members.rest(meta, RESERVED.get(str(meta.get("source")), _COMMON))
+    if isinstance(meta.get("extensions"), Mapping):
+        extensions |= meta["extensions"]
+    found = {**members.read_common(_snake(meta)), "extensions": extensions}
+    error = meta.get("error", wire.get("error"))
+    error = errors.read_error(error) if isinstance(error, Mapping) else error
+    if error is None:
+        error = _implied(_read_own(meta, own))
+    return members.WireParts(wire.get("data"), error, meta.get("warnings", wire.get("warnings")), found, error is None)
+
+
 def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
-    """Read an envelope by its source; a failed outcome that tells no error gets one from what it does tell."""
+    """Read an envelope that names its source."""
     meta = wire.get("meta")
     source = meta.get("source") if isinstance(meta, Mapping) else None
     if not isinstance(meta, Mapping) or not isinstance(source, str) or source not in SOURCES:
         raise EnvelopeError(f"meta.source is missing; expected one of {', '.join(sorted(SOURCES))}")
-    found = {"source": source, **_read_own(meta, OWN[source]), **members.read_common(_snake(meta))}
-    found["extensions"] = members.rest(meta, RESERVED[source])
-    if isinstance(meta.get("extensions"), Mapping):
-        found["extensions"] |= meta["extensions"]
-    error = meta.get("error", wire.get("error"))
-    said = _implied(found) if error is None else _read_error(error)
-    return members.build(
-        wire.get("data"), said, members.read_warnings(meta.get("warnings", wire.get("warnings"))), found
-    )
+    return members.build(read(wire), {"source": source, **_read_own(meta, OWN[source])})
 
 
 def schema() -> dict[str, Any]:
     """Give the JSON Schema of the wire form: data and meta, and meta by its source."""
-    error = schemas.closed({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
+    error = schemas.opened({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
     common = {_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()}
     meta = schemas.opened({**common, "error": schemas.nullable(error), "warnings": schemas.WARNINGS}, ["source"])
     meta["oneOf"] = [_own_schema(source) for source in OWN]
@@ -128,25 +135,21 @@ def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = members.error_members(error, _ERROR)
-    return {_ERROR[name]: value for name, value in values.items()} | {"code": operations_code(error.code)}
+    values = errors.error_members(error, _ERROR)
+    written = {_ERROR[name]: value for name, value in values.items()} | {"code": errors.operations_code(error.code)}
+    return errors.with_extensions(written, error)
 
 
-def _read_error(wire: Any) -> dict[str, Any]:
-    error = members.read_error(wire, {name: name for name in _ERROR}) | members.read_error(
-        wire, {w: n for n, w in _ERROR.items()}
-    )
-    return {**error, "code": registry.canonical(error["code"])} if isinstance(error.get("code"), str) else error
-
-
-def _implied(meta: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Tell the error of an outcome that failed and says no more than that."""
-    if meta.get("is_error") is True:
-        texts = [block.text for block in meta["content"] if block.type == "text"]
+def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Describe the failure that only the source's own members tell: a flag, a status, an exit code."""
+    status, exit_code = own.get("status"), own.get("exit_code")
+    if own.get("is_error") is True:
+        texts = [block.text for block in own.get("content", ()) if block.type == "text"]
         return dict(make_error("INTERNAL_ERROR", "\n".join(texts) or "The tool reported an error."))
-    status, exit_code = meta.get("status"), meta.get("exit_code")
     if isinstance(status, int) and status >= 400:
-        return dict(from_status(status))
+        headers = own.get("headers")
+        pairs = headers if isinstance(headers, tuple) else ()
+        return dict(from_status(status, headers={name: value for name, value in pairs if isinstance(value, str)}))
     if isinstance(exit_code, int) and exit_code != 0:
-        return dict(from_exit_code(exit_code, signal=meta.get("signal"), foreign=True))
+        return dict(from_exit_code(exit_code, signal=own.get("signal"), foreign=True))
     return None
