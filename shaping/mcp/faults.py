@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects.members import has_own_hint
+from shaping.envelope.dialects.errors import has_own_hint
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import scrub, scrub_value
 from shaping.errors.exceptions import message_of
@@ -107,11 +107,11 @@ def _coded(text: str) -> ErrorDetail | None:
     told = _told(wire)
     if not isinstance(told.get("code", told.get("error_code")), str):
         return None
-    from shaping.agent.reading import read_error  # noqa: PLC0415 (only errors that are JSON need it)
+    from shaping.envelope.dialects.errors import lenient_error  # noqa: PLC0415 (only errors that are JSON need it)
 
     clean = scrub_value(wire)
     told = _told(clean)
-    found = required(read_error(told))
+    found = required(lenient_error(told))
     more = _more({} if told is clean else clean, told)
     return found.model_copy(
         update={

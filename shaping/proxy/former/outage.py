@@ -10,7 +10,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from shaping.envelope.dialects.members import has_own_hint
+from shaping.envelope.dialects.errors import has_own_hint
 from shaping.errors import ErrorDetail, make_error
 from shaping.mcp import faults
 from shaping.proxy.former.child import Child
