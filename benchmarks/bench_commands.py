@@ -140,7 +140,7 @@ def check(argv: list[str], where: Path, shaper: Shaper) -> str | None:
     """Say what is wrong with how a command was shaped, if anything."""
     direct = subprocess.run(argv, cwd=where, capture_output=True, input=b"in\n", check=False, timeout=60)
     shaped = subprocess.run(
-        [SHAPING, "run", "--", *argv], cwd=where, capture_output=True, input=b"in\n", check=False, timeout=60
+        [SHAPING, "run", "--json", "--", *argv], cwd=where, capture_output=True, input=b"in\n", check=False, timeout=60
     )
     expected = direct.returncode if direct.returncode >= 0 else 128 - direct.returncode
     if shaped.returncode != expected:
@@ -175,7 +175,7 @@ def given_back(told: dict[str, Any], name: str, raw: bytes, shaper: Shaper) -> b
 
 def bench_memory(_: Path) -> bool:
     began = time.perf_counter()
-    process = subprocess.Popen([SHAPING, "run", "--", "sh", "-c", "yes | head -c 2G"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([SHAPING, "run", "--json", "--", "sh", "-c", "yes | head -c 2G"], stdout=subprocess.PIPE)
     out = process.stdout.read() if process.stdout else b""
     _pid, status, usage = os.wait4(process.pid, 0)
     held = usage.ru_maxrss / 1024
@@ -193,7 +193,20 @@ def bench_pytest(folder: Path) -> bool:
     (where / "test_all.py").write_text(many + three)
     good = True
     for words in ([], ["-q"], ["-v"], ["--color=yes", "-v"]):
-        argv = [SHAPING, "run", "--max-tokens", "600", "--", PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *words]
+        argv = [
+            SHAPING,
+            "run",
+            "--json",
+            "--max-tokens",
+            "600",
+            "--",
+            PYTHON,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            *words,
+        ]
         done = subprocess.run(argv, cwd=where, capture_output=True, check=False, timeout=300)
         text = done.stdout.decode().strip()
         missing = [n for n in range(3) if f"test_wrong_{n}" not in text or f"assert {n} == {n + 40}" not in text]

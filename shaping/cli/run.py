@@ -1,28 +1,29 @@
-"""`shaping run`: run a command and print its shaped envelope, with the command's own exit code."""
+"""`shaping run`: run a command and print its output shaped, with the command's own exit code."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
 
 from shaping.cli.support.help import PlainCommand
 from shaping.cli.support.output import failure, print_json, progress
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
-from shaping.commands.response import plain_outputs, render_wire, rendered_text
+from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
-from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from shaping.commands.command import CommandOptions
-    from shaping.envelope import Envelope
+    from shaping.envelope import Dialect
     from shaping.response import Shaped
-    from shaping.settings import Plan
 
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
@@ -31,7 +32,7 @@ TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it
 CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.", dir_okay=False)
 PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
 DIALECT = typer.Option(
-    metavar="NAME", help="The wire form: invariant, lean, flat, sourced, or none for the output alone."
+    metavar="NAME", help="Print an envelope in this wire form instead of plain text: invariant, lean, flat or sourced."
 )
 MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
 TIMEOUT = typer.Option(
@@ -43,7 +44,7 @@ ETAG = typer.Option(
 CURSOR = typer.Option(help="The cursor of a cut answer: show what comes next, without running the command again.")
 FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
-JSON = typer.Option("--json", help="Print the invariant envelope, whatever the config says.")
+JSON = typer.Option("--json", help="Print the invariant envelope instead of plain text.")
 
 
 class RunCommand(PlainCommand):
@@ -79,7 +80,7 @@ def run(
     stream: Annotated[bool, STREAM] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Run a command and print its shaped envelope; the exit code is the command's own.
+    """Run a command and print its output cleaned and within a budget; the exit code is the command's own.
 
     Besides: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
     """
@@ -94,7 +95,7 @@ def run(
     }
     try:
         _need_something(command, cursor)
-        code = _next_page(config, cursor, max_tokens) if cursor else _run(command or [], config, said, stream=stream)
+        code = _next_page(config, cursor, said) if cursor else _run(command or [], config, said, stream=stream)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise
@@ -110,58 +111,51 @@ def _need_something(command: list[str] | None, cursor: str | None) -> None:
 
 
 def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: bool) -> int:
-
     shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
     asked = invocation_of(argv, said)
     if stream:
         envelope = stream_command(shaper, plan, asked, _emit)
         print_json(envelope.render("invariant", include=plan.envelope, debug=plan.debug))
+        code = int(getattr(envelope.meta, "exit_code", OURS))
     else:
         with progress(plan.tool):
-            envelope = run_command(shaper, plan, asked)
-        _print(envelope, plan)
+            response = run_command(shaper, plan, asked)
+        code = response.exit_code
+        sys.stdout.write(response.stdout)
+        sys.stdout.flush()
+        sys.stderr.write(response.stderr)
     shaper.close()
-    return int(envelope.meta.exit_code) if envelope.meta.source == "command" else OURS
+    return code
 
 
-def _next_page(config: Path | None, cursor: str, max_tokens: int | None) -> int:
-
+def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:
     ref, _, place = cursor.partition(":")
     shaper = Shaper(config, expandable=True, watch=False)
+    dialect: Dialect = said.get("dialect") or "none"
 
-    def onward(page: Shaped) -> Envelope[Any]:
-        # A cursor of a command carries its ref: this one goes on where the page ends.
+    def wire_of(page: Shaped) -> str:
+        # A cursor on a command line carries its ref.
         meta = page.envelope.meta
-        further = meta.model_copy(update={"cursor": f"{ref}:{page.cursor}"}) if page.cursor else meta
-        return page.envelope.model_copy(update={"meta": further})
+        meta = meta.model_copy(update={"cursor": f"{ref}:{page.cursor}"}) if page.cursor else meta
+        envelope = page.envelope.model_copy(update={"meta": meta})
+        return orjson.dumps(render_wire(envelope, replace(page.plan, dialect=dialect))).decode() + "\n"
 
-    def written(page: Shaped) -> str:
-        return rendered_text(onward(page), page.plan)
+    def text_of(page: Shaped) -> str:
+        data = page.envelope.data
+        return data if isinstance(data, str) else orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE).decode()
 
-    shaped = shaper.expand(ref, cursor=place, max_tokens=max_tokens, surface="command", written=written)
-    print_json(render_wire(onward(shaped), shaped.plan))
+    written = text_of if dialect == "none" else wire_of
+    page = shaper.expand(ref, cursor=place, max_tokens=said.get("max_tokens"), surface="command", written=written)
+    sys.stdout.write(written(page))
+    if written is text_of and page.cursor:
+        typer.echo(f"(there is more: shaping run --cursor {quote(f'{ref}:{page.cursor}')})", err=True)
     return 0
 
 
 def _emit(line: bytes) -> None:
     sys.stdout.write(line.decode())
     sys.stdout.flush()
-
-
-def _print(envelope: Envelope[Any], plan: Plan) -> None:
-
-    if plan.dialect != "none":
-        print_json(render_wire(envelope, plan))
-        return
-    stdout, stderr = plain_outputs(envelope)
-    sys.stdout.write(stdout)
-    sys.stdout.flush()
-    sys.stderr.write(stderr if stderr.endswith("\n") or not stderr else stderr + "\n")
-    if envelope.meta.truncated:
-        # Nothing in the output itself may say so: it is the command's own.
-        rest = f"; all of it: shaping expand {envelope.meta.ref}" if envelope.meta.ref else ""
-        typer.echo(f"shaping: cut to {counted(plan.max_tokens or 0, 'token')}{rest}", err=True)
 
 
 def _own_failure(fault: Exception) -> typer.Exit:

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import orjson
 
-from shaping.commands.errors import not_started
+from shaping.commands.cut import Rules
+from shaping.commands.errors import OURS, not_started
 from shaping.commands.names import tool_name
 from shaping.commands.output import CapturedOutput, Finished, Invocation, withhold_private
 from shaping.commands.process import Capture, decode, run
-from shaping.commands.response import respond, respond_to_stream
+from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
 from shaping.commands.storage import OutputStore
 from shaping.commands.terminal import render_terminal
 from shaping.envelope import command_envelope
 from shaping.parsers.json import read_json
+from shaping.response import required
 from shaping.settings import Overrides
 from shaping.settings.sources import presets_for
 from shaping.shaper import Shaper
@@ -93,20 +95,22 @@ def invocation_of(argv: Sequence[str], said: CommandOptions) -> Invocation:
     )
 
 
-def run_command(shaper: Shaper, plan: Plan, asked: Invocation, *, stop: threading.Event | None = None) -> Envelope[Any]:
-    """Run a command to its end and give its envelope."""
+def run_command(
+    shaper: Shaper, plan: Plan, asked: Invocation, *, stop: threading.Event | None = None
+) -> CommandResponse:
+    """Run a command to its end and return its response."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     try:
         ended = run(asked, stdout.capture, stderr.capture, stop=stop)
     except (OSError, ValueError) as problem:
-        return not_started_envelope(problem, asked)
+        return _not_started_response(not_started_envelope(problem, asked), plan)
     return respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
 
 
 def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
     """Make a place for one output; where paths are private, nothing is stored before they are taken out."""
     writer = None if plan.private is not None else OutputStore(shaper).writer(plan.redact)
-    return CapturedOutput(Capture(None if writer is None else writer.write), writer)
+    return CapturedOutput(Capture(None if writer is None else writer.write, Rules.of(plan).important), writer)
 
 
 def not_started_envelope(problem: Exception, asked: Invocation) -> Envelope[Any]:
@@ -117,6 +121,14 @@ def not_started_envelope(problem: Exception, asked: Invocation) -> Envelope[Any]
     )
 
 
+def _not_started_response(envelope: Envelope[Any], plan: Plan) -> CommandResponse:
+    error = required(envelope.error)
+    code = int(getattr(envelope.meta, "exit_code", OURS))
+    if plan.dialect == "none":
+        return CommandResponse(envelope, code, "", f"{error.message}. {error.hint or ''}".strip() + "\n")
+    return CommandResponse(envelope, code, orjson.dumps(render_wire(envelope, plan)).decode() + "\n")
+
+
 def _answered(
     argv: tuple[str, ...], shaper: Shaper | None, said: CommandOptions, stop: threading.Event
 ) -> Envelope[Any]:
@@ -124,8 +136,9 @@ def _answered(
         raise ValueError("a command needs at least the name of a program")
     using = shaper or Shaper(expandable=True)
     try:
-        plan = plan_for(using, argv, said)
-        return run_command(using, plan, invocation_of(argv, said), stop=stop)
+        # The caller gets an envelope, so that is what the budget is for.
+        plan = plan_for(using, argv, {"dialect": "invariant", **said})
+        return run_command(using, plan, invocation_of(argv, said), stop=stop).envelope
     finally:
         if shaper is None:
             using.close()

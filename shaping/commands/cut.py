@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.terminal import is_error_line
+from shaping.commands.terminal import error_lines
 from shaping.response import counted
 
 if TYPE_CHECKING:
@@ -40,18 +40,37 @@ class Rules:
         """Compile what a plan says; debug drops nothing."""
         return cls(_compiled(plan.keep_lines), () if plan.debug else _compiled(plan.drop_lines))
 
-    def matters(self, line: str) -> bool:
-        """Whether a line must stay."""
-        return any(rule.search(line) for rule in self.keep) or is_error_line(line)
+    def important(self, lines: Sequence[str]) -> list[int]:
+        """Return the indexes of lines that must stay: they report an error, or the config keeps them."""
+        found = error_lines(lines)
+        if not self.keep:
+            return found
+        return sorted({*found, *(at for at, line in enumerate(lines) if any(rule.search(line) for rule in self.keep))})
 
-    def left(self, lines: Iterable[str]) -> list[str]:
-        """Give the lines that are not dropped; what is to be kept outranks what is to be dropped."""
+    def split(self, lines: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+        """Separate lines to show from lines that the config drops; `keep_lines` outranks `drop_lines`."""
         if not self.drop:
-            return list(lines)
-        return [line for line in lines if not self._drops(line)]
+            return list(lines), ()
+        dropped = {at for at, line in enumerate(lines) if self._drops(line)}
+        kept = [line for at, line in enumerate(lines) if at not in dropped]
+        return kept, tuple(lines[at] for at in sorted(dropped))
 
     def _drops(self, line: str) -> bool:
         return any(rule.search(line) for rule in self.drop) and not any(rule.search(line) for rule in self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedLines:
+    """Lines of an output: all of them, or those that are held of one too large to hold, with their numbers in it."""
+
+    lines: Sequence[str]
+    numbers: Sequence[int] | None = None  # None where every line is there
+    lost_errors: int = 0  # lines that report an error and are not held
+
+    @property
+    def whole(self) -> bool:
+        """Whether every line is there."""
+        return self.numbers is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +93,14 @@ def price(text: str, counter: TokenCounter) -> int:
 class Cutter:
     """Lines that can be cut to any room in tokens, at the price of a text as it will stand there."""
 
-    def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
-        self._lines, self._rules, self._price = lines, rules, price
+    def __init__(self, lines: NumberedLines | Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
+        numbered = lines if isinstance(lines, NumberedLines) else NumberedLines(lines)
+        self._numbered, self._lines, self._rules, self._price = numbered, numbered.lines, rules, price
 
     def to(self, room: int | None) -> CutText:
         """Cut to a room; None is room enough."""
+        if not self._numbered.whole:
+            return self._choice.all() if room is None else self._fitted(room)
         if room is None:
             return CutText(self._whole, 0)
         beginning = self._whole[: room * _LOOK]
@@ -114,18 +136,22 @@ class Cutter:
 
     @cached_property
     def _choice(self) -> _Choice:
-        return _Choice([_short(line) for line in self._lines], self._rules, self._price)
+        shortened = replace(self._numbered, lines=[_short(line) for line in self._lines])
+        return _Choice(shortened, self._rules, self._price)
 
 
 class _Choice:
     """The lines of a text, and which of them a room has place for."""
 
-    def __init__(self, lines: Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
+    def __init__(self, numbered: NumberedLines, rules: Rules, price: Callable[[str], int]) -> None:
+        lines = numbered.lines
         # The end of the last line is no line of its own.
         self._ends = len(lines) > 1 and not lines[-1]
         lines = lines[:-1] if self._ends else lines
         self._lines, self._price = lines, price
-        self._matter = [at for at, line in enumerate(lines) if rules.matters(line)]
+        self._numbers, self._lost_errors = numbered.numbers or range(len(lines)), numbered.lost_errors
+        self._count = self._numbers[len(lines) - 1] + 1 if lines else 0
+        self._matter = rules.important(lines)
         # A long line that matters makes way for shorter ones that do; what only fills is taken in order.
         self._sought = {0, len(lines) - 1, *self._matter}
         self._costs: dict[int, int] = {}
@@ -146,6 +172,10 @@ class _Choice:
             chosen.add(at)
             left -= cost
         return self._told(set() if self._begins_only(chosen) else chosen)
+
+    def all(self) -> CutText:
+        """Show every line that is held."""
+        return self._told(set(range(len(self._lines))))
 
     def _begins_only(self, chosen: set[int]) -> bool:
         """Whether there is room for no more than a beginning, which tells less than an end."""
@@ -177,15 +207,17 @@ class _Choice:
         return self._costs[at]
 
     def _told(self, chosen: set[int], length: int = _LONGEST) -> CutText:
-        shown, before = [], -1
-        for at in [*sorted(chosen), len(self._lines)]:
-            if at - before > 1:
-                shown.append(_gap(at - before - 1))
-            shown += [_begun(line, length) for line in self._lines[at : at + 1]]
-            before = at
+        shown, after = [], 0
+        for at in sorted(chosen):
+            if self._numbers[at] > after:
+                shown.append(_gap(self._numbers[at] - after))
+            shown.append(_begun(self._lines[at], length))
+            after = self._numbers[at] + 1
+        if self._count > after:
+            shown.append(_gap(self._count - after))
         text = "\n".join(shown) + ("\n" if self._ends and len(self._lines) - 1 in chosen else "")
-        missing = len(self._lines) - len(chosen)
-        lost = len(set(self._matter) - chosen)
+        missing = self._count - len(chosen)
+        lost = len(set(self._matter) - chosen) + self._lost_errors
         cost = self._price(text)
         return CutText(text, cost, whole=False, shown=len(chosen), missing=missing, missing_errors=lost)
 
@@ -257,13 +289,19 @@ class OutputCutter:
 
     @classmethod
     def of(
-        cls, out: Sequence[str], err: Sequence[str], rules: Rules, price: Callable[[str], int], *, failed: bool
+        cls,
+        out: NumberedLines | Sequence[str],
+        err: NumberedLines | Sequence[str],
+        rules: Rules,
+        price: Callable[[str], int],
+        *,
+        failed: bool,
     ) -> OutputCutter:
         """Make the two ready to be cut."""
         return cls(Cutter(out, rules, price), Cutter(err, rules, price), failed=failed)
 
     def to(self, room: int | None) -> CutOutputs:
-        """OutputCutter the room: what went wrong may take half of it, and each takes what the other leaves."""
+        """Share the room: what went wrong may take half of it, and each takes what the other leaves."""
         if room is None:
             return CutOutputs(self._out.to(None), self._err.to(None))
         err = self._err.to(room // (2 if self._failed else 4))

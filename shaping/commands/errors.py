@@ -1,4 +1,4 @@
-"""How a program that failed is described: a coded error, by its exit code and never by what it said."""
+"""The coded error of a program that failed: by its own envelope or its exit code, never by the words it printed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.commands.names import nearest_programs
 from shaping.commands.terminal import is_error_line
-from shaping.envelope import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, code_for_exit, make_error
 from shaping.errors.similar import did_you_mean
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shaping.commands.process import ProcessExit
+    from shaping.envelope import Envelope
     from shaping.settings import Plan
 
 # As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
@@ -26,9 +26,9 @@ _LONGEST: Final = 300  # characters of a program's own words in a message
 
 
 def error_of(
-    ended: ProcessExit, plan: Plan, tool: str, said: Sequence[str], contract: Any = None
+    ended: ProcessExit, plan: Plan, tool: str, said: Sequence[str], own: Envelope[Any] | None = None
 ) -> ErrorDetail | None:
-    """Describe how a program failed, or None where it exited with 0."""
+    """Describe how a program failed, or None where it did not; `own` is the envelope that it printed itself."""
     if ended.timed_out:
         return make_error(
             "TIMEOUT",
@@ -36,21 +36,23 @@ def error_of(
             hint="Allow more with --timeout, or ask for less.",
             state_changing=True,
         )
+    if own is not None and own.error is not None:
+        return own.error
     if ended.exit_code == 0:
         return None
     mapped = dict(plan.exit_codes).get(ended.exit_code)
     if mapped is not None:
         return make_error(mapped, _message(ended, tool, said))
-    if contract is not None:
-        return _by_contract(ended, contract) or make_error(code_for_exit(ended.exit_code), _message(ended, tool, said))
+    if own is not None:
+        return make_error(code_for_exit(ended.exit_code), _message(ended, tool, said))
     detail = make_error(
         code_for_exit(ended.exit_code, ended.signal, foreign=True),
         _message(ended, tool, said),
         hint="See what it printed; its exit codes are its own.",
     )
     # The contract's name for a failed call of somebody else's program; ours for a fault is the other spelling.
-    own = detail.code in ("INTERNAL_ERROR", "DEPENDENCY_UNAVAILABLE", "PERMISSION_DENIED")
-    return detail.model_copy(update={"code": "EXECUTION_ERROR", "http": 500}) if own else detail
+    foreign = detail.code in ("INTERNAL_ERROR", "DEPENDENCY_UNAVAILABLE", "PERMISSION_DENIED")
+    return detail.model_copy(update={"code": "EXECUTION_ERROR", "http": 500}) if foreign else detail
 
 
 def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, str]) -> tuple[ErrorDetail, int]:
@@ -88,11 +90,3 @@ def _exception_line(said: Sequence[str]) -> str | None:
     starts = [at for at, line in enumerate(said) if line.strip() == _TRACEBACK]
     after = said[starts[-1] + 1 :] if starts else ()
     return next((line for line in after if line.strip() and not line.startswith(" ")), None)
-
-
-def _by_contract(ended: ProcessExit, contract: Any) -> ErrorDetail | None:
-    """Take over the error of a program that speaks our contract, where its number agrees that there is one."""
-    try:
-        return Envelope.parse(contract, "invariant").error if ended.exit_code else None
-    except EnvelopeError:
-        return None

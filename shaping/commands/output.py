@@ -1,4 +1,4 @@
-"""What is run, and what came of it."""
+"""A command's invocation, how it ended, and its outputs cleaned for a reader."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shaping.commands.cut import NumberedLines
 from shaping.commands.process import decode
 from shaping.commands.terminal import clean
 from shaping.redaction import redact_text
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from shaping.commands.cut import Rules
     from shaping.commands.process import Capture, ProcessExit
     from shaping.commands.storage import PartWriter
-    from shaping.redaction import Hit
     from shaping.settings import Plan
 
 
@@ -64,26 +64,51 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class CleanedOutput:
-    """One output as lines to show: without secrets, repaints and what the config drops."""
+    """One output as lines to show: without secrets, terminal control sequences and lines that the config drops."""
 
-    lines: list[str]
-    redacted: tuple[str, ...] = ()
+    lines: NumberedLines
+    redacted: tuple[str, ...] = ()  # the rules that replaced something
     exact: bool = True  # whether the lines are every byte that was printed
-    dropped: int = 0
+    dropped: tuple[str, ...] = ()  # the lines that `drop_lines` left out
 
 
-def read(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
-    """Make an output ready to be shown; secrets go first, so that no cut can hide one from the rules."""
+def clean_output(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
+    """Clean an output; secrets go first, so that no cut can hide part of one from the redaction rules."""
     if mode() != "off" and not _is_text(capture):
-        return CleanedOutput([f"[{capture.size:,} bytes that are not UTF-8 text]", ""], exact=False)
-    text = withhold_private(capture.text(), plan)
-    hits: list[Hit] = []
-    if not plan.redact.off:
-        text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
+        lines = [f"[{capture.size:,} bytes that are not UTF-8 text]", ""]
+        return CleanedOutput(NumberedLines(lines), exact=False)
+    if not capture.whole:
+        return _clean_ends(capture, plan, rules)
+    text, hits = _redacted(withhold_private(capture.text(), plan), plan)
     cleaned = text.split("\n") if mode() == "off" else clean(text)
-    lines = rules.left(cleaned)
-    exact = capture.whole and not hits and "\n".join(lines).encode() == capture.held
-    return CleanedOutput(lines, tuple(hit.rule for hit in hits), exact, len(cleaned) - len(lines))
+    kept, dropped = rules.split(cleaned)
+    exact = not hits and "\n".join(kept).encode() == capture.held
+    return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
+
+
+def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
+    """Clean an output too large to hold: its two ends, and between them the important lines with their numbers."""
+    beginning = withhold_private(decode(capture.held), plan)
+    if beginning != decode(capture.held):
+        return CleanedOutput(NumberedLines(beginning.split("\n")), exact=False)
+    head, hits = _redacted(beginning, plan)
+    tail, more = _redacted(decode(capture.end), plan)
+    between, lost = capture.important_between()
+    middle = [_redacted(line, plan) for _, line in between]
+    first, dropped = rules.split(clean(head.removesuffix("\n")))
+    last, also = rules.split(clean(tail))
+    lines = [*first, *(" ".join(clean(line)) for line, _ in middle), *last]
+    numbers = [*range(len(first)), *(len(first) + number for number, _ in between)]
+    numbers += range(len(first) + capture.missing_lines, len(first) + capture.missing_lines + len(last))
+    redacted = (*hits, *(rule for _, found in middle for rule in found), *more)
+    return CleanedOutput(NumberedLines(lines, numbers, lost), redacted, exact=False, dropped=(*dropped, *also))
+
+
+def _redacted(text: str, plan: Plan) -> tuple[str, tuple[str, ...]]:
+    if plan.redact.off:
+        return text, ()
+    clean_text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
+    return clean_text, tuple(hit.rule for hit in hits)
 
 
 def _is_text(capture: Capture) -> bool:

@@ -1,4 +1,4 @@
-"""What a program printed, in bounded memory: whole where it is small, both ends and the rest elsewhere where not."""
+"""A child process: started without a shell, its outputs captured in bounded memory, its process group ended in time."""
 
 from __future__ import annotations
 
@@ -7,29 +7,47 @@ import selectors
 import signal
 import subprocess
 import threading
+from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from shaping.commands.terminal import error_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from shaping.commands.output import Invocation
 
 
 WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
 EDGE: Final = 256 * 1024  # bytes of either end that are held where there is more
+_KEPT_LINES: Final = 2_000  # important lines between the ends that are held: as many of the first as of the last
+_LONGEST_LINE: Final = 1024 * 1024  # bytes after which a line is taken for two
+
+ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
 
 
 class Capture:
-    """One output of a program; what memory has no room for is spilled."""
+    """One output of a program: all of it up to 8 MiB, else both ends, the important lines between and a line count.
 
-    def __init__(self, spill: Callable[[bytes], None] | None = None, *, whole: int = WHOLE, edge: int = EDGE) -> None:
+    `spill` takes the bytes that memory has no room for; `important` returns the indexes of lines that must be held.
+    """
+
+    def __init__(
+        self,
+        spill: Callable[[bytes], None] | None = None,
+        important: ImportantLines = error_lines,
+        *,
+        whole: int = WHOLE,
+        edge: int = EDGE,
+    ) -> None:
         self._spill, self._most, self._edge = spill, whole, edge
         self._head, self._tail = bytearray(), bytearray()
         self._digest = blake2b(digest_size=16)
+        self._important, self._middle = important, _LineScan(important)
         self.size = 0
         self.whole = True
 
@@ -49,6 +67,18 @@ class Capture:
         kept = bytes(self._tail[-self._edge :])
         return kept[kept.find(b"\n") + 1 :]
 
+    @property
+    def missing_lines(self) -> int:
+        """How many lines there are between the two ends that are held."""
+        return self._middle.count - self.end.count(b"\n")
+
+    def important_between(self) -> tuple[list[tuple[int, str]], int]:
+        """Return the important lines between the ends, numbered from the end of the head, and how many are not held."""
+        missing = self.missing_lines
+        kept = [(number, line) for number, line in self._middle.kept if number < missing]
+        in_tail = len(self._important(decode(self.end).split("\n")))
+        return kept, max(0, self._middle.found - in_tail - len(kept))
+
     def take(self, chunk: bytes) -> None:
         """Take the next bytes."""
         self.size += len(chunk)
@@ -58,10 +88,11 @@ class Capture:
             if len(self._head) > self._most:
                 self._overflow()
             return
+        self._middle.take(chunk)
         self._pass_on(chunk)
 
     def text(self) -> str:
-        """Give what is held as text, with a line in the place of what is not."""
+        """Return what is held as text, with a line in the place of what is not."""
         if self.whole:
             return decode(self.held)
         head, tail = self.held, self.end
@@ -73,6 +104,7 @@ class Capture:
         self.whole = False
         cut = all_so_far.rfind(b"\n", 0, self._edge) + 1 or self._edge
         self._head = bytearray(all_so_far[:cut])
+        self._middle.take(all_so_far[cut:])
         self._pass_on(all_so_far)
 
     def _pass_on(self, chunk: bytes) -> None:
@@ -81,6 +113,35 @@ class Capture:
         self._tail += chunk
         if len(self._tail) > 4 * self._edge:
             del self._tail[: -self._edge]
+
+
+class _LineScan:
+    """Counts lines that are not held, and holds the important ones among them."""
+
+    def __init__(self, important: ImportantLines) -> None:
+        self._important = important
+        self._rest = b""
+        self._first: list[tuple[int, str]] = []
+        self._last: deque[tuple[int, str]] = deque(maxlen=_KEPT_LINES)
+        self.count = 0  # lines that have ended
+        self.found = 0  # important lines, held or not
+
+    @property
+    def kept(self) -> list[tuple[int, str]]:
+        return [*self._first, *self._last]
+
+    def take(self, chunk: bytes) -> None:
+        data = self._rest + chunk
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > _LONGEST_LINE:
+            end = len(data)
+        block, self._rest = data[:end], data[end:]
+        lines = decode(block).split("\n")
+        for index in self._important(lines):
+            line = (self.count + index, lines[index])
+            (self._first if len(self._first) < _KEPT_LINES else self._last).append(line)
+            self.found += 1
+        self.count += block.count(b"\n")
 
 
 def decode(raw: bytes) -> str:

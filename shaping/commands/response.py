@@ -1,19 +1,19 @@
-"""A command's answer as it goes out: the envelope in its wire form, or the two outputs alone."""
+"""A command's response within its token budget: plain text as the command wrote it, or an envelope."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.cleaning.redact import replaced
-from shaping.commands.cut import CutOutputs, CutText, OutputCutter, Rules, price
+from shaping.commands.cut import CutOutputs, CutText, NumberedLines, OutputCutter, Rules, price
 from shaping.commands.errors import TIMED_OUT, error_of
-from shaping.commands.output import CleanedOutput, Finished, read
+from shaping.commands.output import CleanedOutput, clean_output
 from shaping.commands.storage import StoredOutput
-from shaping.envelope import command_envelope
+from shaping.envelope import Envelope, EnvelopeError, command_envelope, exit_code_for, recognise
 from shaping.errors.detail import scrub_value
 from shaping.parsers import Parsed, parse
 from shaping.paths.selection import unmatched
@@ -23,100 +23,292 @@ from shaping.settings.context import mode
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.commands.output import Finished
-    from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.shaper import Shaper
 
+_REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored
+_CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"
+_TRIES: Final = 8
+_FULL, _REF_ONLY, _BARE = range(
+    3
+)  # how much is said of a cut: its size and the way to the rest, the way alone, that it is
+_SPARE: Final = 4  # tokens that may be added where text and envelope join
+_NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
+# A form that loses the layout must save this much; JSON and its like need only not be dearer.
+_TABLE_PAYS: Final = 0.85
+# What the meta of a program's own envelope says about its data, and is passed on.
+_PASSED_ON: Final = (
+    "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
+    "tool_version", "tier", "capabilities", "upgrade_hints", "omissions", "extensions",
+)  # fmt: skip
+# Facts that the text form states in its own words.
+_STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BUDGET"})
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResponse:
+    """The envelope of a command that has ended, its exit code, and the text of its two outputs in the plan's form."""
+
+    envelope: Envelope[Any]
+    exit_code: int
+    stdout: str
+    stderr: str = ""
+
+
+def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
+    """Make the response of a command that has ended."""
+    return _Response(shaper, plan, finished).respond()
+
+
+def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
+    """Make the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
+    return _Response(shaper, replace(plan, parse=()), finished).end_of_stream(data)
+
 
 def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
-    """Write an envelope as the plan says."""
-    # Where there is an etag, somebody asked for it.
+    """Render an envelope in the plan's dialect."""
+    # There is an etag only where one was asked for.
     return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
 
 
-def plain_outputs(envelope: Envelope[Any]) -> tuple[str, str]:
-    """Give what the dialect `none` prints: standard output, and what is said beside it."""
-    error = envelope.error
-    stdout: Any = envelope.data if error is None else (error.details or {}).get("stdout")
-    stderr = None if error is None else error.detail or error.message + "\n"
-    if isinstance(stdout, dict) and stdout.keys() <= {"stdout", "stderr"}:
-        stdout, stderr = stdout.get("stdout"), stdout.get("stderr") or stderr
-    if stdout is None or isinstance(stdout, str):
-        return stdout or "", stderr or ""
-    return orjson.dumps(stdout).decode() + "\n", stderr or ""
+class _Response:
+    """The response to one command, as it is being fitted to its budget."""
 
-
-def rendered_text(envelope: Envelope[Any], plan: Plan) -> str:
-    """Give all that is read of an answer, which is what its budget is for."""
-    if plan.dialect == "none":
-        return "".join(plain_outputs(envelope))
-    return orjson.dumps(render_wire(envelope, plan)).decode()
-
-
-_CONTRACT = frozenset({"ok", "data", "error", "warnings", "meta"})
-
-
-def _follows_contract(value: Any) -> bool:
-    """Whether a program printed the invariant envelope, so that its exit codes are those of our registry."""
-    return isinstance(value, dict) and value.keys() == _CONTRACT and isinstance(value["meta"], dict)
-
-
-def _clean(contract: dict[str, Any]) -> dict[str, Any]:
-    """Take the secrets out of what a program says of itself; its data goes the way of all data."""
-    return {name: said if name == "data" else scrub_value(said) for name, said in contract.items()}
-
-
-class _Parts:
-    """One command that has ended, ready to be answered for."""
-
-    def __init__(self, shaper: Shaper, plan: Plan, ran: Finished) -> None:
+    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished) -> None:
         if mode() == "off":
             plan = replace(plan, max_tokens=None, keep_lines=(), drop_lines=())
-        self._shaper, self._plan, self._ran = shaper, plan, ran
+        self._shaper, self._plan, self._finished = shaper, plan, finished
+        self._plain = plan.dialect == "none"
         self._rules = Rules.of(plan)
         self._counter = counter(plan.tokenizer)
-        self._err = read(ran.stderr.capture, plan, self._rules)
-        found = self._recognised()
-        self._contract = _clean(found.value) if found and _follows_contract(found.value) else None
-        self._found = Parsed(self._contract["data"], "json") if self._contract else found
-        self._out = read(ran.stdout.capture, plan, self._rules) if found is None else CleanedOutput([])
-        self._error = error_of(ran.ended, plan, ran.tool, self._err.lines, self._contract)
-        failed = self._error is not None
-        count = self._counter.exact if plan.dialect == "none" else partial(price, counter=self._counter)
-        self._share = OutputCutter.of(self._out.lines, self._unsaid(), self._rules, count, failed=failed)
-        self._kept = StoredOutput(shaper, plan, ran)
+        self._err = clean_output(finished.stderr.capture, plan, self._rules)
+        parsed = self._parse()
+        self._own = _own_envelope(parsed)
+        self._parsed = Parsed(self._own.data, "json") if self._own else parsed
+        self._error = error_of(finished.ended, plan, finished.tool, self._err.lines.lines, self._own)
+        self._stored = StoredOutput(shaper, plan, finished)
 
-    def _recognised(self) -> Parsed | None:
-        capture = self._ran.stdout.capture
+    def respond(self) -> CommandResponse:
+        parsed = self._parsed
+        if parsed is None:
+            return self._text()
+        if self._plain:
+            return self._table(parsed)
+        return self._data(parsed) if self._error is None else self._failed_data(parsed, self._error)
+
+    def end_of_stream(self, data: Any) -> Envelope[Any]:
+        meta = {"ref": self._stored.text_ref} if self._finished.stdout.capture.size else {}
+        if self._error is not None:
+            return self._failed(self._error, data, self._stderr(2).text, meta, [])
+        return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
+
+    # The outputs, cleaned.
+
+    def _parse(self) -> Parsed | None:
+        capture = self._finished.stdout.capture
         return parse(capture.text(), self._plan.parse) if capture.whole and capture.size else None
 
-    def _unsaid(self) -> list[str]:
-        """Give the lines of standard error, but for one that the message of the error already tells."""
-        said = "\n".join(self._err.lines).strip()
-        told = self._error is not None and "\n" not in said and said != "" and self._error.message.endswith(said)
-        return [""] if told else self._err.lines
+    @cached_property
+    def _out(self) -> CleanedOutput:
+        return clean_output(self._finished.stdout.capture, self._plan, self._rules)
+
+    @cached_property
+    def _cutter(self) -> OutputCutter:
+        count = self._counter.exact if self._plain else partial(price, counter=self._counter)
+        out = NumberedLines(()) if self._parsed is not None and not self._plain else self._out.lines
+        err = self._err.lines
+        message = "" if self._error is None or self._plain else self._error.message
+        said = "\n".join(err.lines).strip()
+        repeated = said != "" and "\n" not in said and message.endswith(said)
+        return OutputCutter.of(out, [""] if repeated else err, self._rules, count, failed=self._error is not None)
+
+    def _stderr(self, part: int) -> CutText:
+        room = None if self._plan.max_tokens is None else self._plan.max_tokens // part
+        # No text has more tokens than bytes: one that is small by its bytes is not counted.
+        small = room is None or sum(len(line) for line in self._err.lines.lines) * 4 <= room
+        return self._cutter.err(None if small else room)
+
+    # Text.
+
+    def _text(self) -> CommandResponse:
+        response = self._cut(self._cutter.to(None))
+        limit = self._plan.max_tokens
+        if limit is None or self._fits(response, limit):
+            return response
+        # Where there is hardly room for a line besides counts and cursor, the ref alone leads to the rest; where there
+        # is none for a ref, plain text says that it is cut.
+        for notice in (_FULL, _REF_ONLY, *([_BARE] if self._plain else [])):
+            cuts = self._fitted(limit, notice)
+            response = self._cut(cuts, notice)
+            if (notice != _FULL or not cuts.meagre) and self._fits(response, limit):
+                return response
+        return self._cut(self._cutter.least(), _BARE, warnings=[_too_small(limit, "only one line")])
+
+    def _fitted(self, limit: int, notice: int) -> CutOutputs:
+        room = self._left(self._fill(_NO_TEXT, _REF, notice), _SPARE) or 0
+        cuts = self._cutter.to(room)
+        for _ in range(_TRIES):
+            over = self._price(self._cut(cuts, notice)) - limit
+            if over <= 0:
+                break
+            room = max(0, room - over - 1)
+            cuts = self._cutter.to(room)
+        return cuts
+
+    def _cut(self, cuts: CutOutputs, notice: int = _FULL, *, warnings: Sequence[Warned] = ()) -> CommandResponse:
+        exact = self._out.exact and self._err.exact and cuts.whole
+        # Plain text says nothing of lines that the config drops where saying it costs more than they did.
+        silent = self._plain and cuts.whole and not self._drop_pays
+        return self._fill(cuts, None if exact or silent else self._stored.text_ref, notice, warnings=warnings)
+
+    def _fill(
+        self, cuts: CutOutputs, ref: str | None, notice: int, *, warnings: Sequence[Warned] = ()
+    ) -> CommandResponse:
+        """Put text into a response: as data, or into the error where there is one."""
+        dropped = len(self._out.dropped) + len(self._err.dropped)
+        meta: dict[str, Any] = {} if ref is None else {"ref": ref}
+        if not cuts.whole:
+            meta["truncated"] = True
+            meta["cursor"] = None if notice != _FULL or self._plain else self._cursor(ref, cuts.out.text)
+        if dropped and ref is not None and notice == _FULL:
+            # A cut shows in its place; a dropped line does not.
+            meta["omissions"] = f"left out: {counted(dropped, 'line')} by drop_lines"
+        told = [*warnings, *_lost(cuts.missing_errors)]
+        out, err = cuts.out.text, cuts.err.text
+        if self._error is not None:
+            envelope = self._failed(self._error, {"stdout": out} if out else {}, err, meta, told)
+        else:
+            value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text}
+            envelope = self._shaped_text(value or {"stdout": ""}, meta, told)
+        if not self._plain:
+            return self._written(envelope)
+        if envelope.meta.not_modified:
+            out = err = ""
+        return self._written(envelope, out, err, self._cut_facts(cuts, ref, notice))
+
+    def _cursor(self, ref: str | None, shown: str) -> str | None:
+        return _CURSOR if ref == _REF else self._stored.cursor(ref, shown)
+
+    def _shaped_text(self, value: dict[str, str], meta: dict[str, Any], warnings: list[Warned]) -> Envelope[Any]:
+        # The text is cut already, and field rules are for data.
+        plan = replace(self._plan, fields=None, error_fields=None, private=None, noise=(), max_tokens=None)
+        source = self._envelope(value, None, meta, warnings)
+        return _command(self._shaper.shape_by(plan, value, self._context(source)), source)
+
+    # Data, as the text that `shaping shape` prints.
+
+    def _table(self, parsed: Parsed) -> CommandResponse:
+        """Print data as a table where that is no dearer than the command's own text, or where field rules apply."""
+        err = self._stderr(4)
+        source = self._envelope(None if self._error else parsed.value, self._error, {}, [])
+        room = self._left(self._written(source, "", err.text, []), _SPARE)
+        plan = replace(self._plan, max_tokens=room)
+        if self._error is None:
+            shaped = self._shaper.shape_by(plan, parsed.value, self._context(source, as_json=False))
+            envelope = _command(shaped, source)
+        else:
+            shaped = self._shaper.shape_by(
+                replace(plan, fields=plan.error_fields), parsed.value, CallContext(as_json=False)
+            )
+            envelope = self._failed(self._error, {"stdout": shaped.data}, err.text, {}, list(shaped.warnings))
+        if not self._filters and not self._pays(shaped.text, parsed):
+            return self._text()
+        ref = envelope.meta.ref or shaped.ref
+        self._stored.streams(ref)
+        meta = envelope.meta.model_copy(update={"ref": ref} | self._passed_on(envelope))
+        text = "" if envelope.meta.not_modified or (self._own and parsed.value is None) else shaped.text
+        text = f"{text}\n" if text and not text.endswith("\n") else text
+        return self._written(envelope.model_copy(update={"meta": meta}), text, err.text, [])
+
+    @property
+    def _filters(self) -> bool:
+        plan = self._plan
+        rules = plan.fields if self._error is None else plan.error_fields
+        return self._own is not None or rules is not None or plan.private is not None
+
+    def _pays(self, text: str, parsed: Parsed) -> bool:
+        own = "\n".join(self._out.lines.lines)
+        cost, raw = self._counter.count(text), self._counter.count(own)
+        return cost <= raw * (1 if parsed.exact else _TABLE_PAYS)
+
+    # Data in an envelope.
+
+    def _data(self, parsed: Parsed) -> CommandResponse:
+        err = self._stderr(4)
+        source = self._envelope(parsed.value, None, {}, [], stderr=err.text)
+        shaped = self._shaped_data(parsed.value, source)
+        envelope = _command(shaped, source)
+        whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
+        ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
+        self._stored.streams(ref)
+        update = self._stored.members(envelope, ref) | self._passed_on(envelope)
+        return self._never_mute(envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)}))
+
+    def _shaped_data(self, value: Any, source: Envelope[Any]) -> Shaped:
+        """Shape data, with room for a ref and a cursor that carries it; for the ref alone where nothing else fits."""
+        shaped = None
+        for spare in (40, 22):
+            plan = replace(self._plan, max_tokens=self._less(spare))
+            shaped = self._shaper.shape_by(plan, value, self._context(source))
+            if not _is_mute(shaped.envelope):
+                break
+        return required(shaped)
+
+    def _never_mute(self, envelope: Envelope[Any]) -> CommandResponse:
+        response, limit = self._written(envelope), self._plan.max_tokens
+        if limit is None or not _is_mute(envelope):
+            return response
+        warnings = (*envelope.warnings, _too_small(limit, "none of the data"))
+        told = self._written(envelope.model_copy(update={"warnings": warnings}))
+        # A warning must not be what goes over a budget that the rest keeps.
+        return told if not self._price(response) <= limit < self._price(told) else response
+
+    def _failed_data(self, parsed: Parsed, error: ErrorDetail) -> CommandResponse:
+        """Put the data of a command that failed into its error, shaped by the same rules."""
+        err = self._stderr(2)
+        bare = self._failed(error, {"stdout": None}, err.text, {"ref": _REF}, [])
+        room = self._left(self._written(bare))
+        plan = replace(self._plan, fields=self._plan.error_fields, dialect="none", max_tokens=room)
+        shaped = self._shaper.shape_by(plan, parsed.value)
+        shown = shaped.envelope.meta
+        whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
+        ref = shown.ref or (None if whole else shaped.ref)
+        meta = self._stored.members(shaped.envelope, ref)
+        self._stored.streams(ref)
+        meta |= {"truncated": shown.truncated, "omissions": shown.omissions} | self._passed_on(shaped.envelope)
+        # A program that follows the contract says by null that there is no data besides its error.
+        details = {} if self._own and parsed.value is None else {"stdout": shaped.data}
+        return self._written(self._failed(error, details, err.text, meta, list(shaped.warnings)))
+
+    def _passed_on(self, ours: Envelope[Any]) -> dict[str, Any]:
+        """Return what a program's own envelope says about its data; where we cut the data, our cursor comes first."""
+        if self._own is None:
+            return {}
+        said = {name: getattr(self._own.meta, name) for name in _PASSED_ON}
+        said = {name: value for name, value in said.items() if value}
+        if ours.meta.truncated:
+            said = {name: value for name, value in said.items() if name not in ("shown", "cursor", "ref")}
+        if "extensions" in said:
+            said["extensions"] = {**said["extensions"], **ours.meta.extensions}
+        return said
+
+    # The envelope and its price.
 
     def _failed(
-        self, error: ErrorDetail, details: dict[str, Any], said: str, meta: dict[str, Any], warnings: list[Warned]
+        self, error: ErrorDetail, details: dict[str, Any], err: str, meta: dict[str, Any], warnings: list[Warned]
     ) -> Envelope[Any]:
-        partial = error.code == "PARTIAL_FAILURE" and details
-        update: dict[str, Any] = {"detail": said or None}
-        if details and not partial:
+        partial_result = error.code == "PARTIAL_FAILURE" and details
+        update: dict[str, Any] = {"detail": err or error.detail}
+        if details and not partial_result:
             update["details"] = {**(error.details or {}), **details}
-        data = details.get("stdout") if partial else None
+        data = details.get("stdout") if partial_result else None
         data = {"stdout": data} if isinstance(data, str) else data
         return self._envelope(data, error.model_copy(update=update), meta, warnings)
-
-    def _stderr(self, share: int) -> CutText:
-        room = None if self._plan.max_tokens is None else self._plan.max_tokens // share
-        # What is small by its bytes alone is never counted.
-        small = room is None or sum(len(line) for line in self._err.lines) * 4 <= room
-        return self._share.err(None if small else room)
 
     def _envelope(
         self,
@@ -126,86 +318,166 @@ class _Parts:
         warnings: list[Warned],
         stderr: str | None = None,
     ) -> Envelope[Any]:
-        ended, asked = self._ran.ended, self._ran.asked
-        code = TIMED_OUT if ended.timed_out else ended.exit_code
-        extensions = {"exit_code": code, "signal": ended.signal, "stderr": stderr or None}
+        ended = self._finished.ended
+        extensions = {"exit_code": self._exit_code, "signal": ended.signal, "stderr": stderr or None}
+        extensions = {name: value for name, value in extensions.items() if value is not None}
+        extensions |= meta.pop("extensions", {})
+        # A program that reports an error in its envelope has failed, whatever number it exits with.
+        failed = error is not None and self._exit_code == 0
         return command_envelope(
             data,
-            exit_code=code,
-            argv=[redact_text(word)[0] for word in asked.argv],
+            exit_code=exit_code_for(error) if failed else self._exit_code,
+            argv=[redact_text(word)[0] for word in self._finished.asked.argv],
             signal=ended.signal,
             error=error,
             warnings=[*self._warnings(), *warnings],
-            duration_ms=ended.duration_ms,
-            tool_id=self._ran.tool,
+            **{"duration_ms": ended.duration_ms, "tool_id": self._finished.tool, **meta},
             config_hash=self._plan.config_hash,
-            extensions={name: value for name, value in extensions.items() if value is not None},
-            **meta,
+            extensions=extensions,
         )
 
-    def _warnings(self) -> list[Warned]:
-        told = [
-            replaced(rule, name)
-            for name, one in (("stdout", self._out), ("stderr", self._err))
-            for rule in dict.fromkeys(one.redacted)
-        ]
-        if self._ran.ended.left_open:
-            told.append(Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go"))
-        if self._found is None and self._plan.fields is not None and self._out.lines != [""]:
-            told.append(Warned("NOT_DATA", "the output is text: rules for fields do not apply to it"))
-        if self._found is not None and self._ran.asked.fields:
-            told += [Warned("NO_SUCH_FIELD", said) for said in self._unmatched]
-        if self._contract:
-            told += [Warned("", str(said)) for said in self._contract["warnings"] or ()]
-        return [*self._shaper.warnings, *told, *self._kept.warnings]
+    @property
+    def _exit_code(self) -> int:
+        return TIMED_OUT if self._finished.ended.timed_out else self._finished.ended.exit_code
+
+    def _context(self, source: Envelope[Any], *, as_json: bool = True) -> CallContext:
+        return CallContext(source=source, if_none_match=self._finished.asked.etag, as_json=as_json)
+
+    def _warnings(self) -> Iterator[Warned]:
+        yield from self._shaper.warnings
+        outputs = [("stderr", self._err), *([("stdout", self._out)] if self._parsed is None else [])]
+        for name, one in reversed(outputs):
+            yield from (replaced(rule, name) for rule in dict.fromkeys(one.redacted))
+        if self._finished.ended.left_open:
+            yield Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go")
+        if self._parsed is None and self._plan.fields is not None and self._out.lines.lines != [""]:
+            yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
+        if self._parsed is not None and self._finished.asked.fields:
+            yield from (Warned("NO_SUCH_FIELD", said) for said in self._unmatched)
+        if self._own is not None:
+            yield from self._own.warnings
+        yield from self._stored.warnings
 
     @cached_property
     def _unmatched(self) -> list[str]:
+        value = None if self._parsed is None else self._parsed.value
+        return unmatched(value, self._finished.asked.fields, self._plan.private)
 
-        value = None if self._found is None else self._found.value
-        return unmatched(value, self._ran.asked.fields, self._plan.private)
+    def _written(
+        self, envelope: Envelope[Any], out: str = "", err: str = "", facts: Iterable[str] = ()
+    ) -> CommandResponse:
+        if not self._plain:
+            wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
+            return CommandResponse(envelope, self._exit_code, f"{wire}\n")
+        line = "; ".join((*self._facts(envelope), *facts))
+        err = f"{err}\n" if err and not err.endswith("\n") else err
+        return CommandResponse(envelope, self._exit_code, out, f"{err}({line})\n" if line else err)
 
-    def _left(self, bare: Envelope[Any], spare: int = 24) -> int | None:
+    def _left(self, bare: CommandResponse, spare: int = 24) -> int | None:
         limit = self._plan.max_tokens
         if limit is None:
             return None
-        # Where the envelope is next to nothing, its bytes will do for its tokens, and no vocabulary is loaded.
-        size = self._bytes(bare)
+        # Where the envelope is next to nothing, its bytes stand for its tokens, and no vocabulary is loaded.
+        size = _size(bare)
         return max(1, limit - (size if size * 8 <= limit else self._price(bare)) - spare)
 
     def _less(self, tokens: int) -> int | None:
         limit = self._plan.max_tokens
         return None if limit is None else max(1, limit - tokens)
 
-    def _price(self, envelope: Envelope[Any]) -> int:
-        return self._counter.exact(self._written(envelope))
+    def _fits(self, response: CommandResponse, limit: int) -> bool:
+        # No text has more tokens than bytes: one that is small by its bytes is not counted.
+        return _size(response) <= limit or self._price(response) <= limit
 
-    def _bytes(self, envelope: Envelope[Any]) -> int:
-        return len(self._written(envelope).encode())
+    def _price(self, response: CommandResponse) -> int:
+        return self._counter.exact(response.stdout + response.stderr)
 
-    def _written(self, envelope: Envelope[Any]) -> str:
-        return rendered_text(envelope, self._plan)
+    # The line of facts below plain text.
+
+    def _facts(self, envelope: Envelope[Any]) -> Iterator[str]:
+        """List what the text itself does not say: the failure, redactions, warnings, and the program's own meta."""
+        if envelope.error is not None:
+            yield self._failure(envelope.error)
+        redacted = [
+            warned.message.split("the rule ")[-1].split()[0]
+            for warned in envelope.warnings
+            if warned.code == "REDACTED"
+        ]
+        if redacted:
+            yield f"redacted: {', '.join(dict.fromkeys(redacted))}"
+        yield from (warned.message for warned in envelope.warnings if warned.code not in _STATED)
+        meta = envelope.meta
+        if meta.not_modified:
+            yield "not modified"
+        if meta.etag and not meta.not_modified:
+            yield f"etag {meta.etag}"
+        if self._own is not None:
+            yield from _own_facts(self._own)
+
+    def _failure(self, error: ErrorDetail) -> str:
+        if self._own is not None and self._own.error is not None:
+            return " ".join(filter(None, (f"{error.code}: {error.message}", error.hint)))
+        ended = self._finished.ended
+        if ended.timed_out:
+            return error.message
+        how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
+        mapped = ended.exit_code in dict(self._plan.exit_codes)
+        return f"{how}: {error.code}" if mapped else how
+
+    def _cut_facts(self, cuts: CutOutputs, ref: str | None, notice: int) -> Iterator[str]:
+        """Say how much is left out of a text, and how to get it."""
+        dropped = len(self._out.dropped) + len(self._err.dropped)
+        if cuts.whole and (ref is None or not dropped):
+            return
+        ask = f": shaping expand {ref}" if ref and notice != _BARE else ""
+        if cuts.whole:
+            yield f"{counted(dropped, 'line')} left out{ask}"
+        elif notice != _FULL:
+            yield f"cut{ask}"
+        else:
+            missing = cuts.out.missing + cuts.err.missing
+            lines = counted(missing + cuts.out.shown + cuts.err.shown, "line")
+            errors = f", {cuts.missing_errors:,} of them errors" if cuts.missing_errors else ""
+            yield f"{missing:,} of {lines} left out{errors}{ask}"
+
+    @cached_property
+    def _drop_pays(self) -> bool:
+        """Whether the lines that the config drops cost more than the notice that says so."""
+        dropped = "\n".join((*self._out.dropped, *self._err.dropped))
+        notice = f"(99 lines left out: shaping expand {_REF})"
+        return len(dropped) > len(notice) and self._counter.count(dropped) > self._counter.count(notice)
 
 
-_REF: Final = "r_" + "x" * 26  # as long as any ref, for the price of one
-_CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"  # the same for a cursor
-_TRIES: Final = 8
-_EDGES: Final = 4  # tokens that may come of text and envelope meeting
-_BLANK: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
+def _own_envelope(parsed: Parsed | None) -> Envelope[Any] | None:
+    """Return the envelope that a program printed itself, in any of our wire forms, without secrets outside its data."""
+    if parsed is None or parsed.format != "json" or recognise(parsed.value) == "none":
+        return None
+    # Data goes the way of all data, redaction included.
+    wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
+    try:
+        return Envelope.parse(wire)
+    except EnvelopeError:
+        pass
+    try:
+        # Its exit code tells whether it failed; what else it says about its data can still be right.
+        return Envelope.parse({**wire, "ok": True, "data": {}, "error": None}).model_copy(
+            update={"data": wire.get("data")}
+        )
+    except EnvelopeError:
+        return None
 
 
-def respond(shaper: Shaper, plan: Plan, ran: Finished) -> Envelope[Any]:
-    """Make the envelope for a command that has ended."""
-    return _Response(shaper, plan, ran).made()
+def _own_facts(own: Envelope[Any]) -> Iterator[str]:
+    meta = own.meta
+    if meta.truncated:
+        yield f"there is more: --cursor {meta.cursor}" if meta.cursor else "there is more"
+    if meta.request_id:
+        yield f"request_id {meta.request_id}"
+    yield from (str(hint) for hint in meta.upgrade_hints)
 
 
-def respond_to_stream(shaper: Shaper, plan: Plan, ran: Finished, data: Any) -> Envelope[Any]:
-    """Make the envelope that closes a stream: how the command ended, and a ref to all that it printed."""
-    return _Response(shaper, replace(plan, parse=()), ran).ended(data)
-
-
-def _own(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
-    """Give the command's own envelope even where shaping is off or failed: how a command ended must not be lost."""
+def _command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
+    """Return the command's own envelope even where shaping is off or failed, with how the command ended."""
     envelope = shaped.envelope
     if envelope.meta.source == "command":
         return envelope
@@ -221,125 +493,9 @@ def _too_small(limit: int, shown: str) -> Warned:
 
 
 def _lost(count: int) -> list[Warned]:
-    said = f"{count} line{' that tells' if count == 1 else 's that tell'} of errors did not fit the budget"
+    said = f"{count:,} line{' that tells' if count == 1 else 's that tell'} of errors did not fit the budget"
     return [Warned("ERRORS_CUT", said)] if count else []
 
 
-class _Response(_Parts):
-    """One answer in the making."""
-
-    def made(self) -> Envelope[Any]:
-        if self._found is None:
-            return self._of_text()
-        return self._of_data(self._found) if self._error is None else self._of_failed_data(self._found, self._error)
-
-    def ended(self, data: Any) -> Envelope[Any]:
-        meta = {"ref": self._kept.text_ref} if self._ran.stdout.capture.size else {}
-        if self._error is not None:
-            return self._failed(self._error, data, self._stderr(2).text, meta, [])
-        return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
-
-    def _of_text(self) -> Envelope[Any]:
-        envelope = self._cut(self._share.to(None))
-        limit = self._plan.max_tokens
-        # No text has more tokens than bytes: what is small by its bytes alone is never counted.
-        if limit is None or self._bytes(envelope) <= limit or self._price(envelope) <= limit:
-            return envelope
-        # Where hardly a line has room beside the cursor, the ref alone leads to the rest.
-        for terse in (False, True):
-            cuts = self._fitted(limit, terse=terse)
-            envelope = self._cut(cuts, terse=terse)
-            if (terse or not cuts.meagre) and self._price(envelope) <= limit:
-                return envelope
-        return self._cut(self._share.least(), terse=True, warnings=[_too_small(limit, "only one line")])
-
-    def _fitted(self, limit: int, *, terse: bool) -> CutOutputs:
-        room = self._left(self._told(_BLANK, _REF, terse=terse), _EDGES) or 0
-        cuts = self._share.to(room)
-        for _ in range(_TRIES):
-            over = self._price(self._cut(cuts, terse=terse)) - limit
-            if over <= 0:
-                break
-            room = max(0, room - over - 1)
-            cuts = self._share.to(room)
-        return cuts
-
-    def _cut(self, cuts: CutOutputs, *, terse: bool = False, warnings: Sequence[Warned] = ()) -> Envelope[Any]:
-        exact = self._out.exact and self._err.exact and cuts.whole
-        return self._told(cuts, None if exact else self._kept.text_ref, terse=terse, warnings=warnings)
-
-    def _told(
-        self, cuts: CutOutputs, ref: str | None, *, terse: bool, warnings: Sequence[Warned] = ()
-    ) -> Envelope[Any]:
-        """Put text into an envelope: as data, or into the error where there is one."""
-        dropped = self._out.dropped + self._err.dropped
-        meta: dict[str, Any] = {} if ref is None else {"ref": ref}
-        if not cuts.whole:
-            meta["truncated"] = True
-            meta["cursor"] = None if terse else self._cursor(ref, cuts.out.text)
-        if dropped and ref is not None and not terse:
-            # What was cut shows in its place; what a rule dropped does not.
-            meta["omissions"] = f"left out: {counted(dropped, 'line')} by drop_lines"
-        told = [*warnings, *_lost(cuts.missing_errors)]
-        out, err = cuts.out.text, cuts.err.text
-        if self._error is not None:
-            return self._failed(self._error, {"stdout": out} if out else {}, err, meta, told)
-        value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text}
-        return self._shaped_text(value or {"stdout": ""}, meta, told)
-
-    def _cursor(self, ref: str | None, shown: str) -> str | None:
-        return _CURSOR if ref == _REF else self._kept.cursor(ref, shown)
-
-    def _shaped_text(self, value: dict[str, str], meta: dict[str, Any], warnings: list[Warned]) -> Envelope[Any]:
-        # The text is cut already, and field rules are for data.
-        plan = replace(self._plan, fields=None, error_fields=None, private=None, noise=(), max_tokens=None)
-        source = self._envelope(value, None, meta, warnings)
-        return _own(self._shaper.shape_by(plan, value, self._context(source)), source)
-
-    def _context(self, source: Envelope[Any]) -> CallContext:
-        return CallContext(source=source, if_none_match=self._ran.asked.etag)
-
-    def _of_data(self, found: Parsed) -> Envelope[Any]:
-        said = self._stderr(4)
-        source = self._envelope(found.value, None, {}, [], stderr=said.text)
-        shaped = self._shaped_data(found.value, source)
-        envelope = _own(shaped, source)
-        whole = found.exact and shaped.data == found.value and self._err.exact and said.whole
-        ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
-        self._kept.streams(ref)
-        meta = envelope.meta.model_copy(update=self._kept.members(envelope, ref))
-        return self._never_mute(envelope.model_copy(update={"meta": meta}))
-
-    def _shaped_data(self, value: Any, source: Envelope[Any]) -> Shaped:
-        """Shape data, with room for a ref and a cursor that carries it; for the ref alone where nothing else fits."""
-        shaped = None
-        for spare in (0,) if self._plan.dialect == "none" else (40, 22):
-            plan = replace(self._plan, max_tokens=self._less(spare))
-            shaped = self._shaper.shape_by(plan, value, self._context(source))
-            if not _is_mute(shaped.envelope):
-                break
-        return required(shaped)
-
-    def _never_mute(self, envelope: Envelope[Any]) -> Envelope[Any]:
-        limit = self._plan.max_tokens
-        if limit is None or not _is_mute(envelope):
-            return envelope
-        told = envelope.model_copy(update={"warnings": (*envelope.warnings, _too_small(limit, "none of the data"))})
-        # A warning must not be what goes over a budget that the rest keeps.
-        return told if not self._price(envelope) <= limit < self._price(told) else envelope
-
-    def _of_failed_data(self, found: Parsed, error: ErrorDetail) -> Envelope[Any]:
-        """Put the data of a command that failed into its error, shaped by the same rules."""
-        said = self._stderr(2)
-        bare = self._failed(error, {"stdout": None}, said.text, {"ref": _REF}, [])
-        plan = replace(self._plan, fields=self._plan.error_fields, dialect="none", max_tokens=self._left(bare))
-        shaped = self._shaper.shape_by(plan, found.value)
-        told = shaped.envelope.meta
-        whole = found.exact and shaped.data == found.value and self._err.exact and said.whole
-        ref = told.ref or (None if whole else shaped.ref)
-        meta = self._kept.members(shaped.envelope, ref)
-        self._kept.streams(ref)
-        meta |= {"truncated": told.truncated, "omissions": told.omissions}
-        # A program that speaks the contract says by null that there is nothing beside its error.
-        details = {} if self._contract and found.value is None else {"stdout": shaped.data}
-        return self._failed(error, details, said.text, meta, list(shaped.warnings))
+def _size(response: CommandResponse) -> int:
+    return len(response.stdout.encode()) + len(response.stderr.encode())

@@ -1,4 +1,4 @@
-"""Which lines of a program's output must not be lost: those that tell of an error."""
+"""Terminal output as plain lines: escape sequences carried out, progress and repeats collapsed, error lines found."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
-_SAYS = re.compile(
+_ERROR = re.compile(
     r"(?<![\w-])(?:errors?|err!|fatal|fail(?:ed|ure|ures|ing)?|panic(?:ked)?|exceptions?|traceback|critical|cannot"
     r"|can't|couldn't|could\ not|unable\ to|undefined|unresolved|not\ found|no\ such|denied|refused|aborted|abort"
     r"|segmentation\ fault|core\ dumped|killed|conflict|timed\ out|invalid|unexpected|unrecogni[sz]ed"
@@ -18,12 +18,42 @@ _SAYS = re.compile(
     r"|(?-i:[A-Z]\w*(?:Error|Exception))\b|^E\s|^\s*(?:not\ ok|[✗✖✘])\s|:\d+:\d+:\s",
     re.IGNORECASE | re.VERBOSE,
 )
-_DENIES = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)
+_NO_ERROR = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)
+# Every line that `_ERROR` matches has one of these in it, in lower case; finding them is a hundred times faster.
+_ERROR_WORDS: Final = tuple(
+    word.encode()
+    for word in (
+        "err", "fatal", "fail", "panic", "exception", "traceback", "critical", "cannot", "can't", "couldn't",
+        "could not", "unable to", "undefined", "unresolved", "not found", "no such", "denied", "refused", "abort",
+        "segmentation fault", "core dumped", "killed", "conflict", "timed out", "invalid", "unexpected", "unrecogni",
+        "unknown ", "illegal ", "missing ", "not ok", "✗", "✖", "✘", "\ne ", "\ne\t",
+    )
+)  # fmt: skip
+_LOCATION = re.compile(rb":\d+:\d+:\s")
 
 
 def is_error_line(line: str) -> bool:
-    """Whether a line tells of an error; one that says there is none does not."""
-    return bool(_SAYS.search(line)) and bool(_SAYS.search(_DENIES.sub("", line)))
+    """Return whether a line reports an error; "0 errors" does not."""
+    return bool(_ERROR.search(line)) and bool(_ERROR.search(_NO_ERROR.sub("", line)))
+
+
+def error_lines(lines: Sequence[str]) -> list[int]:
+    """Return the indexes of the lines that report an error."""
+    text = b"\n" + "\n".join(lines).encode(errors="replace").lower() + b"\n"
+    hits = {found.start() for found in _LOCATION.finditer(text)}
+    for word in _ERROR_WORDS:
+        at = text.find(word)
+        while at >= 0:
+            hits.add(at + word.startswith(b"\n"))
+            at = text.find(word, at + len(word))
+    found: list[int] = []
+    index, before = -1, 0
+    for at in sorted(hits):
+        index += text.count(b"\n", before, at)
+        before = at
+        if (not found or found[-1] != index) and is_error_line(lines[index]):
+            found.append(index)
+    return found
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")

@@ -108,7 +108,7 @@ _UNSAID: Mapping[str, Any] = {
     "max_string": None,
     "envelope": (),
 }
-_DIALECTS = {"python": "lean", "mcp": "none", "command": "invariant"}
+_DIALECTS = {"python": "lean", "mcp": "none", "command": "none"}
 _FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exclude_when_tier"})
 _NOT_CHOICES = frozenset({"$schema", "extends", "description"})
 

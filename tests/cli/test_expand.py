@@ -37,14 +37,14 @@ def told(*words: str) -> dict[str, Any]:
 
 def test_a_commands_output_comes_back_byte_for_byte() -> None:
     script = "printf 'a\\rb\\n\\377\\n'; printf 'e\\n\\n\\n\\n' >&2"
-    ref = told("run", "--", "sh", "-c", script)["meta"]["ref"]
+    ref = told("run", "--json", "--", "sh", "-c", script)["meta"]["ref"]
     assert shaping("expand", ref, "--stdout").stdout_bytes == b"a\rb\n\xff\n"
     assert shaping("expand", ref, "--stderr").stdout_bytes == b"e\n\n\n\n"
 
 
 def test_values_come_back_by_path_and_in_pages() -> None:
     data = json.dumps({"items": [{"id": n, "gone": None} for n in range(300)]})
-    ref = told("run", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
+    ref = told("run", "--json", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
     assert shaping("expand", ref, "items[7]").stdout == '{"id":7,"gone":null}\n'
     first = shaping("expand", ref, "items", "--max-tokens", "200")
     cursor = shlex.split(first.stderr)[-1]
@@ -55,7 +55,7 @@ def test_values_come_back_by_path_and_in_pages() -> None:
 
 
 def test_text_comes_back_as_text() -> None:
-    told_once = told("run", "--max-tokens", "150", "--", "seq", "500")
+    told_once = told("run", "--json", "--max-tokens", "150", "--", "seq", "500")
     assert shaping("expand", told_once["meta"]["ref"], "stdout").stdout == "".join(f"{n}\n" for n in range(1, 501))
 
 
@@ -76,7 +76,7 @@ def test_a_config_with_problems_is_told(project: Path) -> None:
 
 def test_what_was_not_kept_is_told(project: Path) -> None:
     (project / "response_config.json").write_text('{"store": {"max_bytes": 20000}}')
-    ref = told("run", "--max-tokens", "200", "--", "seq", "9000")["meta"]["ref"]
+    ref = told("run", "--json", "--max-tokens", "200", "--", "seq", "9000")["meta"]["ref"]
     done = shaping("expand", ref, "--stdout")
     assert len(done.stdout_bytes) == 10000
     assert done.stderr == "33,893 bytes after these were not kept\n"
@@ -85,20 +85,22 @@ def test_what_was_not_kept_is_told(project: Path) -> None:
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_page_is_within_its_budget_as_it_is_printed(options: tuple[str, ...]) -> None:
     data = json.dumps([{"id": n, "title": f"Widget number {n} squeaks", "state": "open"} for n in range(300)])
-    ref = told("run", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
+    ref = told("run", "--json", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
     cost = tokens.exact(shaping("expand", ref, "--max-tokens", "500", *options).stdout.strip())
     assert 400 <= cost <= 500
 
 
 def test_the_next_page_of_a_run_is_within_its_budget_too() -> None:
     data = json.dumps([{"id": n, "title": f"Widget number {n} squeaks", "state": "open"} for n in range(300)])
-    cursor = told("run", "--max-tokens", "300", "--", "echo", data)["meta"]["cursor"]
-    page = shaping("run", "--cursor", cursor, "--max-tokens", "300", "--", "unused").stdout.strip()
+    cursor = told("run", "--json", "--max-tokens", "300", "--", "echo", data)["meta"]["cursor"]
+    page = shaping("run", "--json", "--cursor", cursor, "--max-tokens", "300", "--", "unused").stdout.strip()
     assert (json.loads(page)["meta"]["cursor"].split(":")[0], tokens.exact(page) <= 300) == (cursor.split(":")[0], True)
 
 
 def test_a_path_that_is_not_there_exits_5_and_says_what_is() -> None:
-    ref = told("run", "--max-tokens", "80", "--", "echo", json.dumps([{"title": n} for n in range(300)]))["meta"]["ref"]
+    ref = told("run", "--json", "--max-tokens", "80", "--", "echo", json.dumps([{"title": n} for n in range(300)]))[
+        "meta"
+    ]["ref"]
     done = shaping("expand", ref, "[].titel")
     assert (done.exit_code, done.stdout) == (5, "")
     assert done.stderr.startswith("nothing at [].titel; did you mean [].title?\n")
@@ -107,7 +109,7 @@ def test_a_path_that_is_not_there_exits_5_and_says_what_is() -> None:
 
 def test_several_paths_show_which_record_a_value_is_of() -> None:
     rows = [{"id": n, "note": f"note {n}"} if n % 2 else {"id": n} for n in range(300)]
-    ref = told("run", "--max-tokens", "80", "--", "echo", json.dumps({"rows": rows}))["meta"]["ref"]
+    ref = told("run", "--json", "--max-tokens", "80", "--", "echo", json.dumps({"rows": rows}))["meta"]["ref"]
     done = shaping("expand", ref, "rows[1:4].note")
     assert json.loads(done.stdout) == ["note 1", "note 3"]
     assert done.stderr == f"to see whose: shaping expand {ref} 'rows[1:4].id,rows[1:4].note'\n"

@@ -3,9 +3,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ def shaping(*words: str, given: bytes | None = None) -> subprocess.CompletedProc
 
 
 def ran(*words: str, given: bytes | None = None) -> tuple[int, dict[str, Any]]:
-    done = shaping("run", *words, given=given)
+    done = shaping("run", "--json", *words, given=given)
     return done.returncode, json.loads(done.stdout)
 
 
@@ -103,24 +105,31 @@ def test_our_own_failure_exits_125_and_says_so(words: list[str]) -> None:
         assert b"shaping itself failed" in done.stderr
 
 
-def test_the_dialect_none_is_the_output_alone() -> None:
-    done = shaping("run", "--dialect", "none", "--", "sh", "-c", "printf '\\033[1mbold\\033[0m\\n'; echo talk >&2")
-    assert (done.returncode, done.stdout) == (0, b"bold\n")
-    assert b"talk\n" in done.stderr
-    assert shaping("run", "--dialect", "none", "--", "echo", '{"a": null, "b": 1}').stdout == b'{"b":1}\n'
+def test_without_a_dialect_the_output_is_plain_text() -> None:
+    done = shaping("run", "--", "sh", "-c", "printf '\\033[1mbold\\033[0m\\n'; echo talk >&2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"bold\n", b"talk\n")
     failed = shaping("run", "--dialect", "none", "--", "sh", "-c", "echo out; exit 4")
-    assert (failed.returncode, failed.stdout) == (4, b"out\n")
-    assert b"exited with 4" in failed.stderr
+    assert (failed.returncode, failed.stdout, failed.stderr) == (4, b"out\n", b"(exit code 4)\n")
     assert b'"data":{"stdout":"x\\n"}' in shaping("run", "--dialect", "none", "--json", "--", "echo", "x").stdout
+    assert b'"data":{"stdout":"x\\n"}' in shaping("run", "--dialect", "lean", "--", "echo", "x").stdout
 
 
-def test_a_cut_output_alone_says_beside_it_how_to_get_the_rest() -> None:
-    done = shaping("run", "--dialect", "none", "--max-tokens", "40", "--", "sh", "-c", "seq 900; printf note >&2")
-    assert done.stdout.endswith(b"\n900\n")
-    said = done.stderr.decode().splitlines()
-    assert (said[-2], said[-1][:48]) == ("note", "shaping: cut to 40 tokens; all of it: shaping ex")
-    ref = said[-1].rsplit(" ", 1)[1]
-    assert shaping("expand", ref, "--stdout").stdout == b"".join(b"%d\n" % n for n in range(1, 901))
+def test_json_becomes_the_table_that_shape_prints(home: Path) -> None:
+    pods = [{"metadata": {"name": f"pod-{n}", "labels": {}}, "status": {"phase": "Running"}} for n in range(30)]
+    (home / "pods.json").write_text(json.dumps({"items": pods}))
+    done = shaping("run", "--", "cat", "pods.json")
+    table = shaping("shape", "--quiet", "pods.json").stdout.decode().removeprefix("data:\n")
+    assert done.stdout.decode() == textwrap.dedent(table)
+    assert len(done.stdout) < len((home / "pods.json").read_bytes()) / 3
+
+
+def test_cut_text_says_how_much_is_gone_and_how_to_get_it() -> None:
+    done = shaping("run", "--max-tokens", "60", "--", "seq", "1", "1000")
+    assert done.stdout == b"1\n2\n3\n\xe2\x80\xa6 995 lines \xe2\x80\xa6\n999\n1000\n"
+    said = re.fullmatch(r"\(995 of 1,000 lines left out: shaping expand (\S+)\)\n", done.stderr.decode())
+    assert said is not None
+    assert shaping("expand", said[1], "--stdout").stdout == b"".join(b"%d\n" % n for n in range(1, 1001))
+    assert shaping("run", "--max-tokens", "12", "--", "seq", "1", "1000").stderr == b"(cut)\n"
 
 
 def test_a_stream_is_shaped_as_it_comes() -> None:
@@ -142,7 +151,7 @@ def test_a_stream_is_shaped_as_it_comes() -> None:
 def test_signals_reach_the_command_and_its_own_end_is_told(home: Path) -> None:
     script = "trap 'echo caught; exit 9' INT; echo $$ > ready; while :; do sleep 0.05; done"
     process = subprocess.Popen(
-        [SHAPING, "run", "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [SHAPING, "run", "--json", "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     while not (home / "ready").exists():
         assert process.poll() is None
@@ -216,8 +225,8 @@ def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
 
 
 def test_a_cursor_needs_no_command_and_neither_is_a_wrong_call() -> None:
-    cursor = json.loads(shaping("run", "--max-tokens", "150", "--", "seq", "900").stdout)["meta"]["cursor"]
-    page = json.loads(shaping("run", "--cursor", cursor, "--max-tokens", "150").stdout)
+    cursor = json.loads(shaping("run", "--json", "--max-tokens", "150", "--", "seq", "900").stdout)["meta"]["cursor"]
+    page = json.loads(shaping("run", "--json", "--cursor", cursor, "--max-tokens", "150").stdout)
     assert (page["ok"], page["meta"]["cursor"] != cursor) == (True, True)
     done = shaping("run")
     assert (done.returncode, json.loads(done.stdout)["error"]["message"]) == (125, "there is no command to run")

@@ -7,7 +7,7 @@ import pytest
 from shaping.commands.command import plan_for
 from shaping.commands.output import CapturedOutput, Finished, Invocation
 from shaping.commands.process import Capture, ProcessExit
-from shaping.commands.response import respond
+from shaping.commands.response import CommandResponse, respond
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def captured(text: str | bytes) -> CapturedOutput:
 
 
 @pytest.fixture
-def replay() -> Callable[..., Envelope[Any]]:
-    """Answer for a program that is said to have printed this."""
+def respond_to() -> Callable[..., CommandResponse]:
+    """Respond for a program that is said to have printed this."""
 
     def replay(
         shaper: Shaper,
@@ -57,12 +57,18 @@ def replay() -> Callable[..., Envelope[Any]]:
         ended: ProcessExit | None = None,
         etag: str | None = None,
         **said: Any,
-    ) -> Envelope[Any]:
+    ) -> CommandResponse:
+        said.setdefault("dialect", "invariant")
         plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
         asked = Invocation(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
         outputs = captured(stdout), captured(stderr)
-        return respond(
-            shaper, plan, Finished(asked, plan.tool, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
-        )
+        finished = Finished(asked, plan.tool, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
+        return respond(shaper, plan, finished)
 
     return replay
+
+
+@pytest.fixture
+def replay(respond_to: Callable[..., CommandResponse]) -> Callable[..., Envelope[Any]]:
+    """Return the envelope for a program that is said to have printed this."""
+    return lambda *words, **said: respond_to(*words, **said).envelope

@@ -89,7 +89,8 @@ def test_a_cancelled_call_ends_the_command(shaper: Shaper, tmp_path: Path) -> No
 
 def test_what_outgrows_memory_goes_to_the_store_as_it_comes(shaper: Shaper) -> None:
     argv = ["seq", "-w", "0", "1399999"]
-    envelope = run_command(shaper, plan_for(shaper, argv, {"max_tokens": 300}), invocation_of(argv, {}))
+    plan = plan_for(shaper, argv, {"max_tokens": 300})
+    envelope = run_command(shaper, plan, invocation_of(argv, {})).envelope
     assert envelope.data["stdout"].startswith("0000000\n")
     assert envelope.data["stdout"].endswith("1399999\n")
     assert envelope.meta.ref is not None

@@ -60,7 +60,7 @@ def test_long_lines_lose_their_middle_only_where_something_must_go() -> None:
 
 def test_a_config_keeps_and_drops_lines_and_keeping_wins() -> None:
     rules = Rules((re.compile("^KEEP"),), (re.compile("noise"),))
-    assert rules.left(["noise", "KEEP noise", "x"]) == ["KEEP noise", "x"]
+    assert rules.split(["noise", "KEEP noise", "x"]) == (["KEEP noise", "x"], ("noise",))
     lines = ["start", *["filler words here"] * 1, *[f"filler {n}" for n in range(300)]]
     lines[150] = "KEEP me"
     assert "KEEP me" in cut(lines, 60, rules).text

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
 
-from shaping import tokens
+from shaping import interpret, tokens
 from shaping.commands.process import ProcessExit
 from shaping.commands.storage import PART, OutputStore, Stream, read_stream, streams_of
 from shaping.errors import ToolError
@@ -392,3 +393,75 @@ def test_what_is_private_is_not_offered_for_a_field_that_is_not_there(make_shape
         "NO_SUCH_FIELD: nothing at users; there is: id",
         "NO_SUCH_FIELD: nothing at usres; there is: id",
     ]
+
+
+def test_whatever_the_size_error_lines_are_kept_and_counts_are_true(shaper: Shaper, respond_to: Any) -> None:
+    lines = [f"line {n} " + "x" * 60 for n in range(200_000)]
+    lines[70_000] = "ERROR: the disk is full"
+    lines[150_123] = "Traceback (most recent call last):"
+    response = respond_to(shaper, ["x"], "\n".join(lines) + "\n", dialect="none")
+    assert {"ERROR: the disk is full", "Traceback (most recent call last):"} <= set(response.stdout.splitlines())
+    gaps = [int(gap.replace(",", "")) for gap in re.findall(r"^… ([\d,]+) lines? …$", response.stdout, re.MULTILINE)]
+    shown = len(response.stdout.splitlines()) - len(gaps)
+    assert shown + sum(gaps) == len(lines)
+    assert f"({sum(gaps):,} of 200,000 lines left out: shaping expand " in response.stderr
+
+
+def test_error_lines_that_have_no_room_are_counted_whatever_the_size(shaper: Shaper, respond_to: Any) -> None:
+    lines = [f"error {n}: " + "x" * 60 for n in range(200_000)]
+    response = respond_to(shaper, ["x"], "\n".join(lines) + "\n", dialect="none", max_tokens=500)
+    said = re.search(r"([\d,]+) of 200,000 lines left out, ([\d,]+) of them errors", response.stderr)
+    assert said is not None
+    assert said[1] == said[2]
+
+
+OWN_META = {
+    "truncated": True,
+    "cursor": "next-7",
+    "request_id": "req-1",
+    "region": "eu",
+    "duration_ms": 3,
+}
+
+
+@pytest.mark.parametrize("form", ["invariant", "none"])
+def test_what_a_programs_own_envelope_says_about_its_data_is_passed_on(
+    form: str, shaper: Shaper, respond_to: Any
+) -> None:
+    own: dict[str, Any] = {"ok": True, "data": [{"id": 1}], "error": None, "warnings": [], "meta": OWN_META}
+    response = respond_to(shaper, ["users"], json.dumps(own), dialect=form)
+    meta = response.envelope.meta
+    assert (meta.truncated, meta.cursor, meta.request_id) == (True, "next-7", "req-1")
+    assert meta.extensions["region"] == "eu"
+    if form == "none":
+        assert response.stderr == "(there is more: --cursor next-7; request_id req-1)\n"
+    else:
+        assert getattr(interpret(json.loads(response.stdout)), "cursor", None) == "next-7"
+
+
+def test_a_program_that_has_nothing_new_says_so_through_us(shaper: Shaper, respond_to: Any) -> None:
+    own: dict[str, Any] = {
+        "ok": True,
+        "data": None,
+        "error": None,
+        "warnings": [],
+        "meta": {"not_modified": True, "etag": "abc"},
+    }
+    assert respond_to(shaper, ["users"], json.dumps(own)).envelope.meta.not_modified
+    response = respond_to(shaper, ["users"], json.dumps(own), dialect="none")
+    assert (response.stdout, response.stderr) == ("", "(not modified)\n")
+
+
+def test_an_envelope_without_an_error_member_is_not_nested(shaper: Shaper, replay: Any) -> None:
+    own: dict[str, Any] = {"ok": True, "data": {"id": 1}, "meta": {"request_id": "req-1"}}
+    envelope = replay(shaper, ["users"], json.dumps(own))
+    assert (envelope.data, envelope.meta.request_id) == ({"id": 1}, "req-1")
+
+
+def test_a_failure_in_a_programs_envelope_is_one_even_if_it_exits_with_0(shaper: Shaper, respond_to: Any) -> None:
+    error = {"code": "NOT_FOUND", "message": "no such user", "retryable": False}
+    own: dict[str, Any] = {"ok": False, "data": None, "error": error, "warnings": [], "meta": {}}
+    response = respond_to(shaper, ["users"], json.dumps(own))
+    assert (response.envelope.ok, response.envelope.error.code, response.exit_code) == (False, "NOT_FOUND", 0)
+    plain = respond_to(shaper, ["users"], json.dumps(own), dialect="none")
+    assert plain.stderr.startswith("(NOT_FOUND: no such user")

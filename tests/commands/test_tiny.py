@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shaping import tokens
 from shaping.commands.cut import Cutter, OutputCutter, Rules, price
-from shaping.commands.response import plain_outputs, rendered_text
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -87,22 +87,25 @@ def test_data_that_is_empty_itself_is_nothing_to_warn_of(shaper: Shaper, replay:
 
 @pytest.mark.parametrize("code", [0, 3])
 @pytest.mark.parametrize("limit", [20, 40, 80, 160])
-def test_the_output_alone_is_cut_to_its_own_price(limit: int, code: int, shaper: Shaper, replay: Any) -> None:
-    envelope = replay(shaper, ["x"], LINES, "note\n", code, max_tokens=limit, dialect="none")
-    out, err = plain_outputs(envelope)
-    assert plain(out) + plain(err) <= limit
-    assert "line 1999" in out
-    assert limit < 80 or plain(out) >= limit // 2
+def test_plain_text_is_cut_to_its_own_price_and_says_so(limit: int, code: int, shaper: Shaper, respond_to: Any) -> None:
+    response = respond_to(shaper, ["x"], LINES, "note\n", code, max_tokens=limit, dialect="none")
+    assert plain(response.stdout + response.stderr) <= limit
+    assert "line 1999" in response.stdout
+    assert re.search(r"cut|left out", response.stderr)
+    assert limit < 160 or plain(response.stdout) >= limit // 2
 
 
-def test_an_output_alone_is_what_the_command_printed(shaper: Shaper, replay: Any) -> None:
-    plan = shaper.plan("x", surface="command")
-    good = replay(shaper, ["x"], "a\n", "b\n", dialect="none")
-    assert plain_outputs(good) == ("a\n", "b\n")
-    assert plain_outputs(replay(shaper, ["x"], '{"a": 1}', dialect="none")) == ('{"a":1}\n', "")
-    assert plain_outputs(replay(shaper, ["x"], "a\n", "", 2, dialect="none")) == ("a\n", "x exited with 2\n")
-    assert plain_outputs(replay(shaper, ["x"], "", "b\nc\n", 2, dialect="none")) == ("", "b\nc\n")
-    assert json.loads(rendered_text(good, plan))["data"] == {"stdout": "a\n", "stderr": "b\n"}
+def test_plain_text_is_what_the_command_printed_and_one_line_of_facts_where_there_are_any(
+    shaper: Shaper, respond_to: Any
+) -> None:
+    def printed(*words: Any) -> tuple[str, str]:
+        response = respond_to(shaper, ["x"], *words, dialect="none")
+        return response.stdout, response.stderr
+
+    assert printed("a\n", "b\n") == ("a\n", "b\n")
+    assert printed("a\n", "", 2) == ("a\n", "(exit code 2)\n")
+    assert printed("", "b\nc\n", 2) == ("", "b\nc\n(exit code 2)\n")
+    assert printed("key ghp_" + "a1B2" * 9) == ("key [redacted:github-token]", "(redacted: github-token)\n")
 
 
 def test_the_one_line_is_as_long_as_the_room_allows() -> None:

@@ -230,7 +230,7 @@ def test_global_and_tool_add_envelope_members_to_the_profiles_but_not_to_a_chose
     assert decided(config, profile="minimal")["envelope"] == ()
 
 
-@pytest.mark.parametrize(("surface", "dialect"), [("python", "lean"), ("mcp", "none"), ("command", "invariant")])
+@pytest.mark.parametrize(("surface", "dialect"), [("python", "lean"), ("mcp", "none"), ("command", "none")])
 def test_each_surface_has_its_own_default_dialect(surface: str, dialect: str) -> None:
     assert decided({}, surface=surface)["dialect"] == dialect
     assert decided({"global": {"dialect": "flat"}}, surface=surface)["dialect"] == "flat"
