@@ -8,7 +8,7 @@ install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 6
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test lint types check bench clean
+.PHONY: demo test test-integrations lint types check bench clean
 
 .venv/installed: pyproject.toml
 	@echo "installing into .venv, which takes a minute or two"
@@ -39,6 +39,10 @@ check: lint types
 
 test: lint types
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=95
+
+# Each framework in an environment of its own, because their pins conflict; needs the package index and some minutes.
+test-integrations: .venv/installed-dev
+	$(BIN)/python -m benchmarks.integrations
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/bench_speed.py

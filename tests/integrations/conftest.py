@@ -12,7 +12,7 @@ from shaping import Shaper
 from tests.integrations.answers import issues
 
 FRAMEWORKS = {
-    "ag2": "autogen",
+    "ag2": "ag2",
     "agent_framework": "agent_framework",
     "agno": "agno",
     "claude_agent_sdk": "claude_agent_sdk",

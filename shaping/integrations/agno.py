@@ -1,0 +1,50 @@
+"""Agno: a tool hook that shapes results, and the tool that brings back what was left out."""
+
+from __future__ import annotations
+
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from agno.tools.function import Function
+
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from os import PathLike
+
+    from shaping.shaper import Shaper
+
+
+class AgnoShaping:
+    """Shapes what an agent's tools return: `Agent(tools=[…, shaping.expand_tool()], tool_hooks=[shaping.hook])`."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        profile: str | None = None,
+        shaper: Shaper | None = None,
+    ) -> None:
+        self._results = ToolResults(config, profile=profile, shaper=shaper)
+
+    def hook(self, function_name: str, function_call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+        """Shape one result; agno's exceptions that retry or stop an agent pass."""
+        result = function_call(**arguments)
+        if isawaitable(result):
+            return self._later(result, function_name)
+        return self._shaped(result, function_name)
+
+    def expand_tool(self) -> Function:
+        """Return the tool by which a model asks for what was left out."""
+        function = Function.from_callable(self._results.expand, name=EXPAND)
+        function.description = EXPAND_HELP
+        return function
+
+    async def _later(self, result: Any, tool: str) -> Any:
+        return self._shaped(await result, tool)
+
+    def _shaped(self, result: Any, tool: str) -> Any:
+        if tool == EXPAND or result is None or holds_objects_of("agno", result) or hasattr(result, "__next__"):
+            return result  # pictures and other media, and results that are streamed
+        return self._results.text(result, tool)

@@ -1,0 +1,60 @@
+"""smolagents: tools for a ToolCallingAgent; a CodeAgent computes with what tools return, and needs it unshaped."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from smolagents import Tool, tool
+
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from os import PathLike
+
+    from shaping.shaper import Shaper
+
+
+def shape_tools(
+    tools: Iterable[Tool],
+    config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    *,
+    profile: str | None = None,
+    shaper: Shaper | None = None,
+    expand: bool = True,
+) -> list[Tool]:
+    """Return the tools with shaped results: `ToolCallingAgent(tools=shape_tools([search, fetch]), model=…)`."""
+    results = ToolResults(config, profile=profile, shaper=shaper)
+    shaped = [_shaped(one, results) for one in tools]
+    return [*shaped, _expand_tool(results)] if expand else shaped
+
+
+def _shaped(one: Tool, results: ToolResults) -> Tool:
+    if one.output_type in {"image", "audio"}:
+        return one
+    wrapped = copy(one)
+
+    def forward(*args: Any, **kwargs: Any) -> str:
+        return results.text(one.forward(*args, **kwargs), one.name)
+
+    wrapped.forward = forward
+    wrapped.output_type = "string"
+    return wrapped
+
+
+def _expand_tool(results: ToolResults) -> Tool:
+    @tool
+    def shaping_expand(ref: str, path: str = "", cursor: str = "") -> str:
+        """Get back what a shortened tool result left out.
+
+        Args:
+            ref: the reference in that result's note.
+            path: which part, such as items[3].body.
+            cursor: from the note, for the next page.
+        """
+        return results.expand(ref, path, cursor)
+
+    shaping_expand.description = EXPAND_HELP
+    assert shaping_expand.name == EXPAND  # noqa: S101 (the name in notes is the name of the tool)
+    return shaping_expand

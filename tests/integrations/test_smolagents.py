@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from smolagents import ToolCallingAgent, tool
+from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole, Model
+
+from shaping import Shaper
+from shaping.integrations.smolagents import shape_tools
+from tests.integrations.answers import issues, ref_in
+
+
+@tool
+def list_issues(repo: str) -> list:  # type: ignore[type-arg]
+    """List the issues of a repository.
+
+    Args:
+        repo: the repository.
+    """
+    return issues()
+
+
+@tool
+def fails(repo: str) -> str:
+    """Fail.
+
+    Args:
+        repo: the repository.
+    """
+    raise ValueError("no repository")
+
+
+class ScriptedModel(Model):
+    """Calls one tool, then gives its final answer; keeps the messages it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__(model_id="scripted")
+        self.shown: list[Any] = []
+
+    def generate(self, messages: list[Any], **_: Any) -> ChatMessage:
+        self.shown = messages
+        name, arguments = ("final_answer", {"answer": "done"}) if len(messages) > 2 else ("list_issues", {"repo": "a"})
+        function = ChatMessageToolCallFunction(name=name, arguments=arguments)
+        call = ChatMessageToolCall(id="1", type="function", function=function)
+        return ChatMessage(role=MessageRole.ASSISTANT, content="", tool_calls=[call])
+
+
+def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
+    model = ScriptedModel()
+    agent = ToolCallingAgent(tools=shape_tools([list_issues], shaper=shaper), model=model, verbosity_level=0)
+    agent.run("go")
+    told = "".join(part["text"] for message in model.shown for part in message.content if part["type"] == "text")
+    assert read_over_mcp in told
+
+
+def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
+    expand = shape_tools([], shaper=shaper)[0]
+    assert "issues/1" in expand(ref=ref_in(read_over_mcp), path="[0].url")
+
+
+def test_a_tool_keeps_its_inputs_and_its_failures(shaper: Shaper) -> None:
+    shaped = shape_tools([list_issues, fails], shaper=shaper, expand=False)
+    assert (shaped[0].inputs, shaped[0].description) == (list_issues.inputs, list_issues.description)
+    with pytest.raises(ValueError, match="no repository"):
+        shaped[1](repo="a")
