@@ -69,7 +69,7 @@ def main() -> None:
     chosen = sys.argv[1:] or list(known)
     if unknown := sorted(set(chosen) - set(known)):
         sys.exit(f"no integration for {', '.join(unknown)}; there are {', '.join(known)}")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in chosen:
         print(f"{name} …", flush=True)
         rows.append(run(name, known[name]))
