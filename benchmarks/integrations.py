@@ -45,7 +45,7 @@ def run(name: str, requirements: list[str]) -> tuple[str, str, str]:
     asked = f"from importlib.metadata import version; print(version({package!r}))"
     version = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
     command = [
-        python,
+        str(python),
         "-m",
         "pytest",
         "-q",
