@@ -10,13 +10,13 @@ from hypothesis import given, settings, strategies as st
 
 from shaping.encoders.table.cells import MISSING, cell, cells, texts
 from shaping.encoders.table.columns import columns
-from shaping.encoders.table.dedupe import Finder
+from shaping.encoders.table.dedupe import Context
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-LITERAL = r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?"
-ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[]|^-$| $|^$|^(?:{LITERAL})$", re.ASCII)
+LITERAL = r"true|false|null|None|True|False|NaN|below|#\d+|[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
+ODD = re.compile(rf"[,{{}}\x00-\x1f\x7f]|^[ =\"\[…]|^-$| $|^$|^(?:{LITERAL})$", re.ASCII)
 # Columns of one kind are what is taken whole: dates, versions, numbers as text, words, paths.
 LIKE = ("2026-10-0{}T10:00:00Z", "1.{}.0", "{}", "-{}", "{}e5", "word {}", "C:\\dir{}", "t{}", "10.0.0.{}", "é{}")
 
@@ -68,5 +68,5 @@ def test_records_are_turned_member_by_member(rows: list[dict[str, Any]]) -> None
 @sampled
 @given(st.lists(st.sampled_from([{}, {"a": 1}]), min_size=2))
 def test_rows_that_were_left_out_are_put_back(rows: list[dict[str, Any]]) -> None:
-    among = Finder(repeats=True, constants=True, count=len(rows)).among(rows)
+    among = Context(repeats=True, constants=True, count=len(rows)).among(rows)
     assert among.full([row["a"] for row in rows if row], "absent") == [row.get("a", "absent") for row in rows]

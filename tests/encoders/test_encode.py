@@ -73,6 +73,6 @@ def test_toon_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
 def test_a_page_of_lines_is_written_as_lines() -> None:
     page = "\n".join(f"line {n} of a page" for n in range(120))
     value: Any = {"path": "notes.txt", "content": page}
-    text = f"path: notes.txt\ncontent, 120 lines:\n{page}"
+    text = "path: notes.txt\ncontent, 120 lines:\n " + page.replace("\n", "\n ")
     assert 0.93 * len(json.dumps(value)) < len(text)
     assert encode(value) == Encoded(text, "table")

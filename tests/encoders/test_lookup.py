@@ -13,17 +13,20 @@ def issues(people: list[dict[str, Any]], count: int = 12) -> Any:
 
 
 def test_long_members_of_records_that_come_back_are_told_once_by_name() -> None:
-    people = [{"login": f"user{n}", "id": n, "about": f"{n} about this person, at length" * 3} for n in range(2)]
+    people = [
+        {"login": f"user{n}", "id": n, "about": f"{'first' if n else 'other'} words about this person" * 3}
+        for n in range(2)
+    ]
     text = encode(issues(people))
     assert text.splitlines()[:8] == [
         "[12]:",
+        " person[2] by login: login,about",
+        f"  user0,{people[0]['about']}",
+        f"  user1,{people[1]['about']}",
         "n,person{login,id}",
-        " person[2] by login:",
-        " login,about",
-        f' user0,"{people[0]["about"]}"',
-        f' user1,"{people[1]["about"]}"',
         "0,user0,0",
         "1,user1,1",
+        "2,user0,0",
     ]
     assert decode(text) == issues(people)
 

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from shaping.encoders.table.outline import decode, encode
 
-__all__ = ["decode", "encode"]
+__all__ = ["VERSION", "decode", "encode"]
+
+VERSION = 2  # of the format in docs/table-format.md; whatever changes a written text changes it

@@ -18,23 +18,29 @@ class Missing:
 
 MISSING: Final = Missing()
 KEY = "(key)"  # the column of a table made of an object: the members' names
+EMPTY = "-"  # a row without any cell; as a value it is always quoted
 
 # Possessive throughout: a date or a version begins like a number, and nothing is gained by reading it twice.
 _LITERAL = r"true|false|null|-?+(?>0|[1-9]\d*+)(?>\.\d++)?+(?>[eE][+-]?+\d++)?+"
 _LITERALS = re.compile(_LITERAL, re.ASCII)
-# A bare cell has no comma or brace, no control character, no edge that is a space or opens JSON, and is no literal.
+# Strings that look like another type, or like one of our own marks, are quoted.
+_ALIKE = r"true|false|null|None|True|False|NaN|below|#\d++|[+-]?+\d++(?>\.\d*+)?+(?>[eE][+-]?+\d++)?+|-"
+_ALIKES = re.compile(_ALIKE, re.ASCII)
+# A bare cell has no comma or brace, no control character, and no edge that is a space or opens JSON.
 _ODD_INSIDE = re.compile(r"[,{}\x00-\x1f\x7f]")
-_ODD_WHOLE = re.compile(rf"[ =\"\[]|(?:{_LITERAL}|-)?+$", re.ASCII)
+_ODD_WHOLE = re.compile(rf"[ =\"\[…]|(?:{_ALIKE})?+$", re.ASCII)
 # The same of a column between commas: most columns are cleared by the first of these, which is by far the quickest.
-_SUSPECT = re.compile(r",[ =,\"\[\-0-9tfn]")
-_ODD_START = re.compile(r",[ =,\"\[]")
-_ODD_BETWEEN = re.compile(rf",(?:{_LITERAL}|-),", re.ASCII)
-_LITERAL_ENDS = frozenset("0123456789el-")
+_SUSPECT = re.compile(r",[ =,\"\[…\-+#0-9tfnbNTF]")
+_ODD_START = re.compile(r",[ =,\"\[…]")
+_ODD_BETWEEN = re.compile(rf",(?:{_ALIKE}),", re.ASCII)
+_ALIKE_ENDS = frozenset("0123456789.elNw-")
 _NUMBERS = frozenset({int, float, bool, Missing})
 _SCALARS = frozenset({int, float, bool, type(None), str})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CELL_STARTS = frozenset(' ="[…') | {""}
+_MARKS = re.compile(r"below|-|#\d+", re.ASCII)
 _LINE_STARTS = frozenset(' "[{') | {""}
-_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (]|^-$| $|^$")
+_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^-$| $|^$")
 _last = itemgetter(-1)
 
 
@@ -50,11 +56,17 @@ def cell(value: Any) -> str:
     return "" if value is MISSING else quoted(value)
 
 
+def bare(text: str) -> str:
+    """Return a string as a cell of a column that holds nothing else, so that a number needs no quotes."""
+    odd = _ODD_INSIDE.search(text) or text[:1] in _CELL_STARTS or text[-1] == " " or _MARKS.fullmatch(text)
+    return quoted(text) if odd else text
+
+
 def line(text: str) -> str:
     """Return a string as the rest of a line: bare unless it could be misread."""
     # Each test by itself: one pattern for all of them would be tried at every character of a long line.
     odd = text[:1] in _LINE_STARTS or text[-1] == " " or (not text.isprintable() and _CONTROL.search(text))
-    return quoted(text) if odd or _LITERALS.fullmatch(text) else text
+    return quoted(text) if odd or _ALIKES.fullmatch(text) else text
 
 
 def name(key: str) -> str:
@@ -123,7 +135,7 @@ def _all_bare(column: list[str], joined: str) -> bool:
         return True
     if _ODD_START.search(joined):
         return False
-    return _LITERAL_ENDS.isdisjoint(map(_last, column)) or not _ODD_BETWEEN.search(joined)
+    return _ALIKE_ENDS.isdisjoint(map(_last, column)) or not _ODD_BETWEEN.search(joined)
 
 
 def read_cell(text: str) -> Any:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from collections import Counter
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.table.cells import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from shaping.response import Json
 
 # Records with more different members than this, mostly absent, are maps; fewer are enough where all hold records.
 _WIDE, _MAP, _FILLED = 24, 8, 0.34
+_COMMON = 0.55  # of the cells that records of one kind fill
+_FEW = 5  # columns that most rows leave empty and that a reader still counts right
+_SELDOM, _RARELY = 0.5, 0.25  # of the rows
+_LONG = 300  # characters of a string that is too long to stand beside a name in brackets
 
 
-def columns(rows: Sequence[dict[str, Json]]) -> dict[str, list[Any]]:
+def columns(rows: Sequence[dict[str, Json]], without: Collection[str] = ()) -> dict[str, list[Any]]:
     """Return each member's values, MISSING where a record has none."""
     first = rows[0]
-    if len(first) > 1 and set(map(len, rows)) == {len(first)}:
+    if len(first) > 1 and not without and set(map(len, rows)) == {len(first)}:
         try:
             return dict(zip(first, map(list, zip(*map(itemgetter(*first), rows), strict=True)), strict=True))
         except KeyError:  # as many members, but others
             pass
-    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows)}
+    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows) if key not in without}
 
 
 def _keys(rows: Sequence[dict[str, Json]]) -> list[str]:
@@ -64,3 +69,38 @@ def are_maps(rows: Sequence[dict[str, Json]]) -> bool:
     if sum(map(len, present)) >= _FILLED * len(keys) * len(present):
         return False
     return len(keys) > _WIDE or all(type(item) is dict for row in present for item in row.values())
+
+
+def are_ragged(rows: Sequence[dict[str, Json]]) -> bool:
+    """Tell records that have little in common: as columns, most of their cells would be empty."""
+    keys = set().union(*rows)
+    present = [row for row in rows if row]
+    return len(keys) > _MAP and sum(map(len, present)) < _COMMON * len(keys) * len(present)
+
+
+def rare_members(rows: Sequence[dict[str, Json]]) -> set[str]:
+    """Return the members that so few records have that they are better written with their names."""
+    if len(rows) <= _FEW or min(map(len, rows)) == len(set().union(*rows)):
+        return set()
+    counts = Counter(chain.from_iterable(rows))
+    seldom = {key for key, times in counts.items() if times < _SELDOM * len(rows)}
+    if len(seldom) <= _FEW:
+        return set()
+    short = seldom - _nested_or_long(rows, seldom)
+    rarely = {key for key in short if counts[key] < _RARELY * len(rows)}
+    return rarely if len(seldom) - len(rarely) <= _FEW else short
+
+
+def _nested_or_long(rows: Sequence[dict[str, Json]], keys: set[str]) -> set[str]:
+    """Return the members that have records below them, or long strings; all others fit into a line."""
+    return {
+        key
+        for row in rows
+        for key, value in row.items()
+        if key in keys
+        and (
+            (type(value) is dict and value)
+            or (type(value) is list and value and type(value[0]) is dict)
+            or (type(value) is str and len(value) > _LONG)
+        )
+    }

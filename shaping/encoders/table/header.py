@@ -1,33 +1,23 @@
-"""Read the names and values of a header and the cells of a row."""
+"""Read names, headers and the cells of a row."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from json import JSONDecodeError, JSONDecoder
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shaping.encoders.table.cells import MISSING, read_cell
+from shaping.encoders.table.cells import read_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from shaping.response import Json
 
+Path: TypeAlias = "tuple[str | int, ...]"  # a 0 is the only element of a list
 
-class Pair(NamedTuple):
-    """A step into a map that is written as a list of its entries: the names of the key and of the value."""
-
-    key: str
-    value: str
-
-
-Step: TypeAlias = "str | int | Pair"  # a 0 is the only element of a list
-Path: TypeAlias = tuple[Step, ...]
-Found: TypeAlias = "tuple[list[Path], list[tuple[Path, Json]], list[tuple[Path, Path]]]"  # columns, constants, same
-
+ALL_WITH = ", all with "
 _NAME = re.compile(r'[^,{}\[\]=".:]+')
-_COUNT = re.compile(r"\[\d*\]")
 _CELL = re.compile(r"[^,{}]*")
+_PATTERN = re.compile(r'(?=[^"\[])[^,{}]*\{\}[^,{}]*(?<!=\{\})')
 _scan = JSONDecoder().raw_decode
 
 
@@ -35,80 +25,85 @@ class TableError(ValueError):
     """The text is not a table as this package writes them."""
 
 
+@dataclass(slots=True)
+class Members:
+    """What a header or a list of constants names."""
+
+    columns: list[Path] = field(default_factory=list)
+    patterns: dict[Path, str] = field(default_factory=dict)
+    constants: list[tuple[Path, Json]] = field(default_factory=list)
+
+
 def read_path(text: str, at: int) -> tuple[Path, int]:
-    """Return the path that starts here and where it ends."""
-    path: list[Step] = []
+    """Return the path that starts here and where it ends; a name that a space and more follows ends there."""
+    path: list[str | int] = []
     while True:
         name, at = _name(text, at)
         path.append(name)
         if text.startswith("[0]", at):
             path.append(0)
             at += 3
-        elif text.startswith("[", at) and not _COUNT.match(text, at):
-            key, at = _name(text, at + 1)
-            value, at = _name(text, at + 1)
-            path.append(Pair(key, value))
-            at += 1
         if not text.startswith(".", at):
             return tuple(path), at
         at += 1
 
 
-def read_members(text: str) -> Found:
-    """Return a header's columns, constants and repetitions."""
-    found: Found = ([], [], [])
-    if _members(text, 0, (), found) != len(text):
-        raise TableError(f"expected names and commas, got {text!r}")
-    return found
+def read_members(text: str, at: int = 0) -> tuple[Members, int]:
+    """Return what is named from here on, and where it ends: at the end or before what all rows have."""
+    found = Members()
+    return found, _members(text, at, (), found)
 
 
-def read_cells(text: str) -> Iterator[Any]:
-    """Return the values of a row."""
-    at, end = 0, len(text)
+def split_cells(text: str) -> list[str]:
+    """Return the cells of a row as they are written."""
+    cells, at, end = [], 0, len(text)
     while at <= end:
-        value, at = _value(text, at)
-        yield value
-        if at < end and text[at] != ",":
-            raise TableError(f"expected a comma at {at + 1} of {text!r}")
-        at += 1
+        stop = _cell_end(text, at)
+        cells.append(text[at:stop])
+        if stop < end and text[stop] != ",":
+            raise TableError(f"expected a comma at {stop + 1} of {text!r}")
+        at = stop + 1
+    return cells
 
 
-def _members(text: str, at: int, prefix: Path, found: Found) -> int:
-    columns, constants, same = found
+def _members(text: str, at: int, prefix: Path, found: Members) -> int:
     while True:
         steps, at = read_path(text, at)
         path = prefix + steps
         if text.startswith("{", at):
             at = _members(text, at + 1, path, found) + 1
-        elif text.startswith("==", at):
-            source, at = read_path(text, at + 2)
-            same.append((path, source))
+        elif text.startswith("=", at) and (pattern := _PATTERN.match(text, at + 1)):
+            found.columns.append(path)
+            found.patterns[path] = pattern[0]
+            at = pattern.end()
         elif text.startswith("=", at):
-            value, at = _value(text, at + 1)
-            constants.append((path, value))
+            stop = _cell_end(text, at + 1)
+            found.constants.append((path, read_cell(text[at + 1 : stop])))
+            at = stop
         else:
-            columns.append(path)
-        if not text.startswith(",", at):
+            found.columns.append(path)
+        if not text.startswith(",", at) or text.startswith(ALL_WITH, at):
             return at
         at += 1
 
 
 def _name(text: str, at: int) -> tuple[str, int]:
     if text.startswith('"', at):
-        return _quoted(text, at)
+        name, end = _quoted(text, at)
+        return str(name), end
     found = _NAME.match(text, at)
     if found is None:
         raise TableError(f"expected a name at {at + 1} of {text!r}")
     return found[0], found.end()
 
 
-def _value(text: str, at: int) -> tuple[Any, int]:
-    if text[at : at + 1] in ('"', "[", "{"):
-        return _quoted(text, at)
+def _cell_end(text: str, at: int) -> int:
+    # Three dots stand before a list whose beginning was written above.
+    start = at + text.startswith("…[", at)
+    if text[start : start + 1] in ('"', "[", "{"):
+        return _quoted(text, start)[1]
     found = _CELL.match(text, at)
-    if found is None:
-        return MISSING, at
-    return read_cell(found[0]), found.end()
+    return found.end() if found else at
 
 
 def _quoted(text: str, at: int) -> tuple[Any, int]:

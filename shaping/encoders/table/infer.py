@@ -1,229 +1,296 @@
-"""Find what a list of records consists of: columns, groups of them, lists inside, what comes back."""
+"""Find what a list of records consists of: columns, nested records and lists, and what need not be repeated."""
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
+from shaping.encoders.table.arrange import arranged
 from shaping.encoders.table.cells import KEY, MISSING, Missing, cell, cells, name, quoted, texts
-from shaping.encoders.table.columns import are_maps, columns
-from shaping.encoders.table.dedupe import MANY, ColumnPath, Finder, given, repeated, said_once, throughout, told_once
-from shaping.encoders.table.model import Group, Items, Leaf, Lookup, Node, Same, Table, Text
+from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
+from shaping.encoders.table.dedupe import (
+    ColumnPath,
+    Context,
+    Recurring,
+    copied,
+    recurring,
+    repeated,
+    said_once,
+    throughout,
+)
+from shaping.encoders.table.derive import as_float32, common_items, outer_sources, templates
+from shaping.encoders.table.model import (
+    BELOW,
+    REST,
+    Also,
+    Derived,
+    Group,
+    Items,
+    Leaf,
+    Lookup,
+    Node,
+    Record,
+    Table,
+    Text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from shaping.encoders.table.dedupe import Records, Told
+    from shaping.encoders.table.dedupe import Records
     from shaping.response import Json
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
-_LONG = 100  # a string longer than this stands under its row
-_MOST = 24  # different keys from which entries are better read as rows of their own
+_LONG, _LONG_LINE = 100, 300  # characters of a string with line breaks or quotes, or of any, that stands below its row
+_ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
+_ENTRY_VALUES = frozenset({"value", "v", "val"})
+_FEW_ENTRIES = 8  # two-member records of a list that still fit into a cell
 _LEAST = 7  # characters of JSON of a record with a member, and a comma
+_EMPTY = frozenset({NoneType, Missing})
 
 
-def table(rows: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Table:
+def table(rows: Sequence[dict[str, Json]], context: Context, depth: int = 0) -> Table:
     """Return the columns of records."""
-    nodes = _members(rows, finder.within(len(rows)), ColumnPath("", "", depth - 1))
-    tell = finder.repeats and not finder.near and len(rows) >= MANY
-    return Table(len(rows), given(nodes) if tell else nodes)
+    inner = context.within(len(rows))
+    nodes = _members(rows, inner, ColumnPath("", "", depth - 1))
+    return Table(len(rows), arranged(nodes, inner))
 
 
-def keyed(keys: list[str], records: Sequence[dict[str, Json]], finder: Finder, depth: int = 0) -> Table:
+def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: Context, depth: int = 0) -> Table:
     """Return the columns of records that are members of an object, their names first."""
-    inner = finder.within(len(records))
+    inner = context.within(len(records))
     named = texts(keys, ",".join(keys))
     inner.known(named, KEY)
-    return Table(len(records), [Leaf(KEY, named), *_members(records, inner, ColumnPath("", "", depth - 1))])
+    nodes = _members(records, inner, ColumnPath("", "", depth - 1))
+    return Table(len(records), [Leaf(KEY, named), *arranged(nodes, inner)])
 
 
 def _members(
-    rows: Sequence[dict[str, Json]], finder: Finder, spot: ColumnPath, without: Collection[str] = ()
+    rows: Sequence[dict[str, Json]],
+    context: Context,
+    at: ColumnPath,
+    *,
+    without: Collection[str] = (),
+    derived: Mapping[str, str] | None = None,
 ) -> list[Node]:
     """Return the nodes of records, or of a nested record of each row."""
-    prefix = f"{spot.path}." if spot.label else ""
+    prefix = f"{at.path}." if at.label else ""
     if not all(rows) and any(rows):
-        rows, finder = [row for row in rows if row], finder.among(rows)
-    return [
-        node
-        for key, column in columns(rows).items()
-        if key not in without
-        for node in _column(column, finder, ColumnPath(name(key), prefix, spot.depth + 1))
-    ]
+        rows, context = [row for row in rows if row], context.among(rows)
+    rare = rare_members(rows).difference(without)
+    found = columns(rows, {*without, *rare})
+    if derived is None:
+        derived = _derived(found, context, prefix)
+    if not prefix and context.repeats:
+        context.outer.update(outer_sources({key: found[key] for key in found if key not in derived}))
+    nodes: list[Node] = []
+    for key, column in found.items():
+        if key in derived:
+            nodes.append(Derived(name(key), derived[key]))
+        else:
+            nodes += _column(column, context, ColumnPath(name(key), prefix, at.depth + 1))
+    if rare:
+        also = [",".join(f"{name(key)}={cell(row[key])}" for key in row if key in rare) for row in rows]
+        nodes.append(Also(context.full(also, "")))
+    return nodes
 
 
-def _column(column: list[Any], finder: Finder, spot: ColumnPath) -> Sequence[Node]:
-    if nodes := plain(column, finder, spot):
+def _derived(found: Mapping[str, list[Any]], context: Context, prefix: str) -> dict[str, str]:
+    """Return the members that follow from others of the same record, with the paths of those from the row."""
+    if not context.repeats or context.count < 2 or not found:
+        return {}
+    outer = {} if context.spread or not prefix else context.outer
+    return templates(found, prefix, outer)
+
+
+def _column(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node]:
+    if nodes := _plain(column, context, at):
         return nodes
     kinds = set(map(type, column))
     if dict not in kinds and list not in kinds:
-        return scalars(column, kinds, finder, spot)
-    if finder.spread:
-        column, kinds, finder = finder.full(column, MISSING), {*kinds, Missing}, finder.throughout()
-    return (_records if dict in kinds else _lists)(column, kinds, finder, spot)
+        return _scalars(column, kinds, context, at)
+    if context.spread:
+        column, kinds, context = context.full(column, MISSING), {*kinds, Missing}, context.throughout()
+    if dict in kinds:
+        # What is a record here and something else there is JSON throughout.
+        usual = at.depth <= _DEEP and any(column) and kinds <= {dict, *_EMPTY}
+        found = _records(column, kinds, context, at) if usual else []
+    else:
+        found = _lists(column, kinds, context, at) if kinds <= {list, *_EMPTY} else []
+    return found or [said_once(cells(column, kinds), context, at)]
 
 
-def _odd(column: list[Any], nested: list[Any], label: str) -> list[Node]:
-    """Return what stands where most rows have a record or a list as a column of the same name."""
-    if all(nested):
-        return []
-    odd = [MISSING if usual else value for usual, value in zip(nested, column, strict=True)]
-    return [] if odd.count(MISSING) == len(odd) else [Leaf(label, cells(odd, set(map(type, odd))))]
+def _marks(column: list[Any]) -> list[str]:
+    """Return the cells of values that stand below their rows; an empty one fits into its cell."""
+    return ["" if value is MISSING else BELOW if value else quoted(value) for value in column]
 
 
-def _records(column: list[Any], kinds: set[type], finder: Finder, spot: ColumnPath) -> list[Node]:
-    """Return nested records as a group of columns, and maps of records as rows under each row."""
+def _records(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> list[Node]:
+    """Return nested records as a group of columns, and maps of records as rows below each row."""
     rows: Records = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
-    if spot.depth > _DEEP or not any(rows):
-        return [said_once(cells(column, kinds), finder, spot)]
-    nodes = _odd(column, rows, spot.label)
-    if not are_maps(rows):
-        return [*nodes, *_group(rows, finder, spot, whole=not nodes)]
-    items = [item for row in rows for item in row.values()]
-    if not all(type(item) is dict and item for item in items):
-        return [said_once(cells(column, kinds), finder, spot)]
-    inner = keyed([key for row in rows for key in row], items, finder, spot.depth + 1)
-    return [*nodes, Items(spot.label, inner, [len(row) or -1 for row in rows], keyed=True)]
+    if are_maps(rows):
+        items = [item for row in rows for item in row.values()]
+        if not all(type(item) is dict and item for item in items):
+            return []
+        inner = keyed([key for row in rows for key in row], items, context, at.depth + 1)
+        return [Items(at.label, _marks(column), inner, list(map(len, rows)), keyed=True)]
+    if are_ragged(rows):
+        return [_as_json(column, kinds, context, at)]
+    if NoneType in kinds or any(value is not MISSING and not value for value in column):
+        present = [row for row in rows if row]
+        return [Record(at.label, _marks(column), table(present, context, at.depth + 1))] if present else []
+    return _group(rows, context, at)
 
 
-def _group(rows: Records, finder: Finder, spot: ColumnPath, *, whole: bool) -> list[Node]:
+def _as_json(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> Node:
+    """Return nested values as JSON: in their cells, or below their rows where most are long."""
+    node = said_once(cells(column, kinds), context, at)
+    if type(node) is not Leaf or sum(map(len, node.cells)) < _LONG * len(node.cells):
+        return node
+    return _tagged(Text(at.label, node.cells, [one or None for one in node.cells], as_json=True), context)
+
+
+def _group(rows: Records, context: Context, at: ColumnPath) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
-    if finder.repeats and finder.count > 1 and max(map(len, rows)) > 2:
-        # Where an empty record stands beside absent ones, repeating the column would make them the same.
-        if whole and (known := finder.known_records(rows, spot.path)):
-            return [Same(spot.label, known)]
-        if told := told_once(rows, near=finder.near):
-            return _lookup(rows, told, finder, spot)
-    return [Group(spot.label, _members(rows, finder, spot))]
+    if not context.repeats or context.count < 2 or max(map(len, rows)) < 3:
+        return [Group(at.label, _members(rows, context, at))]
+    if (known := context.known_records(rows, at.path)) and (copy := copied(known, at)):
+        return [copy]
+    derived = _derived(columns([row for row in rows if row]), context, f"{at.path}.")
+    slim = [{key: row[key] for key in row if key not in derived} for row in rows] if derived else rows
+    if found := recurring(slim, lossless=context.lossless):
+        return _lookup(rows, found, context, at, derived)
+    return [Group(at.label, _members(rows, context, at, derived=derived))]
 
 
-def _lookup(rows: Records, told: Told, finder: Finder, spot: ColumnPath) -> list[Node]:
-    """Return records that come back with their long members told once, by the member that names them."""
-    key = name(told.key)
-    named = Leaf(key, [cell(row.get(told.key, MISSING)) for row in rows])
-    beside = _members(rows, finder, spot, without={told.key, *told.far})
-    found = table(told.records, finder, spot.depth + 1)
-    return [Group(spot.label, [named, *beside]), Lookup(spot.label, key, found)]
+def _lookup(
+    rows: Records, found: Recurring, context: Context, at: ColumnPath, derived: Mapping[str, str]
+) -> list[Node]:
+    """Return records that recur with their long members written once, by the member that identifies them."""
+    key = name(found.key)
+    named = Leaf(key, [cell(row.get(found.key, MISSING)) for row in rows])
+    beside = _members(rows, context, at, without={found.key, *found.far}, derived=derived)
+    long = table(found.records, context, at.depth + 1)
+    return [Group(at.label, [named, *beside]), Lookup(at.label, key, long)]
 
 
-def _lists(column: list[Any], kinds: set[type], finder: Finder, spot: ColumnPath) -> list[Node]:
-    """Return lists of one record as a group, of entries as a group, of records as rows under each row, else as JSON."""
+def _lists(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> list[Node]:
+    """Return lists of one record as a group, of records as rows below each row, else as JSON."""
     lists = column if len(kinds) == 1 else [value if type(value) is list else [] for value in column]
     items = list(chain.from_iterable(lists))
-    if spot.depth > _DEEP or not items or set(map(type, items)) != {dict} or not all(items):
-        return long_lists(said_once(cells(column, kinds), finder, spot), finder)
+    if at.depth > _DEEP or not items or set(map(type, items)) != {dict} or not all(items):
+        return _plain_lists(column, kinds, context, at)
     if len(kinds) == 1 and column[0] == column[-1]:
-        whole = said_once(cells(column, kinds), finder, spot)
+        whole = said_once(cells(column, kinds), context, at)
         if type(whole) is not Leaf:
             return [whole]
-    nodes = _odd(column, lists, spot.label)
     present = [each for each in lists if each]
-    if max(map(len, present)) == 1:
+    has_empty = any(value is not MISSING and not value for value in column)
+    if max(map(len, present)) == 1 and not has_empty:
         rows = [each[0] if each else {} for each in lists]
-        return [*nodes, *_group(rows, finder, spot._replace(label=f"{spot.label}[0]"), whole=not nodes)]
-    if (pairs := pairs_of(present, items)) and (pivoted := _pivoted(lists, pairs, finder, spot)):
-        return [*nodes, pivoted]
+        return _group(rows, context, at._replace(label=f"{at.label}[0]"))
+    if entries := _entries(column, items, at):
+        return [entries]
     worth = 60 + 16 * len(present)
     if _LEAST * len(items) < worth and len(quoted(items)) < worth:
-        return [said_once(cells(column, kinds), finder, spot)]
-    return [*nodes, Items(spot.label, table(items, finder, spot.depth + 1), [len(each) or -1 for each in lists])]
+        return []
+    return [Items(at.label, _marks(column), table(items, context, at.depth + 1), list(map(len, lists)))]
 
 
-def _pivoted(lists: Sequence[list[dict[str, Json]]], pairs: Pairs, finder: Finder, spot: ColumnPath) -> Group | None:
-    """Return lists of entries as a group with a column for each key, where that keeps their order."""
-    rows = [{entry[pairs.key]: entry[pairs.value] for entry in each} for each in lists]
-    here = spot._replace(label=f"{spot.label}[{name(pairs.key)}={name(pairs.value)}]")
-    # Nothing is said once in here: where a list's element stands is told by its column.
-    plain = Finder(repeats=False, constants=False, count=finder.count)
-    nodes: list[Node] = []
-    last = 0
-    for key in pairs.keys:
-        found = _column([row.get(key, MISSING) for row in rows], plain, here.inside(name(key)))
-        places = sorted(map(_place, found))
-        if places[0] < last:
+def _plain_lists(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> list[Node]:
+    """Return lists of scalars as JSON: what all have is written once, and so are long ones that recur."""
+    node = said_once(cells(column, kinds), context, at)
+    if type(node) is not Leaf or not context.repeats:
+        return [node]
+    if kinds == {list} and (common := common_items(column, ordered=context.lossless)):
+        shared, rest = common
+        short = [f"{REST}{quoted(each) if each else ''}" for each in rest]
+        return [Leaf(at.label, short, shared=quoted(shared))]
+    counts = Counter(one for one in node.cells if len(one) > _LONG)
+    if counts.total() == len(counts):
+        return [node]
+    long = [one if counts[one] > 1 else None for one in node.cells]
+    return [_tagged(Text(at.label, node.cells, long, as_json=True), context)]
+
+
+def _tagged(text: Text, context: Context) -> Text:
+    """Return long values with tags for those that recur: each is written below the first of its rows."""
+    counts = Counter(value for value in text.values if value is not None)
+    tags = {value: context.tag() for value, times in counts.items() if times > 1} if context.repeats else {}
+    written: set[str] = set()
+    marks, values = text.cells.copy(), text.values.copy()
+    for row, value in enumerate(values):
+        if value is None:
+            continue
+        if value in written and value in tags:
+            marks[row], values[row] = tags[value], None
+        else:
+            marks[row] = BELOW
+            written.add(value)
+    return Text(text.name, marks, values, tags, text.as_json)
+
+
+def _entries(column: list[Any], items: Records, at: ColumnPath) -> Leaf | None:
+    """Return lists of a few names with values, such as tags or headers, as an object in each cell."""
+    if len(column) < 2 or set(map(len, items)) != {2}:
+        return None
+    key, value = items[0]
+    if key.lower() not in _ENTRY_KEYS or value.lower() not in _ENTRY_VALUES:
+        return None
+    for item in items:
+        if type(item.get(key)) is not str or value not in item or type(item[value]) in (dict, list):
             return None
-        nodes += found
-        last = places[-1]
-    return Group(here.label, nodes)
+    found: list[Any] = []
+    for each in column:
+        entries = {item[key]: item[value] for item in each} if type(each) is list and each else each
+        if type(entries) is dict and not len(each) == len(entries) <= _FEW_ENTRIES:
+            return None
+        found.append(entries)
+    return Leaf(at.label, cells(found, set(map(type, found))), entries=(name(key), name(value)))
 
 
-def _place(node: Node) -> int:
-    """Return when something of a row is read: its cells, then lists, then texts."""
-    if type(node) is Group:
-        return max(map(_place, node.nodes))
-    return (Items, Text).index(type(node)) + 1 if type(node) in (Items, Text) else 0
+def _long_ones(column: list[Any]) -> set[str]:
+    """Return the strings of a column that are better read below their rows: long ones, and those that recur."""
+    counts = Counter(value for value in column if type(value) is str and len(value) > _LONG)
+    return {
+        text for text, times in counts.items() if times > 1 or len(text) > _LONG_LINE or "\n" in text or '"' in text
+    }
 
 
-def plain(column: list[Any], finder: Finder, spot: ColumnPath) -> Sequence[Node]:
+def _plain(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node]:
     """Return a column of strings or of nulls alone, as most are, or nothing: no need to look at each type."""
     first = column[0]
     if first is not None and type(first) is not str:
         return ()
-    if first == column[-1] and not finder.spread and column.count(first) == len(column):
-        return (throughout(cell(first), len(column), finder, spot),)
+    if first == column[-1] and not context.spread and column.count(first) == len(column):
+        return (throughout(cell(first), len(column), context, at),)
     try:
         joined = ",".join(column)
     except TypeError:
         return ()
-    if len(joined) > _LONG and finder.count > 1 and max(map(len, column)) > _LONG:
-        return _with_long(column, finder, spot)
-    return (repeated(texts(column, joined), finder, spot),)
+    if len(joined) > _LONG and context.count > 1 and max(map(len, column)) > _LONG and _long_ones(column):
+        return _with_long(column, context, at)
+    node = repeated(texts(column, joined), context, at)
+    if type(node) is Leaf and not context.spread:
+        node.strings = column
+    return (node,)
 
 
-def scalars(column: list[Any], kinds: set[type], finder: Finder, spot: ColumnPath) -> Sequence[Node]:
+def _scalars(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> Sequence[Node]:
     """Return a column of any scalars."""
-    if str in kinds and finder.count > 1 and any(type(value) is str and len(value) > _LONG for value in column):
-        return _with_long(column, finder, spot)
-    return (said_once(cells(column, kinds), finder, spot),)
+    if str in kinds and context.count > 1 and _long_ones(column):
+        return _with_long(column, context, at)
+    if context.repeats and not context.spread and (short := as_float32(column)):
+        return (Leaf(at.label, cells(short, kinds), float32=True),)
+    return (said_once(cells(column, kinds), context, at),)
 
 
-def _with_long(column: list[Any], finder: Finder, spot: ColumnPath) -> Sequence[Node]:
-    """Return the long strings of a column as text under the rows, and what else it has in them."""
-    long = [value if type(value) is str and len(value) > _LONG else None for value in column]
-    text = Text(spot.label, finder.full(long, None), finder.repeats)
-    rest = [value if said is None else MISSING for said, value in zip(long, column, strict=True)]
-    if rest.count(MISSING) == len(rest):
-        return (text,)
-    return (Leaf(spot.label, finder.full(cells(rest, set(map(type, rest))), "")), text)
-
-
-def long_lists(node: Node, finder: Finder) -> list[Node]:
-    """Return a column of lists with the long ones that come back under their rows, each said once."""
-    if type(node) is not Leaf or not finder.repeats:
-        return [node]
-    counts = Counter(cell for cell in node.cells if len(cell) > _LONG)
-    if counts.total() == len(counts):
-        return [node]
-    long = [cell if counts[cell] > 1 else None for cell in node.cells]
-    rest = ["" if said else cell for said, cell in zip(long, node.cells, strict=True)]
-    text = Text(node.name, long, as_json=True)
-    return [Leaf(node.name, rest), text] if any(rest) else [text]
-
-
-class Pairs(NamedTuple):
-    """The names of an entry's key and value, and all keys in the order they come."""
-
-    key: str
-    value: str
-    keys: list[str]
-
-
-def pairs_of(lists: Sequence[list[dict[str, Any]]], entries: Sequence[dict[str, Any]]) -> Pairs | None:
-    """Return how lists are maps, where each has its entries once, in one order, and most have most."""
-    if len(lists) < 2 or set(map(len, entries)) != {2}:
-        return None
-    key, value = entries[0]
-    if any(key not in entry or value not in entry or type(entry[key]) is not str for entry in entries):
-        return None
-    # Most lists have the same keys, so that few orders need a look.
-    orders = dict.fromkeys(tuple([entry[key] for entry in each]) for each in (max(lists, key=len), *lists))
-    places = {one: at for at, one in enumerate(dict.fromkeys(chain.from_iterable(orders)))}
-    if len(places) > _MOST or 2 * len(entries) < len(places) * len(lists):
-        return None
-    in_order = all(_in_order([places[one] for one in order]) for order in orders)
-    return Pairs(key, value, list(places)) if in_order else None
-
-
-def _in_order(places: list[int]) -> bool:
-    return all(one < other for one, other in pairwise(places))
+def _with_long(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node]:
+    """Return the long strings of a column as text below the rows, and what else it has in them."""
+    which = _long_ones(column)
+    long = [value if type(value) is str and value in which else None for value in column]
+    rest = [value if text is None else MISSING for text, value in zip(long, column, strict=True)]
+    short = context.full(cells(rest, set(map(type, rest))), "")
+    return (_tagged(Text(at.label, short, context.full(long, None)), context),)

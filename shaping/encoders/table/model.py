@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+BELOW = "below"  # the cell of a value that stands on lines of its own below its row; as a string it is quoted
+REST = "…"  # in a cell: the elements that all lists of the column begin with, then these
+
 
 @dataclass(slots=True)
 class Leaf:
@@ -12,6 +15,11 @@ class Leaf:
 
     name: str
     cells: list[str]
+    pattern: str = ""  # what stands around every cell, as in `2026-11-17T{}Z`
+    float32: bool = False  # whether the cells have the digits of a float32
+    shared: str = ""  # the elements with which every list begins; the cells hold the others
+    entries: tuple[str, str] | None = None  # the two members of the records in lists that are written as objects
+    strings: list[str] | None = None  # what the cells stand for where all are strings
 
 
 @dataclass(slots=True)
@@ -23,16 +31,16 @@ class Constant:
 
 
 @dataclass(slots=True)
-class Same:
-    """A column that repeats another one row by row, said once."""
+class Derived:
+    """A column that follows from others, as in `https://x.dev/{id}`; one placeholder alone is a copy."""
 
     name: str
-    source: str
+    template: str
 
 
 @dataclass(slots=True)
 class Given:
-    """A column of sentences that another column decides, each said once."""
+    """A column that another column of the same record decides: the value for each of its cells."""
 
     name: str
     key: str
@@ -40,13 +48,21 @@ class Given:
 
 
 @dataclass(slots=True)
+class Legend:
+    """Cells that recur, by the tag that stands for them in the rows."""
+
+    cells: dict[str, str]
+
+
+@dataclass(slots=True)
 class Text:
-    """A column of long strings, which stand under their row and not in it."""
+    """A column with long strings, which stand below their row."""
 
     name: str
-    values: list[str | None]
-    repeats: bool = True  # whether one that comes back may be said once
-    as_json: bool = False  # whether they are lists, written already
+    cells: list[str]
+    values: list[str | None]  # what stands below each row
+    tags: dict[str, str] = field(default_factory=dict)  # of values that recur: written once, then by tag
+    as_json: bool = False  # whether the values are JSON already
 
 
 @dataclass(slots=True)
@@ -58,25 +74,43 @@ class Group:
 
 
 @dataclass(slots=True)
-class Items:
-    """A list of records inside each row: rows of its own, under the row."""
+class Record:
+    """A nested record on a line of its own below its row."""
 
     name: str
+    cells: list[str]
     table: Table
-    counts: list[int]  # how many of the table's rows belong to each row; -1 where the row has no such list
+
+
+@dataclass(slots=True)
+class Items:
+    """A nested list of records: rows of its own, below the row."""
+
+    name: str
+    cells: list[str]
+    table: Table
+    counts: list[int]  # how many of the table's rows belong to each row; 0 where the row has no such list
     keyed: bool = False  # whether it is an object of records, whose names are the first column
 
 
 @dataclass(slots=True)
 class Lookup:
-    """The long members of a nested record that comes back again and again, told once by the member that names it."""
+    """The long members of a nested record that recurs, written once, by the member that identifies it."""
 
     name: str
     key: str
     table: Table
 
 
-Node: TypeAlias = Leaf | Constant | Same | Given | Text | Group | Items | Lookup
+@dataclass(slots=True)
+class Also:
+    """Members that few records have: for each row the names and values, or nothing."""
+
+    rows: list[str]
+
+
+Column: TypeAlias = Leaf | Text | Record | Items
+Node: TypeAlias = Column | Constant | Derived | Given | Legend | Group | Lookup | Also
 
 
 @dataclass(slots=True)

@@ -5,72 +5,109 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shaping.encoders.table.cells import KEY, MISSING, read_cell
-from shaping.encoders.table.header import Pair, Path, Step, TableError, read_cells, read_members, read_path
-from shaping.encoders.table.layout import NO_COLUMNS
+import orjson
+
+from shaping.encoders.table.cells import EMPTY, KEY, MISSING, read_cell
+from shaping.encoders.table.derive import PLACEHOLDER, to_float32
+from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, split_cells
+from shaping.encoders.table.model import BELOW, REST
+from shaping.encoders.table.write import NO_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shaping.response import Json
 
+    Step: TypeAlias = "Callable[[dict[str, Json]], None]"
+
 _LENGTH = re.compile(r"[\[{](\d*)[\]}]")
-_GIVES = re.compile(r"\[(\d+)\] gives ")
-_TAG = re.compile(r"=(#\d+)(.*)")
+_TAG = re.compile(r"#\d+", re.ASCII)
+_TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
+_BY = re.compile(r"\[(\d+)\] by ")
+_FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "(float32, shortest digits: ", ": all begin with ", ", written …", ": lists of {"
 
 
 @dataclass(slots=True)
 class LineReader:
-    """A text, line by line."""
+    """A text, line by line, and the values that its tags stand for."""
 
     lines: list[str]
     at: int = 0
+    tags: dict[str, Any] = field(default_factory=dict)
 
     def peek(self) -> str | None:
         """Return the line at hand, or None at the end."""
         return self.lines[self.at] if self.at < len(self.lines) else None
 
+    def is_inside(self, indent: int) -> bool:
+        """Tell whether the line at hand is indented at least so far."""
+        line = self.peek()
+        return line is not None and line.startswith(" " * indent)
+
     def take(self, indent: int = 0) -> str:
         """Return the line at hand without its indentation and go on to the next."""
-        return self.block(1)[indent:]
+        return self._next(1)[0][indent:]
 
-    def block(self, count: int) -> str:
-        """Return so many lines as they are."""
+    def block(self, count: int, indent: int) -> str:
+        """Return so many lines as one string, without their indentation."""
+        return "\n".join(line[indent:] for line in self._next(count))
+
+    def _next(self, count: int) -> list[str]:
         if self.at + count > len(self.lines):
             raise TableError(f"the text ends after {len(self.lines)} lines, where more was declared")
         self.at += count
-        return "\n".join(self.lines[self.at - count : self.at])
+        return self.lines[self.at - count : self.at]
+
+    def cell(self, text: str) -> Any:
+        """Return the value of a cell, or of what its tag stands for."""
+        if _TAG.fullmatch(text):
+            if text not in self.tags:
+                raise TableError(f"expected a value for {text} above its first use")
+            return self.tags[text]
+        return read_cell(text)
 
 
 @dataclass(slots=True)
 class TableSchema:
     """What the lines above the rows say."""
 
-    count: int
-    key: str | None = None
     columns: list[Path] = field(default_factory=list)
+    patterns: dict[Path, str] = field(default_factory=dict)
     constants: list[tuple[Path, Json]] = field(default_factory=list)
-    same: list[tuple[Path, Path]] = field(default_factory=list)
-    items: dict[Path, TableSchema] = field(default_factory=dict)
-    lookups: dict[Path, tuple[str, dict[Any, dict[str, Json]]]] = field(default_factory=dict)
-    # By the value's repr, which tells 1 from 1.0 from True and does for lists too.
-    tagged: dict[tuple[Path, str], Any] = field(default_factory=dict)
-    given: list[tuple[Path, Path, dict[str, Any]]] = field(default_factory=list)
+    float32: set[Path] = field(default_factory=set)
+    shared: dict[Path, list[Json]] = field(default_factory=dict)
+    entries: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    nested: dict[Path, TableSchema] = field(default_factory=dict)  # lists and records below the rows
+    # What is done to each record when its row has been read.
+    lookups: list[Step] = field(default_factory=list)
+    templates: list[Step] = field(default_factory=list)
+    copies: list[Step] = field(default_factory=list)
 
 
 def read_table(rest: str, lines: LineReader, indent: int) -> list[dict[str, Json]]:
     """Return a table's records; `rest` is its label line after the name."""
-    schema = read_schema(rest, lines, indent)
-    return read_rows(schema, schema.count, lines, indent)
+    found = _LENGTH.match(rest)
+    if found is None or not found[1] or not rest.endswith(":"):
+        raise TableError(f"expected a length in brackets and a colon at the end, got {rest!r}")
+    schema = TableSchema()
+    if rest.startswith(ALL_WITH, found.end()):
+        schema.constants = _all(rest[:-1], found.end() + len(ALL_WITH))
+    elif rest[found.end() :] != ":":
+        raise TableError(f"expected a colon after the length, got {rest!r}")
+    _read_declarations(schema, lines, indent + 1)
+    _read_header(schema, lines.take(indent))
+    return read_rows(schema, int(found[1]), lines, indent)
 
 
-def read_text(rest: str, lines: LineReader) -> Any:
+def read_text(rest: str, lines: LineReader, indent: int) -> Any:
     """Return the value that the rest of a label line announces, or MISSING where it announces something else."""
     if rest.startswith(": "):
         return read_cell(rest[2:])
     if found := _LINES.fullmatch(rest):
-        return lines.block(int(found[1]))
+        return lines.block(int(found[1]), indent + 1)
     return MISSING
 
 
@@ -79,103 +116,188 @@ def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
     return records if length.startswith("[") else {str(record.pop(KEY)): record for record in records}  # type: ignore[return-value]
 
 
-def read_schema(rest: str, lines: LineReader, indent: int) -> TableSchema:
-    """Return what stands above the rows; `rest` is the label line after the name."""
-    found = _LENGTH.match(rest)
-    if found is None or not rest.endswith(":"):
-        raise TableError(f"expected a length in brackets and a colon at the end, got {rest!r}")
-    schema, at = TableSchema(int(found[1] or 0)), found.end()
-    if rest.startswith(" by ", at):
-        (key,), at = read_path(rest, at + 4)
-        schema.key = str(key)
-    if rest.startswith(", all with ", at):
-        _, schema.constants, schema.same = read_members(rest[at + 11 : -1])
-    if (header := lines.take(indent)) != NO_COLUMNS:
-        schema.columns, _, _ = read_members(header)
-    while (line := lines.peek()) is not None and line.startswith(" " * (indent + 1)):
-        _inside(schema, lines, indent + 1)
-    return schema
-
-
-def _inside(schema: TableSchema, lines: LineReader, indent: int) -> None:
-    """Read a table declared inside another: its rows come later, or it is a lookup and they come now."""
-    label = lines.take(indent)
-    path, at = read_path(label, 0)
-    if found := _GIVES.match(label, at):
-        target, _ = read_path(label, found.end())
-        cells = [tuple(read_cells(lines.take(indent))) for _ in range(int(found[1]))]
-        schema.given.append((path, target, {repr(key): told for key, told in cells}))
-        return
-    inner = read_schema(label[at:], lines, indent)
-    if inner.key is None:
-        schema.items[path] = inner
-        return
-    records = read_rows(inner, inner.count, lines, indent)
-    schema.lookups[path] = inner.key, {record[inner.key]: record for record in records}
-
-
 def read_rows(schema: TableSchema, count: int, lines: LineReader, indent: int) -> list[dict[str, Json]]:
     """Return so many records under what was said above them."""
     return [_row(schema, lines, indent) for _ in range(count)]
 
 
+def _all(text: str, at: int) -> list[tuple[Path, Json]]:
+    members, end = read_members(text, at)
+    if end != len(text) or members.columns:
+        raise TableError(f"expected names and values, got {text[at:]!r}")
+    return members.constants
+
+
+def _read_header(schema: TableSchema, text: str) -> None:
+    if text.startswith(NO_COLUMNS):
+        end = len(NO_COLUMNS)
+    else:
+        members, end = read_members(text)
+        schema.columns, schema.patterns = members.columns, members.patterns
+    if text.startswith(ALL_WITH, end):
+        schema.constants = _all(text, end + len(ALL_WITH))
+    elif end != len(text):
+        raise TableError(f"expected names and commas, got {text!r}")
+
+
+def _read_declarations(schema: TableSchema, lines: LineReader, indent: int) -> None:
+    while lines.is_inside(indent):
+        _declaration(schema, lines, indent)
+
+
+def _declaration(schema: TableSchema, lines: LineReader, indent: int) -> None:
+    """Read one line above a header, and the lines that belong to it."""
+    text = lines.take(indent)
+    if tag := _TAG.match(text):
+        lines.tags[tag[0]] = read_cell(text[tag.end() + 1 :])
+        return
+    if text.startswith(_FLOAT32):
+        schema.float32.update(read_members(text[:-1], len(_FLOAT32))[0].columns)
+        return
+    path, at = read_path(text, 0)
+    rest = text[at:]
+    if rest.startswith("="):
+        _derivation(schema, path, rest[1:])
+    elif rest.startswith(_BEGIN):
+        schema.shared[path] = read_cell(rest[len(_BEGIN) : -len(_WRITTEN)])
+    elif rest.startswith(_ENTRIES):
+        key, at = read_path(rest, len(_ENTRIES))
+        schema.entries[path] = str(key[0]), str(read_path(rest, at + 1)[0][0])
+    elif by := _BY.match(rest):
+        schema.lookups.append(_lookup(path, rest[by.end() :], int(by[1]), lines, indent))
+    else:
+        schema.nested[path] = _inner(rest, lines, indent)
+
+
+def _inner(rest: str, lines: LineReader, indent: int) -> TableSchema:
+    found = _LENGTH.match(rest)
+    start = found.end() if found else 0
+    if not rest.startswith(": ", start):
+        raise TableError(f"expected a colon and names, got {rest!r}")
+    schema = TableSchema()
+    _read_header(schema, rest[start + 2 :])
+    _read_declarations(schema, lines, indent + 1)
+    return schema
+
+
+def _lookup(path: Path, rest: str, count: int, lines: LineReader, indent: int) -> Step:
+    """Return the step that adds what is written once for all records with the same key."""
+    key, at = read_path(rest, 0)
+    if rest[at:] == ":":
+        cells = [split_cells(lines.take(indent + 1)) for _ in range(count)]
+        values = {repr(lines.cell(one)): lines.cell(other) for one, other in cells}
+
+        def decide(record: dict[str, Json]) -> None:
+            if (found := repr(_get(record, key))) in values:
+                _put(record, path, values[found])
+
+        return decide
+    schema = TableSchema()
+    _read_header(schema, rest[at + 2 :])
+    _read_declarations(schema, lines, indent + 2)
+    name = str(key[0])
+    known = {record[name]: record for record in read_rows(schema, count, lines, indent + 1)}
+
+    def look_up(record: dict[str, Json]) -> None:
+        if type(owner := _get(record, path)) is dict and name in owner:
+            owner.update(known[owner[name]])
+
+    return look_up
+
+
+def _derivation(schema: TableSchema, path: Path, template: str) -> None:
+    sources = [read_path(found, 0)[0] for found in PLACEHOLDER.findall(template)]
+    is_copy = PLACEHOLDER.fullmatch(template) is not None
+
+    def derive(record: dict[str, Json]) -> None:
+        values = [_get(record, source) for source in sources]
+        if MISSING in values:
+            return
+        texts = iter(values)
+        _put(record, path, values[0] if is_copy else PLACEHOLDER.sub(lambda _: str(next(texts)), template))
+
+    (schema.copies if is_copy else schema.templates).append(derive)
+
+
 def _row(schema: TableSchema, lines: LineReader, indent: int) -> dict[str, Json]:
+    if not schema.columns and lines.peek() != " " * indent + EMPTY:
+        record: dict[str, Json] = {}
+        _finish(record, schema)
+        return record
+    return _record(schema, lines.take(indent), lines, indent)
+
+
+def _record(schema: TableSchema, text: str, lines: LineReader, indent: int) -> dict[str, Json]:
     record: dict[str, Json] = {}
-    if (text := lines.take(indent)) != "-":
-        cells = list(read_cells(text))
+    if text != EMPTY:
+        cells = split_cells(text)
         if len(cells) > len(schema.columns):
             raise TableError(f"expected at most {len(schema.columns)} cells, got {text!r}")
-        for path, value in zip(schema.columns, cells, strict=False):
-            if value is not MISSING:
-                _put(record, path, value)
-    for path, constant in schema.constants:
-        _put(record, path, constant)
-    while (line := lines.peek()) is not None and line.startswith(" " * (indent + 1)):
-        _under(record, schema, lines, indent + 1)
-    for path, (key, known) in schema.lookups.items():
-        if type(owner := _get(record, path)) is dict and key in owner:
-            owner.update(known[owner[key]])
-    for path, target, told in schema.given:
-        if (key := repr(_get(record, path))) in told:
-            _put(record, target, told[key])
-    for path, source in schema.same:
-        if (value := _get(record, source)) is not MISSING:
-            _put(record, path, value)
+        for path, cell in zip(schema.columns, cells, strict=False):
+            if cell and cell != BELOW:
+                _put(record, path, _value(schema, path, cell, lines))
+    while lines.is_inside(indent + 1):
+        _below(record, schema, lines, indent + 1)
+    _finish(record, schema)
     return record
 
 
-def _under(record: dict[str, Json], schema: TableSchema, lines: LineReader, indent: int) -> None:
-    label = lines.take(indent)
-    if label.startswith("(also "):
-        for path, told in read_members(label[6:-1])[1]:
-            _put(record, path, told)
+def _finish(record: dict[str, Json], schema: TableSchema) -> None:
+    for path, constant in schema.constants:
+        _put(record, path, constant)
+    # Copies twice: what one copies may hold another.
+    for step in (*schema.lookups, *schema.templates, *schema.copies, *schema.copies):
+        step(record)
+
+
+def _value(schema: TableSchema, path: Path, cell: str, lines: LineReader) -> Any:
+    if path in schema.patterns:
+        text = orjson.loads(cell) if cell[0] == '"' else cell
+        return schema.patterns[path].replace("{}", text, 1)
+    if path in schema.float32:
+        return to_float32(read_cell(cell))
+    if path in schema.shared and cell.startswith(REST):
+        return [*schema.shared[path], *(read_cell(cell[len(REST) :]) if cell != REST else ())]
+    value = lines.cell(cell)
+    if path in schema.entries and type(value) is dict:
+        key, member = schema.entries[path]
+        return [{key: one, member: other} for one, other in value.items()]
+    return value
+
+
+def _below(record: dict[str, Json], schema: TableSchema, lines: LineReader, indent: int) -> None:
+    text = lines.take(indent)
+    if text.startswith("(also "):
+        for path, value in _all(text[:-1], len("(also ")):
+            _put(record, path, value)
         return
-    path, at = read_path(label, 0)
-    value = (
-        _read_tagged(found, path, schema, lines) if (found := _TAG.match(label, at)) else read_text(label[at:], lines)
-    )
+    path, at = read_path(text, 0)
+    if path in schema.nested:
+        _put(record, path, _nested(schema.nested[path], text[at:], lines, indent))
+        return
+    tag = _TAGGED.match(text, at)
+    value = read_text(text[tag.end() if tag else at :], lines, indent)
     if value is MISSING:
-        found = _LENGTH.match(label, at)
-        if path not in schema.items:
-            path = next((known for known in schema.items if known[-len(path) :] == path), ())
-        if found is None or not path:
-            raise TableError(f"expected what belongs under a row, got {label!r}")
-        value = listed_or_keyed(found[0], read_rows(schema.items[path], int(found[1]), lines, indent))
+        raise TableError(f"expected what belongs below a row, got {text!r}")
+    if tag:
+        lines.tags[tag[1]] = value
     _put(record, path, value)
 
 
-def _read_tagged(found: re.Match[str], path: Path, schema: TableSchema, lines: LineReader) -> Any:
-    """Return a text that comes back: said here with its number, or by its number alone."""
-    if found[2]:
-        schema.tagged[path, found[1]] = read_text(found[2], lines)
-    return schema.tagged[path, found[1]]
+def _nested(schema: TableSchema, rest: str, lines: LineReader, indent: int) -> Json:
+    if rest.startswith(": "):
+        return _record(schema, rest[2:], lines, indent)
+    found = _LENGTH.match(rest)
+    if found is None or rest[found.end() :] != ":":
+        raise TableError(f"expected the length of a list, got {rest!r}")
+    return listed_or_keyed(found[0], read_rows(schema, int(found[1]), lines, indent))
 
 
 def _put(record: dict[str, Json], path: Path, value: Json) -> None:
     """Set a member of a record, opening the records and lists on the way."""
     at: Any = record
     for step, following in pairwise(path):
-        at = _open(at, step, [] if isinstance(following, (int, Pair)) else {})
+        at = _open(at, step, [] if following == 0 else {})
     last = path[-1]
     if last == 0:
         at[:] = [value]
@@ -183,33 +305,12 @@ def _put(record: dict[str, Json], path: Path, value: Json) -> None:
         at[last] = value
 
 
-def _open(at: Any, step: Step, empty: Any) -> Any:
-    if step == 0:
-        if not at:
-            at.append(empty)
-        return at[0]
-    if isinstance(step, Pair):
-        return _Entries(at, step)
-    return at.setdefault(step, empty)
-
-
-@dataclass(slots=True)
-class _Entries:
-    """A list of entries, written to as the map it stands for."""
-
-    entries: list[dict[str, Any]]
-    pair: Pair
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self.entries.append({self.pair.key: key, self.pair.value: value})
-
-    def setdefault(self, key: str, empty: Any) -> Any:
-        """Return the value of the entry, made where there is none."""
-        for entry in self.entries:
-            if entry[self.pair.key] == key:
-                return entry[self.pair.value]
-        self[key] = empty
-        return empty
+def _open(at: Any, step: str | int, empty: Any) -> Any:
+    if step != 0:
+        return at.setdefault(step, empty)
+    if not at:
+        at.append(empty)
+    return at[0]
 
 
 def _get(record: dict[str, Json], path: Path) -> Any:

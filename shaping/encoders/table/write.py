@@ -1,120 +1,196 @@
-"""Write a table: what holds for all rows, the columns, then the rows, each with what belongs under it."""
+"""Write a table: what holds for all rows, what stands below them, the header, then the rows."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from shaping.encoders.table.cells import line
-from shaping.encoders.table.layout import NO_COLUMNS
-from shaping.encoders.table.model import Given, Items, Lookup, Text
+from shaping.encoders.table.arrange import columns_of
+from shaping.encoders.table.cells import EMPTY, line
+from shaping.encoders.table.model import (
+    BELOW,
+    REST,
+    Also,
+    Constant,
+    Derived,
+    Given,
+    Group,
+    Items,
+    Leaf,
+    Legend,
+    Lookup,
+    Record,
+    Text,
+)
 
 if TYPE_CHECKING:
-    from shaping.encoders.table.layout import Layout, Steps
+    from collections.abc import Iterator, Sequence
 
+    from shaping.encoders.table.model import Node, Table
+
+NO_COLUMNS = "(no columns)"  # a header without any name: its rows are not written, because they say nothing
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 
-def write(label: str, layout: Layout, indent: int) -> list[str]:
-    """Return a whole table as lines; an element holds several where something stands under a row."""
-    return [*schema(label, layout, indent), *rows(layout, indent)]
+def write(label: str, table: Table, indent: int) -> list[str]:
+    """Return a whole table as lines; an element holds several where something stands below a row."""
+    pad = " " * indent
+    constants = _constants(table.nodes)
+    fixed = f", all with {','.join(constants)}" if constants else ""
+    lines = [f"{pad}{label}{fixed}:", *_declarations(table.nodes, indent + 1), f"{pad}{header(table)}"]
+    return lines + rows(table, indent)
 
 
 def write_text(label: str, value: str, indent: int) -> str:
-    """Return a string under its label: on the same line, or as it is on so many lines of its own."""
+    """Return a string after its label: on the same line, or on so many indented lines of its own."""
     pad = " " * indent
     if "\n" in value and (value.replace("\n", " ").isprintable() or not _CONTROL.search(value)):
-        return f"{pad}{label}, {value.count(chr(10)) + 1} lines:\n{value}"
+        lines = value.split("\n")
+        block = "\n".join(f"{pad} {each}" if each else "" for each in lines)
+        return f"{pad}{label}, {len(lines)} lines:\n{block}"
     return f"{pad}{label}: {line(value)}"
 
 
-def schema(label: str, layout: Layout, indent: int) -> list[str]:
-    """Return the lines above the rows: label, what is the same in all rows, columns, tables inside."""
+def header(table: Table) -> str:
+    """Return the names of the columns as they stand above the rows."""
+    return ",".join(_names(table.nodes)) or NO_COLUMNS
+
+
+def rows(table: Table, indent: int) -> list[str]:
+    """Return one text a row, with what stands below it."""
+    cells = columns_of(table.nodes)
+    below = list(_below(table.nodes, (), indent + 1))
+    if not cells and not below:
+        return []
+    lines = list(map(",".join, zip(*cells, strict=True))) if cells else [EMPTY] * table.count
+    if cells and not all(cells[-1]):
+        lines = [each.rstrip(",") or EMPTY for each in lines]
+    if indent:
+        pad = " " * indent
+        lines = [pad + each for each in lines]
+    if not below:
+        return lines
+    return ["\n".join(filter(None, parts)) for parts in zip(lines, *below, strict=True)]
+
+
+def _names(nodes: Sequence[Node]) -> list[str]:
+    found: list[str] = []
+    for node in nodes:
+        if type(node) is Leaf and node.pattern:
+            found.append(f"{node.name}={node.pattern}")
+        elif isinstance(node, Leaf | Text | Record | Items):
+            found.append(node.name)
+        elif type(node) is Group:
+            found += _nested(node.name, _names(node.nodes))
+    return found
+
+
+def _constants(nodes: Sequence[Node]) -> list[str]:
+    found: list[str] = []
+    for node in nodes:
+        if type(node) is Constant:
+            found.append(f"{node.name}={node.cell}")
+        elif type(node) is Group:
+            found += _nested(node.name, _constants(node.nodes))
+    return found
+
+
+def _nested(name: str, inner: list[str]) -> list[str]:
+    if len(inner) < 2:
+        return [f"{name}.{one}" for one in inner]
+    return [f"{name}{{{','.join(inner)}}}"]
+
+
+def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[str]:
+    """Return a line for everything that a reader must know before the header."""
+    lines: list[str] = []
     pad = " " * indent
-    fixed = f", all with {','.join(layout.fixed)}" if layout.fixed else ""
-    lines = [f"{pad}{label}{fixed}:", f"{pad}{','.join(layout.header) or NO_COLUMNS}"]
-    for steps, node, inner in layout.under:
-        path = ".".join(steps)
-        if type(node) is Items and inner:
-            lines += schema(f"{path}{{}}" if node.keyed else f"{path}[]", inner, indent + 1)
-        elif type(node) is Lookup and inner:
-            lines += write(f"{path}[{node.table.count}] by {node.key}", inner, indent + 1)
-        elif type(node) is Given:
-            key = ".".join((*steps[:-1], node.key))
-            lines.append(f"{pad} {key}[{len(node.cells)}] gives {path}:")
-            lines += [f"{pad} {cell},{told}" for cell, told in node.cells.items()]
+    rounded = [prefix + node.name for node in nodes if type(node) is Leaf and node.float32]
+    if rounded:
+        lines.append(f"{pad}(float32, shortest digits: {','.join(rounded)})")
+    for node in nodes:
+        if type(node) is Group:
+            lines += _declarations(node.nodes, indent, f"{prefix}{node.name}.")
+        elif type(node) is Legend:
+            lines += [f"{pad}{tag}={cell}" for tag, cell in node.cells.items()]
+        elif type(node) is Leaf and node.shared:
+            lines.append(f"{pad}{prefix}{node.name}: all begin with {node.shared}, written {REST}")
+        elif type(node) is Leaf and node.entries:
+            key, value = node.entries
+            lines.append(f"{pad}{prefix}{node.name}: lists of {{{key},{value}}} as {{{key}:{value}}}")
+        elif isinstance(node, Derived | Given | Lookup | Items | Record):
+            lines += _declared(node, f"{prefix}{node.name}", prefix, indent)
     return lines
 
 
-def rows(layout: Layout, indent: int) -> list[str]:
-    """Return one text a row, with what stands under it."""
-    lines = [" " * indent + row for row in layout.rows] if indent else layout.rows
-    if layout.also:
-        pad = " " * (indent + 1)
-        lines = [f"{row}\n{pad}(also {told})" if told else row for row, told in zip(lines, layout.also, strict=True)]
-    lists = [(steps, node, inner) for steps, node, inner in layout.under if type(node) is Items and inner]
-    labels = shortest([steps for steps, _, _ in lists])
-    for (_, items, inner), label in zip(lists, labels, strict=True):
-        lines = _with_items(lines, label, items, rows(inner, indent + 1), indent + 1)
-    for steps, node, _ in layout.under:
-        if type(node) is Text:
-            lines = _with_text(lines, ".".join(steps), node, indent + 1)
-    return lines
-
-
-def _with_text(lines: list[str], label: str, node: Text, indent: int) -> list[str]:
-    tags = _tags(node)
-    write = _write_json if node.as_json else write_text
-    if not tags:
-        return [
-            row if value is None else f"{row}\n{write(label, value, indent)}"
-            for row, value in zip(lines, node.values, strict=True)
-        ]
-    out, said = [], set[str]()
-    for row, value in zip(lines, node.values, strict=True):
-        if value is None:
-            out.append(row)
-            continue
-        named = f"{label}={tags[value]}" if value in tags else label
-        out.append(f"{row}\n{' ' * indent}{named}" if value in said else f"{row}\n{write(named, value, indent)}")
-        said.update([value] if value in tags else [])
-    return out
-
-
-def _write_json(label: str, value: str, indent: int) -> str:
-    return f"{' ' * indent}{label}: {value}"
-
-
-def _tags(node: Text) -> dict[str, str]:
-    """Give numbers to the texts that come back: each is said in the first of its rows, with its number."""
-    present = [value for value in node.values if value is not None]
-    if not node.repeats or len(known := dict.fromkeys(present)) == len(present):
-        return {}
-    counts = Counter(present)
-    return {value: f"#{number}" for number, value in enumerate((value for value in known if counts[value] > 1), 1)}
-
-
-def shortest(paths: list[Steps]) -> list[str]:
-    """Return for each path its shortest end that no other one has."""
-    return [".".join(_end(path, paths)) for path in paths]
-
-
-def _end(path: Steps, paths: list[Steps]) -> Steps:
-    for size in range(1, len(path)):
-        if sum(1 for other in paths if other[-size:] == path[-size:]) == 1:
-            return path[-size:]
-    return path
-
-
-def _with_items(lines: list[str], label: str, node: Items, inner: list[str], indent: int) -> list[str]:
+def _declared(node: Node, path: str, prefix: str, indent: int) -> Iterator[str]:
     pad = " " * indent
-    out, start = [], 0
-    for row, count in zip(lines, node.counts, strict=True):
-        if count < 0:
-            out.append(row)
-            continue
+    if type(node) is Derived:
+        yield f"{pad}{path}={node.template}"
+    elif type(node) is Given:
+        yield f"{pad}{path}[{len(node.cells)}] by {prefix}{node.key}:"
+        yield from (f"{pad} {cell},{value}" for cell, value in node.cells.items())
+    elif type(node) is Lookup:
+        yield _inner(f"{path}[{node.table.count}] by {node.key}", node.table, pad)
+        yield from _declarations(node.table.nodes, indent + 2)
+        yield from rows(node.table, indent + 1)
+    elif type(node) is Items:
+        yield _inner(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, pad)
+        yield from _declarations(node.table.nodes, indent + 1)
+    elif type(node) is Record:
+        yield _inner(path, node.table, pad)
+        yield from _declarations(node.table.nodes, indent + 1)
+
+
+def _inner(label: str, table: Table, pad: str) -> str:
+    constants = _constants(table.nodes)
+    fixed = f", all with {','.join(constants)}" if constants else ""
+    return f"{pad}{label}: {header(table)}{fixed}"
+
+
+def _below(nodes: Sequence[Node], path: tuple[str, ...], indent: int) -> Iterator[list[str]]:
+    """Return what stands below the rows, a text a row or nothing."""
+    pad = " " * indent
+    also = [texts for texts in _also(nodes) if any(texts)]
+    if also and not path:
+        together = [",".join(filter(None, texts)) for texts in zip(*also, strict=True)]
+        yield [text and f"{pad}(also {text})" for text in together]
+    for node in nodes:
+        if type(node) is Group:
+            yield from _below(node.nodes, (*path, node.name), indent)
+        elif isinstance(node, Text | Record | Items):
+            yield _written_below(node, ".".join((*path, node.name)), indent)
+
+
+def _also(nodes: Sequence[Node]) -> list[list[str]]:
+    found: list[list[str]] = []
+    for node in nodes:
+        if type(node) is Also:
+            found.append(node.rows)
+        elif type(node) is Group:
+            found += [[text and f"{node.name}{{{text}}}" for text in texts] for texts in _also(node.nodes)]
+    return found
+
+
+def _written_below(node: Text | Record | Items, label: str, indent: int) -> list[str]:
+    if isinstance(node, Text):
+        return [_text(node, label, value, indent) if value is not None else "" for value in node.values]
+    if isinstance(node, Record):
+        return _records(node, label, indent)
+    pad, lines, at, found = " " * indent, rows(node.table, indent), 0, []
+    for count in node.counts:
         length = f"{{{count}}}" if node.keyed else f"[{count}]"
-        out.append("\n".join([row, f"{pad}{label}{length}:", *inner[start : start + count]]))
-        start += count
-    return out
+        found.append("\n".join([f"{pad}{label}{length}:", *lines[at : at + count]]) if count else "")
+        at += count
+    return found
+
+
+def _records(node: Record, label: str, indent: int) -> list[str]:
+    pad = " " * indent
+    lines = iter(rows(node.table, indent) or [f"{pad}{EMPTY}"] * node.table.count)
+    return [f"{pad}{label}: {next(lines)[indent:]}" if cell == BELOW else "" for cell in node.cells]
+
+
+def _text(node: Text, label: str, value: str, indent: int) -> str:
+    named = f"{label}={node.tags[value]}" if value in node.tags else label
+    return f"{' ' * indent}{named}: {value}" if node.as_json else write_text(named, value, indent)

@@ -1,0 +1,156 @@
+"""Put a table's columns in the order a reader wants them, and keep its rows short enough to count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import compress
+from typing import TYPE_CHECKING
+
+from shaping.encoders.table.derive import given, legend, pattern
+from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Table, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shaping.encoders.table.dedupe import Context
+    from shaping.encoders.table.model import Node
+
+_IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
+_WIDE = 24  # cells of a row that a reader still counts right
+_GAP = 5  # empty cells side by side that a reader still counts right
+_WORTH = 4  # columns that a nested record must have to be worth a line of its own
+_COLUMNS = (Leaf, Text, Record, Items, Also)
+_SELDOM = 0.5  # of the rows: a column that fewer fill comes last
+
+
+def arranged(nodes: Sequence[Node], context: Context) -> list[Node]:
+    """Return a table's columns: the identifying one first, seldom filled ones last, and few enough to count."""
+    found = _shortened(given(nodes), context) if context.repeats else list(nodes)
+    return _narrowed(_seldom_last(_identifier_first(found, context.count), context.count))
+
+
+def _shortened(nodes: Sequence[Node], context: Context) -> list[Node]:
+    """Return columns without what all their strings begin and end with, and with tags for those that recur."""
+    found: list[Node] = []
+    for node in nodes:
+        if type(node) is Group:
+            found.append(Group(node.name, _shortened(node.nodes, context)))
+        elif type(node) is not Leaf or node.strings is None:
+            found.append(node)
+        elif often := legend(node.cells):
+            tags = {cell: context.tag() for cell in often}
+            found += [Legend({tag: cell for cell, tag in tags.items()})]
+            found += [Leaf(node.name, [tags.get(cell, cell) for cell in node.cells])]
+        elif around := pattern(node.strings):
+            found.append(Leaf(node.name, around[1], around[0]))
+        else:
+            found.append(node)
+    return found
+
+
+def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
+    """Return the cells of a table, column by column."""
+    found: list[list[str]] = []
+    for node in nodes:
+        if isinstance(node, Leaf | Text | Record | Items):
+            found.append(node.cells)
+        elif type(node) is Group:
+            found += columns_of(node.nodes)
+    return found
+
+
+def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
+    leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
+    columns = [node for node in nodes if isinstance(node, Leaf | Text | Record | Items | Group)]
+    if not columns or (type(columns[0]) is Leaf and _identifies(columns[0], count)):
+        return nodes
+    for known in _IDENTIFIERS:
+        if known in leaves and _identifies(leaves[known], count):
+            return [leaves[known], *(node for node in nodes if node is not leaves[known])]
+    return nodes
+
+
+def _identifies(leaf: Leaf, count: int) -> bool:
+    return "" not in leaf.cells and len(set(leaf.cells)) == count
+
+
+def _seldom_last(nodes: Sequence[Node], count: int) -> list[Node]:
+    """Return nodes with those last that few rows have something for, the fullest of them first."""
+    often: list[Node] = []
+    seldom: list[tuple[int, Node]] = []
+    for node in nodes:
+        here = Group(node.name, _seldom_last(node.nodes, count)) if type(node) is Group else node
+        columns = columns_of([here])
+        filled = max((count - column.count("") for column in columns), default=count)
+        if filled < _SELDOM * count:
+            seldom.append((filled, here))
+        else:
+            often.append(here)
+    return [*often, *(node for _, node in sorted(seldom, key=lambda one: -one[0]))]
+
+
+def _narrowed(nodes: list[Node]) -> list[Node]:
+    """Return nodes with wide nested records on lines of their own: those that leave gaps, and all that are too many."""
+    sizes = [len(columns_of([node])) if type(node) is Group else 0 for node in nodes]
+    total = len(columns_of(nodes))
+    moved: dict[int, list[Node]] = {}
+    for at in sorted(range(len(nodes)), key=lambda at: -sizes[at]):
+        node = nodes[at]
+        if type(node) is not Group or sizes[at] < _WORTH:
+            continue
+        present = _present(node)
+        if total > _WIDE or (sizes[at] > _GAP and not all(present)):
+            moved[at] = _on_its_own_line(node, present)
+            total -= sizes[at] - 1
+    return [part for at, node in enumerate(nodes) for part in moved.get(at, (node,))]
+
+
+def _present(group: Group) -> list[bool]:
+    """Tell of each row whether it has anything in a group."""
+    rows = zip(*columns_of(group.nodes), *_also(group), strict=True)
+    return list(map(any, rows))
+
+
+def _also(group: Group) -> list[list[str]]:
+    return [
+        rows
+        for node in group.nodes
+        for rows in ([node.rows] if type(node) is Also else _also(node) if type(node) is Group else ())
+    ]
+
+
+def _on_its_own_line(group: Group, present: list[bool]) -> list[Node]:
+    """Return a nested record of each row as rows of a table of its own; what holds for all stays said of the row."""
+    inside = [_picked(node, present) for node in group.nodes if _has_cells(node)]
+    outside = _without_cells(group)
+    marks = [BELOW if there else "" for there in present]
+    record = Record(group.name, marks, Table(sum(present), _narrowed(inside)))
+    return [record, outside] if outside.nodes else [record]
+
+
+def _has_cells(node: Node) -> bool:
+    return isinstance(node, _COLUMNS) or (type(node) is Group and any(map(_has_cells, node.nodes)))
+
+
+def _without_cells(group: Group) -> Group:
+    inner = [_without_cells(node) if type(node) is Group else node for node in group.nodes]
+    kept: list[Node] = [
+        node for node in inner if not isinstance(node, _COLUMNS) and not (type(node) is Group and not node.nodes)
+    ]
+    return Group(group.name, kept)
+
+
+def _picked(node: Node, rows: list[bool]) -> Node:
+    """Return a column of only some rows: the others have nothing in it."""
+    if type(node) is Group:
+        return Group(node.name, [_picked(inner, rows) for inner in node.nodes if _has_cells(inner)])
+    if type(node) is Also:
+        return Also(list(compress(node.rows, rows)))
+    if not isinstance(node, Leaf | Text | Record | Items):
+        return node
+    cells = list(compress(node.cells, rows))
+    if type(node) is Text:
+        return replace(node, cells=cells, values=list(compress(node.values, rows)))
+    if type(node) is Items:
+        return replace(node, cells=cells, counts=list(compress(node.counts, rows)))
+    return replace(node, cells=cells)

@@ -1,0 +1,64 @@
+"""The format does not change silently: whatever changes a text changes the version, here and in its document."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from shaping.encoders.table import VERSION, decode, encode
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "table-format.md"
+# One of everything the grammar knows. Where a text changes: raise VERSION, say how, write the new digest here.
+SAMPLES: dict[str, Any] = {
+    "outline": {"a": 1, "b": {"c": "x: y", "d": [{"id": n, "v": None} for n in range(2)]}, "t": "1\n2\n3\n4\n5\n6"},
+    "constants": [{"id": n, "kind": "x", "in": {"a": 1, "b": n}} for n in range(3)],
+    "keyed": {f"k{n}": {"id": f"k{n}", "price": n / 4} for n in range(4)},
+    "nested": [{"id": n, "rows": [{"a": m, "words": "some words here"} for m in range(n * 3)]} for n in range(4)],
+    "texts": [{"id": n, "body": "many words\n" * 12 if n % 2 else None} for n in range(4)],
+    "wide": [{"id": n, "u": {f"m{m}": n * m for m in range(26)}, "o": {} if n else {"x": 1}} for n in range(3)],
+    "derived": [
+        {"id": n, "url": f"https://x.dev/{n}/", "at": f"2026-11-17T10:00:{n}Z", "sha": "0123456789abcdef" * 3}
+        | {"user": {"login": f"u{n % 2}", "page": f"https://x.dev/u{n % 2}", "bio": f"bio {n % 2} " * 30, "x": n % 2}}
+        | {"tags": ["first-shared-tag", "second", str(n)], "pairs": [{"key": "a", "value": n}], "copy": f"https://x.dev/{n}/"}
+        for n in range(10, 40)
+    ],
+    "decided": [
+        {"n": n, "rule": f"r{n % 2}", "text": f"a sentence of some length, number {n % 2}", "f": 0.10000000149011612}
+        for n in range(40)
+    ],
+    "rare": [{"id": n, **({f"odd{m}": "x" for m in range(7)} if n == 2 else {})} for n in range(9)],
+    "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
+    "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "below", "x")],
+}  # fmt: skip
+DIGESTS = {2: "7a965c8a39c1d4947eac1d368afbdfaea47fd5a1777a6e598aa00622f9bdfdd0"}
+
+
+def test_a_text_changes_only_with_the_version() -> None:
+    texts = {name: encode(value) for name, value in SAMPLES.items()}
+    assert {name: decode(text) for name, text in texts.items()} == SAMPLES
+    digest = hashlib.sha256("\n\n".join(texts.values()).encode()).hexdigest()
+    assert DIGESTS.get(VERSION) == digest, f"the format changed: raise VERSION, then put {digest} here"
+
+
+def test_the_document_is_of_this_version() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8").startswith(f"# The table, format {VERSION}\n")
+
+
+def test_the_example_of_the_document_reads_as_it_says() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8").split("## An example\n\n")[1].split("\n\nstands for")[0]
+    lines = [line.removeprefix("    ") for line in text.split("\n")]
+    value: Any = decode("\n".join(lines))
+    assert value["jobs"][0]["steps"][1] == {
+        "name": "Install",
+        "conclusion": "success",
+        "started_at": "2026-02-18T14:59:16Z",
+    }
+    assert value["jobs"][1] == {
+        "id": 72,
+        "name": "test",
+        "conclusion": "failure",
+        "log": "E assert 1 == 2\n1 failed",
+        "run_attempt": 1,
+        "html_url": "https://x.dev/runs/72",
+    }
