@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from shaping.encoders.table.cells import MISSING, cell, cells, texts
 from shaping.encoders.table.columns import columns
-from shaping.encoders.table.dedupe import Context
+from shaping.encoders.table.dedupe import TableContext
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -68,5 +68,5 @@ def test_records_are_turned_member_by_member(rows: list[dict[str, Any]]) -> None
 @sampled
 @given(st.lists(st.sampled_from([{}, {"a": 1}]), min_size=2))
 def test_rows_that_were_left_out_are_put_back(rows: list[dict[str, Any]]) -> None:
-    among = Context(repeats=True, constants=True, count=len(rows)).among(rows)
+    among = TableContext(repeats=True, constants=True, count=len(rows)).among(rows)
     assert among.full([row["a"] for row in rows if row], "absent") == [row.get("a", "absent") for row in rows]

@@ -12,7 +12,7 @@ from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.encoders.table.dedupe import Context
+    from shaping.encoders.table.dedupe import TableContext
     from shaping.encoders.table.model import Node
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
@@ -23,13 +23,13 @@ _COLUMNS = (Leaf, Text, Record, Items, Also)
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
 
-def arranged(nodes: Sequence[Node], context: Context) -> list[Node]:
+def arranged(nodes: Sequence[Node], context: TableContext) -> list[Node]:
     """Return a table's columns: the identifying one first, seldom filled ones last, and few enough to count."""
     found = _shortened(given(nodes), context) if context.repeats else list(nodes)
     return _narrowed(_seldom_last(_identifier_first(found, context.count), context.count))
 
 
-def _shortened(nodes: Sequence[Node], context: Context) -> list[Node]:
+def _shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:
     """Return columns without what all their strings begin and end with, and with tags for those that recur."""
     found: list[Node] = []
     for node in nodes:

@@ -33,7 +33,7 @@ _SINGLE = frozenset({str, int})
 
 
 @dataclass(slots=True)
-class Context:
+class TableContext:
     """What may be written once, and what has been seen in the table at hand."""
 
     repeats: bool
@@ -48,22 +48,22 @@ class Context:
     outer: dict[str, list[Any]] = field(default_factory=dict)
     spread: Callable[[list[Any]], tuple[Any, ...]] | None = None  # see `among`
 
-    def within(self, rows: int) -> Context:
+    def within(self, rows: int) -> TableContext:
         """Return a context for another table of so many rows."""
-        return Context(self.repeats, self.constants, self.lossless, rows, self.tags)
+        return TableContext(self.repeats, self.constants, self.lossless, rows, self.tags)
 
-    def among(self, rows: Records) -> Context:
+    def among(self, rows: Records) -> TableContext:
         """Return a context for columns of only those of these rows that are not empty: `full` puts them back."""
         at = count()
         # What an empty row has is what `full` puts last.
         places = [next(at) if row else -1 for row in rows]
         return self._copy(itemgetter(*places))
 
-    def throughout(self) -> Context:
+    def throughout(self) -> TableContext:
         """Return a context for columns of all rows again."""
         return self._copy(None)
 
-    def _copy(self, spread: Callable[[list[Any]], tuple[Any, ...]] | None) -> Context:
+    def _copy(self, spread: Callable[[list[Any]], tuple[Any, ...]] | None) -> TableContext:
         return replace(self, spread=spread)
 
     def full(self, column: list[T], absent: T) -> list[T]:
@@ -112,7 +112,7 @@ def copied(source: str, at: ColumnPath) -> Derived | None:
     return Derived(at.label, f"{{{source}}}") if is_source(source) else None
 
 
-def said_once(cells: list[str], context: Context, at: ColumnPath) -> Node:
+def said_once(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
     """Return a column as a constant or as another column's copy where it is one."""
     first = cells[0]
     if first and not context.spread and first == cells[-1] and cells.count(first) == len(cells):
@@ -120,7 +120,7 @@ def said_once(cells: list[str], context: Context, at: ColumnPath) -> Node:
     return repeated(cells, context, at)
 
 
-def repeated(cells: list[str], context: Context, at: ColumnPath) -> Node:
+def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
     """Return a column that is not the same throughout as another column's copy where it is one."""
     cells = context.full(cells, "")
     if context.repeats and context.count > 1:
@@ -130,7 +130,7 @@ def repeated(cells: list[str], context: Context, at: ColumnPath) -> Node:
     return Leaf(at.label, cells)
 
 
-def throughout(cell: str, rows: int, context: Context, at: ColumnPath) -> Node:
+def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> Node:
     """Return a column of one cell as a constant, unless it is what one asks of each record."""
     if context.constants and context.count > 1 and not _asked_of_a_record(at):
         return Constant(at.label, cell)

@@ -23,6 +23,7 @@ _LITERAL = 8  # characters without which a template is no shorter to read than w
 _SHORT = 4  # characters from which one column found in another is no coincidence in two rows
 _TEXTS = frozenset({str, int})
 _SOURCES = _TEXTS | {Missing}
+_SEPARATOR = re.compile(r"[/:]")
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
@@ -160,7 +161,8 @@ def _written(parts: Sequence[str], *, keys: bool = True) -> str | None:
     """Return a template's parts, every second a key, as text; one that could be misread is none."""
     text = "".join(f"{{{part}}}" if keys and at % 2 else part for at, part in enumerate(parts))
     literal = PLACEHOLDER.sub("", text)
-    if len(literal) < _LITERAL or (not keys and "://" not in literal):
+    # Links and the like: a name or a title is worth its place in the row.
+    if len(literal) < _LITERAL or not ("://" in literal or (keys and _SEPARATOR.search(literal))):
         return None
     return None if text[0] in ' "' or text[-1] in ' "' else text
 

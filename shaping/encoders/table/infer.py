@@ -12,8 +12,8 @@ from shaping.encoders.table.cells import KEY, MISSING, Missing, cell, cells, nam
 from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
 from shaping.encoders.table.dedupe import (
     ColumnPath,
-    Context,
     Recurring,
+    TableContext,
     copied,
     recurring,
     repeated,
@@ -51,14 +51,14 @@ _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 
 
-def table(rows: Sequence[dict[str, Json]], context: Context, depth: int = 0) -> Table:
+def table(rows: Sequence[dict[str, Json]], context: TableContext, depth: int = 0) -> Table:
     """Return the columns of records."""
     inner = context.within(len(rows))
     nodes = _members(rows, inner, ColumnPath("", "", depth - 1))
     return Table(len(rows), arranged(nodes, inner))
 
 
-def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: Context, depth: int = 0) -> Table:
+def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableContext, depth: int = 0) -> Table:
     """Return the columns of records that are members of an object, their names first."""
     inner = context.within(len(records))
     named = texts(keys, ",".join(keys))
@@ -69,7 +69,7 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: Context,
 
 def _members(
     rows: Sequence[dict[str, Json]],
-    context: Context,
+    context: TableContext,
     at: ColumnPath,
     *,
     without: Collection[str] = (),
@@ -97,7 +97,7 @@ def _members(
     return nodes
 
 
-def _derived(found: Mapping[str, list[Any]], context: Context, prefix: str) -> dict[str, str]:
+def _derived(found: Mapping[str, list[Any]], context: TableContext, prefix: str) -> dict[str, str]:
     """Return the members that follow from others of the same record, with the paths of those from the row."""
     if not context.repeats or context.count < 2 or not found:
         return {}
@@ -105,7 +105,7 @@ def _derived(found: Mapping[str, list[Any]], context: Context, prefix: str) -> d
     return templates(found, prefix, outer)
 
 
-def _column(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node]:
+def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     if nodes := _plain(column, context, at):
         return nodes
     kinds = set(map(type, column))
@@ -127,7 +127,7 @@ def _marks(column: list[Any]) -> list[str]:
     return ["" if value is MISSING else BELOW if value else quoted(value) for value in column]
 
 
-def _records(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> list[Node]:
+def _records(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:
     """Return nested records as a group of columns, and maps of records as rows below each row."""
     rows: Records = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
     if are_maps(rows):
@@ -144,7 +144,7 @@ def _records(column: list[Any], kinds: set[type], context: Context, at: ColumnPa
     return _group(rows, context, at)
 
 
-def _as_json(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> Node:
+def _as_json(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> Node:
     """Return nested values as JSON: in their cells, or below their rows where most are long."""
     node = said_once(cells(column, kinds), context, at)
     if type(node) is not Leaf or sum(map(len, node.cells)) < _LONG * len(node.cells):
@@ -152,7 +152,7 @@ def _as_json(column: list[Any], kinds: set[type], context: Context, at: ColumnPa
     return _tagged(Text(at.label, node.cells, [one or None for one in node.cells], as_json=True), context)
 
 
-def _group(rows: Records, context: Context, at: ColumnPath) -> list[Node]:
+def _group(rows: Records, context: TableContext, at: ColumnPath) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
     if not context.repeats or context.count < 2 or max(map(len, rows)) < 3:
         return [Group(at.label, _members(rows, context, at))]
@@ -166,7 +166,7 @@ def _group(rows: Records, context: Context, at: ColumnPath) -> list[Node]:
 
 
 def _lookup(
-    rows: Records, found: Recurring, context: Context, at: ColumnPath, derived: Mapping[str, str]
+    rows: Records, found: Recurring, context: TableContext, at: ColumnPath, derived: Mapping[str, str]
 ) -> list[Node]:
     """Return records that recur with their long members written once, by the member that identifies them."""
     key = name(found.key)
@@ -176,7 +176,7 @@ def _lookup(
     return [Group(at.label, [named, *beside]), Lookup(at.label, key, long)]
 
 
-def _lists(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> list[Node]:
+def _lists(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:
     """Return lists of one record as a group, of records as rows below each row, else as JSON."""
     lists = column if len(kinds) == 1 else [value if type(value) is list else [] for value in column]
     items = list(chain.from_iterable(lists))
@@ -199,7 +199,7 @@ def _lists(column: list[Any], kinds: set[type], context: Context, at: ColumnPath
     return [Items(at.label, _marks(column), table(items, context, at.depth + 1), list(map(len, lists)))]
 
 
-def _plain_lists(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> list[Node]:
+def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:
     """Return lists of scalars as JSON: what all have is written once, and so are long ones that recur."""
     node = said_once(cells(column, kinds), context, at)
     if type(node) is not Leaf or not context.repeats:
@@ -215,7 +215,7 @@ def _plain_lists(column: list[Any], kinds: set[type], context: Context, at: Colu
     return [_tagged(Text(at.label, node.cells, long, as_json=True), context)]
 
 
-def _tagged(text: Text, context: Context) -> Text:
+def _tagged(text: Text, context: TableContext) -> Text:
     """Return long values with tags for those that recur: each is written below the first of its rows."""
     counts = Counter(value for value in text.values if value is not None)
     tags = {value: context.tag() for value, times in counts.items() if times > 1} if context.repeats else {}
@@ -259,7 +259,7 @@ def _long_ones(column: list[Any]) -> set[str]:
     }
 
 
-def _plain(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node]:
+def _plain(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     """Return a column of strings or of nulls alone, as most are, or nothing: no need to look at each type."""
     first = column[0]
     if first is not None and type(first) is not str:
@@ -278,7 +278,7 @@ def _plain(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node
     return (node,)
 
 
-def _scalars(column: list[Any], kinds: set[type], context: Context, at: ColumnPath) -> Sequence[Node]:
+def _scalars(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     """Return a column of any scalars."""
     if str in kinds and context.count > 1 and _long_ones(column):
         return _with_long(column, context, at)
@@ -287,7 +287,7 @@ def _scalars(column: list[Any], kinds: set[type], context: Context, at: ColumnPa
     return (said_once(cells(column, kinds), context, at),)
 
 
-def _with_long(column: list[Any], context: Context, at: ColumnPath) -> Sequence[Node]:
+def _with_long(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     """Return the long strings of a column as text below the rows, and what else it has in them."""
     which = _long_ones(column)
     long = [value if type(value) is str and value in which else None for value in column]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from shaping.encoders.table.cells import Missing, name, quoted
-from shaping.encoders.table.dedupe import Context
+from shaping.encoders.table.dedupe import TableContext
 from shaping.encoders.table.header import TableError, read_path
 from shaping.encoders.table.infer import keyed, table
-from shaping.encoders.table.parse import LineReader, listed_or_keyed, read_table, read_text
+from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
 from shaping.encoders.table.write import write, write_text
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _DEEP = 24  # deeper nests are written as JSON
 
 def encode(value: Json, *, repeats: bool = True, constants: bool = True, lossless: bool = True) -> str:
     """Return a value as an outline with tables; a value without records is compact JSON."""
-    lines = _outline("", value, Context(repeats, constants, lossless), 0)
+    lines = _outline("", value, TableContext(repeats, constants, lossless), 0)
     return "\n".join(lines) if lines else quoted(value)
 
 
@@ -30,18 +30,18 @@ def decode(text: str) -> Json:
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = _read(LineReader(text.split("\n")))
+        value = _read(TableLines(text.split("\n")))
     return value
 
 
-def _read(lines: LineReader) -> Json:
+def _read(lines: TableLines) -> Json:
     value = _read_lines(lines, 0)
     if lines.peek() is not None:
         raise TableError(f"expected the end at line {lines.at + 1}, got {lines.peek()!r}")
     return value
 
 
-def _outline(label: str, value: Json, context: Context, indent: int) -> list[str]:
+def _outline(label: str, value: Json, context: TableContext, indent: int) -> list[str]:
     """Return a value as lines, or nothing where it belongs on one line as JSON."""
     if indent > _DEEP:
         return []
@@ -52,7 +52,7 @@ def _outline(label: str, value: Json, context: Context, indent: int) -> list[str
     return []
 
 
-def _list(label: str, value: list[Json], context: Context, indent: int) -> list[str]:
+def _list(label: str, value: list[Json], context: TableContext, indent: int) -> list[str]:
     if len(value) == 1 and type(value[0]) is dict:
         return _object(f"{label}[0]", value[0], context, indent)
     if len(value) < 2 or set(map(type, value)) != {dict}:
@@ -60,7 +60,7 @@ def _list(label: str, value: list[Json], context: Context, indent: int) -> list[
     return write(f"{label}[{len(value)}]", table(value, context), indent)  # type: ignore[arg-type]
 
 
-def _keyed(label: str, value: dict[str, Json], context: Context, indent: int) -> list[str]:
+def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     """Return an object whose members are records of one shape as a table with their names as a column."""
     records = [record for record in value.values() if type(record) is dict and record]
     if len(records) < 4 or len(records) < len(value):
@@ -71,7 +71,7 @@ def _keyed(label: str, value: dict[str, Json], context: Context, indent: int) ->
     return write(f"{label}{{{len(records)}}}", keyed(list(value), records, context), indent)
 
 
-def _object(label: str, value: dict[str, Json], context: Context, indent: int) -> list[str]:
+def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     inner = indent + bool(label)
     opened = {key: _outline(name(key), member, context, inner) for key, member in value.items()}
     if not any(opened.values()) and not any(map(_is_page, value.values())):
@@ -93,7 +93,7 @@ def _is_page(value: Json) -> bool:
     return type(value) is str and value.count("\n") > 4
 
 
-def _read_lines(lines: LineReader, indent: int) -> Json:
+def _read_lines(lines: TableLines, indent: int) -> Json:
     first = lines.peek() or ""
     if first[indent:] == "[0]:":
         lines.take()
@@ -104,7 +104,7 @@ def _read_lines(lines: LineReader, indent: int) -> Json:
     return _read_object(lines, indent)
 
 
-def _read_object(lines: LineReader, indent: int) -> Json:
+def _read_object(lines: TableLines, indent: int) -> Json:
     value: dict[str, Json] = {}
     while lines.is_inside(indent):
         label = lines.take(indent)
@@ -114,7 +114,7 @@ def _read_object(lines: LineReader, indent: int) -> Json:
     return value
 
 
-def _member(rest: str, lines: LineReader, indent: int) -> Json:
+def _member(rest: str, lines: TableLines, indent: int) -> Json:
     found: Json | Missing = read_text(rest, lines, indent)
     if not isinstance(found, Missing):
         return found

@@ -31,7 +31,7 @@ _FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "(float32, shortest digits: ", ": all beg
 
 
 @dataclass(slots=True)
-class LineReader:
+class TableLines:
     """A text, line by line, and the values that its tags stand for."""
 
     lines: list[str]
@@ -87,7 +87,7 @@ class TableSchema:
     copies: list[Step] = field(default_factory=list)
 
 
-def read_table(rest: str, lines: LineReader, indent: int) -> list[dict[str, Json]]:
+def read_table(rest: str, lines: TableLines, indent: int) -> list[dict[str, Json]]:
     """Return a table's records; `rest` is its label line after the name."""
     found = _LENGTH.match(rest)
     if found is None or not found[1] or not rest.endswith(":"):
@@ -102,7 +102,7 @@ def read_table(rest: str, lines: LineReader, indent: int) -> list[dict[str, Json
     return read_rows(schema, int(found[1]), lines, indent)
 
 
-def read_text(rest: str, lines: LineReader, indent: int) -> Any:
+def read_text(rest: str, lines: TableLines, indent: int) -> Any:
     """Return the value that the rest of a label line announces, or MISSING where it announces something else."""
     if rest.startswith(": "):
         return read_cell(rest[2:])
@@ -116,7 +116,7 @@ def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
     return records if length.startswith("[") else {str(record.pop(KEY)): record for record in records}  # type: ignore[return-value]
 
 
-def read_rows(schema: TableSchema, count: int, lines: LineReader, indent: int) -> list[dict[str, Json]]:
+def read_rows(schema: TableSchema, count: int, lines: TableLines, indent: int) -> list[dict[str, Json]]:
     """Return so many records under what was said above them."""
     return [_row(schema, lines, indent) for _ in range(count)]
 
@@ -140,12 +140,12 @@ def _read_header(schema: TableSchema, text: str) -> None:
         raise TableError(f"expected names and commas, got {text!r}")
 
 
-def _read_declarations(schema: TableSchema, lines: LineReader, indent: int) -> None:
+def _read_declarations(schema: TableSchema, lines: TableLines, indent: int) -> None:
     while lines.is_inside(indent):
         _declaration(schema, lines, indent)
 
 
-def _declaration(schema: TableSchema, lines: LineReader, indent: int) -> None:
+def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     """Read one line above a header, and the lines that belong to it."""
     text = lines.take(indent)
     if tag := _TAG.match(text):
@@ -169,7 +169,7 @@ def _declaration(schema: TableSchema, lines: LineReader, indent: int) -> None:
         schema.nested[path] = _inner(rest, lines, indent)
 
 
-def _inner(rest: str, lines: LineReader, indent: int) -> TableSchema:
+def _inner(rest: str, lines: TableLines, indent: int) -> TableSchema:
     found = _LENGTH.match(rest)
     start = found.end() if found else 0
     if not rest.startswith(": ", start):
@@ -180,7 +180,7 @@ def _inner(rest: str, lines: LineReader, indent: int) -> TableSchema:
     return schema
 
 
-def _lookup(path: Path, rest: str, count: int, lines: LineReader, indent: int) -> Step:
+def _lookup(path: Path, rest: str, count: int, lines: TableLines, indent: int) -> Step:
     """Return the step that adds what is written once for all records with the same key."""
     key, at = read_path(rest, 0)
     if rest[at:] == ":":
@@ -219,7 +219,7 @@ def _derivation(schema: TableSchema, path: Path, template: str) -> None:
     (schema.copies if is_copy else schema.templates).append(derive)
 
 
-def _row(schema: TableSchema, lines: LineReader, indent: int) -> dict[str, Json]:
+def _row(schema: TableSchema, lines: TableLines, indent: int) -> dict[str, Json]:
     if not schema.columns and lines.peek() != " " * indent + EMPTY:
         record: dict[str, Json] = {}
         _finish(record, schema)
@@ -227,7 +227,7 @@ def _row(schema: TableSchema, lines: LineReader, indent: int) -> dict[str, Json]
     return _record(schema, lines.take(indent), lines, indent)
 
 
-def _record(schema: TableSchema, text: str, lines: LineReader, indent: int) -> dict[str, Json]:
+def _record(schema: TableSchema, text: str, lines: TableLines, indent: int) -> dict[str, Json]:
     record: dict[str, Json] = {}
     if text != EMPTY:
         cells = split_cells(text)
@@ -250,7 +250,7 @@ def _finish(record: dict[str, Json], schema: TableSchema) -> None:
         step(record)
 
 
-def _value(schema: TableSchema, path: Path, cell: str, lines: LineReader) -> Any:
+def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any:
     if path in schema.patterns:
         text = orjson.loads(cell) if cell[0] == '"' else cell
         return schema.patterns[path].replace("{}", text, 1)
@@ -265,7 +265,7 @@ def _value(schema: TableSchema, path: Path, cell: str, lines: LineReader) -> Any
     return value
 
 
-def _below(record: dict[str, Json], schema: TableSchema, lines: LineReader, indent: int) -> None:
+def _below(record: dict[str, Json], schema: TableSchema, lines: TableLines, indent: int) -> None:
     text = lines.take(indent)
     if text.startswith("(also "):
         for path, value in _all(text[:-1], len("(also ")):
@@ -284,7 +284,7 @@ def _below(record: dict[str, Json], schema: TableSchema, lines: LineReader, inde
     _put(record, path, value)
 
 
-def _nested(schema: TableSchema, rest: str, lines: LineReader, indent: int) -> Json:
+def _nested(schema: TableSchema, rest: str, lines: TableLines, indent: int) -> Json:
     if rest.startswith(": "):
         return _record(schema, rest[2:], lines, indent)
     found = _LENGTH.match(rest)
