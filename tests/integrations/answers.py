@@ -28,6 +28,6 @@ def issues() -> list[dict[str, Any]]:
 
 def ref_in(text: str) -> str:
     """Find the ref in a shaped text's note."""
-    found = re.search(r"ref=(r_\w+)", text)
+    found = re.search(r"ref[= ](r_\w+)", text)
     assert found, text[-300:]
     return found.group(1)

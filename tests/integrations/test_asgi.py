@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI, Response
+from fastapi.responses import StreamingResponse
+
+from shaping.integrations.asgi import ASGIShaping
+from tests.integrations.answers import issues, ref_in
+
+CONFIG = {"tool_overrides": {"GET /repos/{repo}/titles": {"include_only": ["title"]}}}
+
+
+def application() -> FastAPI:
+    app = FastAPI()
+
+    @app.get("/repos/{repo}/issues")
+    def list_issues(repo: str, response: Response) -> list[dict[str, Any]]:
+        response.headers["etag"] = '"raw"'
+        response.headers["vary"] = "Origin"
+        return issues()
+
+    @app.get("/repos/{repo}/titles")
+    def list_titles(repo: str) -> list[dict[str, Any]]:
+        return issues()
+
+    @app.get("/missing")
+    def missing(response: Response) -> dict[str, Any]:
+        response.status_code = 404
+        return {"detail": "no repository", "hint": None}
+
+    @app.get("/stream")
+    def stream() -> StreamingResponse:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b'{"a": '
+            yield b"null}"
+
+        return StreamingResponse(chunks(), media_type="application/json")
+
+    return app
+
+
+@pytest.fixture
+def get() -> Any:
+    shaped = ASGIShaping(application(), CONFIG, routes=["/repos/*/titles"], expand_path="/shaping/expand")
+
+    def call(path: str, **headers: str) -> httpx.Response:
+        async def go() -> httpx.Response:
+            transport = httpx.ASGITransport(app=shaped)
+            async with httpx.AsyncClient(transport=transport, base_url="http://api.test") as http:
+                return await http.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+        return asyncio.run(go())
+
+    return call
+
+
+def test_an_ordinary_request_gets_the_api_as_it_is(get: Any) -> None:
+    response = get("/repos/a/issues")
+    assert (response.json(), response.headers["etag"]) == (issues(), '"raw"')
+    assert response.headers["vary"] == "Origin, Accept, Shaping-Profile"
+
+
+def test_a_request_that_names_a_profile_gets_shaped_json(get: Any) -> None:
+    response = get("/repos/a/issues", shaping_profile="minimal")
+    assert response.headers["content-type"] == "application/json"
+    assert response.json()[0]["title"] == "Widget 1 turns the wrong way"
+    assert "comments_url" not in response.json()[0]
+    assert "links" in response.headers["shaping-left-out"]
+
+
+def test_a_request_for_plain_text_gets_what_a_model_reads(get: Any) -> None:
+    response = get("/repos/a/issues", accept="text/plain")
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.text.count("\n") < 40
+    ref = ref_in(response.text)
+    assert "issues/1" in get(f"/shaping/expand?ref={ref}&path=[0].url").text
+
+
+def test_a_route_is_shaped_by_the_config_of_its_template(get: Any) -> None:
+    assert get("/repos/a/titles").json()[0] == {"title": "Widget 1 turns the wrong way"}
+    assert get("/repos/a/titles", shaping_profile="off").json() == issues()
+
+
+def test_an_etag_is_that_of_the_shaped_answer(get: Any) -> None:
+    first = get("/repos/a/issues", shaping_profile="minimal")
+    assert first.headers["etag"] != '"raw"'
+    again = get("/repos/a/issues", shaping_profile="minimal", if_none_match=first.headers["etag"])
+    assert (again.status_code, again.content) == (304, b"")
+    other = get("/repos/a/issues", shaping_profile="standard", if_none_match=first.headers["etag"])
+    assert other.status_code == 200
+
+
+def test_errors_and_streams_pass(get: Any) -> None:
+    assert get("/missing", shaping_profile="minimal").json() == {"detail": "no repository", "hint": None}
+    assert get("/stream", shaping_profile="minimal").text == '{"a": null}'
+
+
+def test_a_ref_that_is_not_known_is_a_404(get: Any) -> None:
+    assert get("/shaping/expand?ref=r_x").status_code == 404
