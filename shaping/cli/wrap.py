@@ -2,121 +2,221 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
+from tomlkit.exceptions import TOMLKitError
 
-from shaping.cli.asking import asks_credentials
-from shaping.cli.support.output import print_result
+from shaping.cli.proxy import need_extra
+from shaping.cli.support.json_option import JSON
+from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.clients import wrap as entries
-from shaping.clients.wrap import Rewritten, same_servers
+from shaping.clients.files import (
+    CLIENTS,
+    TRIES,
+    UnusableFileError,
+    client_files,
+    is_shared,
+    project_files,
+    read_config,
+    replace_config,
+)
+from shaping.clients.probe import asks_credentials, why_it_fails
+from shaping.clients.wrap import Rewritten, WrapOptions, same_servers, server_names
 from shaping.settings import ConfigError, load
 from shaping.settings.files import replace_file
 from shaping.settings.jsonc import JsoncError
 from shaping.settings.problems import suggestion_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-File = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="A client's server list: .mcp.json, claude_desktop_config.json, mcp.json."),
-]
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+FILE = typer.Argument(
+    metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."
+)
+CLIENT = typer.Option(metavar="NAME", help=f"Find the files of this client: {', '.join(CLIENTS)}.")
+PROFILE = typer.Option(metavar="NAME", help="The profile the proxy should use.")
+CONFIG = typer.Option(metavar="FILE", help="The response_config.json the proxy should use.")
+SKIP = typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
+PROGRAM = typer.Option(
+    metavar="WORDS",
+    help="How the client starts shaping, as 'uvx --from shaping[mcp] shaping'; its last word is shaping.",
+)
+OAUTH = typer.Option("--oauth", help="Let the proxy sign in to remote servers where the client did.")
+OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
+NO_TEST = typer.Option("--no-test", help="Do not start each server once to see whether it works behind the proxy.")
+DRY_RUN = typer.Option("--dry-run", help="Print the new file, change nothing, start and ask no server.")
 
 
 def wrap(
-    file: File,
+    file: Annotated[Path | None, FILE] = None,
     *,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="The profile the proxy should use.")] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The response_config.json the proxy should use.")
-    ] = None,
-    skip: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
-    ] = None,
-    program: Annotated[str | None, typer.Option(help="How the client starts shaping, if not as found here.")] = None,
-    oauth: Annotated[
-        bool, typer.Option("--oauth", help="Let the proxy sign in to remote servers where the client did.")
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Do not ask remote servers whether they want credentials.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the new file and change nothing.")] = False,
+    client: Annotated[str | None, CLIENT] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    skip: Annotated[list[str] | None, SKIP] = None,
+    program: Annotated[str | None, PROGRAM] = None,
+    oauth: Annotated[bool, OAUTH] = False,
+    offline: Annotated[bool, OFFLINE] = False,
+    no_test: Annotated[bool, NO_TEST] = False,
+    dry_run: Annotated[bool, DRY_RUN] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
-    text = _read(file)
-    _known(profile, config)
+    if not dry_run:
+        need_extra()
+    _check_profile(profile, config, as_json=as_json)
+    files = _files(file, client)
+    _check_skipped(skip or [], files)
+    failures = _once(why_it_fails)
     options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
-    asked = (lambda _: False) if offline else asks_credentials
-    result = entries.wrap(
-        text, program=program or _program(), options=options, skip=skip or (), oauth=oauth, asks_credentials=asked
-    )
+
+    def rewrite(path: Path, text: str) -> Rewritten:
+        wrapping = WrapOptions(
+            _program(program, path, dry_run=dry_run),
+            options,
+            skip or (),
+            oauth,
+            asks_credentials if not (offline or dry_run) else lambda _: False,
+            failures if not (no_test or dry_run or offline) else lambda _: None,
+        )
+        return entries.wrap(text, wrapping, toml=_is_toml(path))
+
     if dry_run:
-        _show(result, as_json=as_json)
+        _show([rewrite(path, _read(path)) for path in files], as_json=as_json)
         return
-    _tell(result, "wrapped")
-    for address in result.signing_in:
-        _talk(f"sign in once, before your client starts it: shaping tools --oauth --url {address}")
-    if result.changed:
-        _back_up(file, text)
-        _write(file, result.text)
-        _talk(f"the file as it was is kept in {_backup_of(file)}; undo with: shaping unwrap {file}")
-        if _comments_lost(text, result.text):
-            _talk("comments inside a wrapped server's own entry are only in that backup; all others stay")
+    results = [_wrap_file(path, rewrite) for path in files]
     if as_json:
-        print_result(_told(result))
+        print_result(_data(results))
 
 
-def unwrap(file: File, *, as_json: Annotated[bool, JSON] = False) -> None:
+def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:
+    """Ask about each entry once, however often its file has to be rewritten."""
+    known: dict[bytes, str | None] = {}
+
+    def answer(entry: Mapping[str, Any]) -> str | None:
+        key = orjson.dumps(entry)
+        if key not in known:
+            known[key] = ask(entry)
+        return known[key]
+
+    return answer
+
+
+def unwrap(
+    file: Annotated[Path | None, FILE] = None,
+    *,
+    client: Annotated[str | None, CLIENT] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
     """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
-    result = entries.unwrap(_read(file))
-    _tell(result, "unwrapped")
-    if result.changed:
-        _restore(file, result)
+    results = [_unwrap_file(path) for path in _files(file, client)]
     if as_json:
-        print_result(_told(result))
+        print_result(_data(results))
 
 
-def _restore(file: Path, result: Rewritten) -> None:
-    backup = _backup_of(file)
-    if backup.exists() and same_servers(result.text, _read(backup)):
-        _write(file, _read(backup))
+def _files(file: Path | None, client: str | None) -> list[Path]:
+    """Return the files that an argument or a client's name stands for, or end with what there is."""
+    if (file is None) == (client is None):
+        found = [f"  {name}: {path}" for name in CLIENTS for path in client_files(name, Path.cwd())]
+        listed = "\n".join(["; found here:", *found]) if found else f"; clients are {', '.join(CLIENTS)}"
+        raise stopped(f"give a FILE or --client NAME{listed}")
+    if client is not None and client not in CLIENTS:
+        raise stopped(_suggest(f"there is no client {client!r}; there are {', '.join(CLIENTS)}", client, CLIENTS))
+    in_folder = file is not None and file.is_dir()
+    files = client_files(str(client), Path.cwd()) if file is None else project_files(file) if in_folder else [file]
+    if not files:
+        raise stopped(f"{client or file} has no file with MCP servers here", code="NOT_FOUND")
+    return files
+
+
+def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritten:
+    for _ in range(TRIES):
+        text = _read(file)
+        result = rewrite(file, text)
+        if not result.changed:
+            _report(file, result, "wrapped")
+            return result
+        _back_up(file, text)
+        if _replace(file, text, result.text):
+            _report(file, result, "wrapped")
+            _say(f"the file as it was is kept in {_backup_of(file)}; undo with: shaping unwrap {file}")
+            if text.count("//") + text.count("/*") > result.text.count("//") + result.text.count("/*"):
+                _say("comments inside a wrapped server's own entry are only in that backup; all others stay")
+            return result
+    raise stopped(f"{file} is being edited; nothing was written", 1, code="CONFLICT")
+
+
+def _unwrap_file(file: Path) -> Rewritten:
+    for _ in range(TRIES):
+        text = _read(file)
+        result = entries.unwrap(text, toml=_is_toml(file))
+        backup = _backup_of(file)
+        same = backup.exists() and same_servers(result.text, _read(backup), toml=_is_toml(file))
+        if not result.changed or _replace(file, text, _read(backup) if same else result.text):
+            break
+    else:
+        raise stopped(f"{file} is being edited; nothing was written", 1, code="CONFLICT")
+    _report(file, result, "unwrapped")
+    if result.changed and same:
         backup.unlink()
-        _talk(f"{file} is byte for byte as it was before it was wrapped")
-        return
-    _write(file, result.text)
-    _talk(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
+        _say(f"{file} is byte for byte as it was before it was wrapped")
+    elif result.changed:
+        _say(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
+    return result
 
 
-def _known(profile: str | None, config: Path | None) -> None:
-    """Refuse a config or a profile that the proxy would refuse, where a client hides what it says."""
+def _check_profile(profile: str | None, config: Path | None, *, as_json: bool) -> None:
+    """Refuse a config or a profile that the proxy would refuse, where a client hides the message."""
     if config is not None and not config.is_file():
         beside = [path.name for path in config.parent.glob("*.json")] if config.parent.is_dir() else []
-        _refuse(f"{config} is not there", config.name, beside)
+        raise stopped(_suggest(f"{config} is not there", config.name, beside))
     if profile is None and config is None:
         return
     try:
         known = load(config).profiles
     except ConfigError as problem:
-        _talk(str(problem))
-        raise typer.Exit(1) from None
+        raise config_failure(problem, as_json=as_json) from None
     if profile is not None and profile not in known:
-        _refuse(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", profile, known)
+        said = f"there is no profile {profile!r}; there are {', '.join(sorted(known))}"
+        raise stopped(_suggest(said, profile, known))
 
 
-def _refuse(problem: str, word: str, known: Iterable[str]) -> NoReturn:
+def _check_skipped(skipped: list[str], files: list[Path]) -> None:
+    known = [name for file in files for name in server_names(_read(file), toml=_is_toml(file))]
+    for name in skipped:
+        if name not in known:
+            said = f"there is no server {name!r} to skip; there are {', '.join(known) or 'none'}"
+            raise stopped(_suggest(said, name, known))
 
+
+def _suggest(problem: str, word: str, known: Iterable[str]) -> str:
     meant = suggestion_for(word, known)
-    _talk(f"{problem}; did you mean {meant!r}?" if meant else problem)
-    raise typer.Exit(2)
+    return f"{problem}; did you mean {meant!r}?" if meant else problem
 
 
-def _program() -> str:
+def _program(given: str | None, file: Path, *, dry_run: bool) -> list[str]:
+    """Return the words that start shaping: its whole path in a user's own file, its name in one that a team shares."""
+    words = shlex.split(given) if given else [] if is_shared(file) else [_running_program()]
+    if given and (not words or Path(words[-1]).stem != "shaping"):
+        raise stopped(f"--program {given!r} does not end in shaping, so that unwrap could not find it again")
+    if words:
+        return words
+    if not dry_run and shutil.which("shaping") is None:
+        raise stopped(
+            f"{file} is in a repository, so it names shaping without a path, and there is no shaping on PATH: "
+            'everybody who uses the file installs it, as with pipx install "shaping[mcp]"; or give --program',
+            code="DEPENDENCY_UNAVAILABLE",
+        )
+    return ["shaping"]
+
+
+def _running_program() -> str:
     """Name the running program by its whole path: a client started from a desktop has another PATH than a shell."""
     running, beside = Path(sys.argv[0]), Path(sys.executable).with_name("shaping")
     if running.stem == "shaping" and running.is_file():
@@ -130,56 +230,58 @@ def _backup_of(file: Path) -> Path:
 
 def _back_up(file: Path, text: str) -> None:
     backup = _backup_of(file)
-    plain = entries.unwrap(text)
+    plain = entries.unwrap(text, toml=_is_toml(file))
     # A second wrap must not replace the one true original by a file that is already half wrapped.
-    if plain.changed and backup.exists() and same_servers(plain.text, _read(backup)):
+    if plain.changed and backup.exists() and same_servers(plain.text, _read(backup), toml=_is_toml(file)):
         return
-    _write(backup, plain.text if plain.changed else text, like=file)
+    replace_file(backup, (plain.text if plain.changed else text).encode(), like=file)
 
 
-def _comments_lost(before: str, after: str) -> bool:
-    return before.count("//") + before.count("/*") > after.count("//") + after.count("/*")
+def _is_toml(file: Path) -> bool:
+    return file.name.removesuffix(".shaping-backup").endswith(".toml")
 
 
 def _read(file: Path) -> str:
     try:
-        text = file.read_bytes().decode()
-        same_servers(text, text)
-    except FileNotFoundError:
-        _talk(f"{file} is not there")
-        raise typer.Exit(2) from None
-    except (JsoncError, UnicodeDecodeError) as problem:
-        _talk(f"{file}: {problem}")
-        raise typer.Exit(2) from None
+        text = read_config(file)
+        same_servers(text, text, toml=_is_toml(file))
+    except UnusableFileError as problem:
+        raise stopped(str(problem)) from None
+    except (JsoncError, TOMLKitError) as problem:
+        raise stopped(f"{file}: {problem}") from None
     return text
 
 
-def _write(file: Path, text: str, like: Path | None = None) -> None:
-    # A client may be reading at this moment, and there are tokens in it.
-    file = file.resolve()
-    replace_file(file, text.encode(), like=like or file)
+def _replace(file: Path, before: str, after: str) -> bool:
+    try:
+        return replace_config(file, before, after)
+    except UnusableFileError as problem:
+        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
 
 
-def _show(result: Rewritten, *, as_json: bool) -> None:
+def _show(results: list[Rewritten], *, as_json: bool) -> None:
     if as_json:
-        print_result({**_told(result), "text": result.text})
-    else:
+        print_result({**_data(results), "text": "\n".join(result.text for result in results)})
+        return
+    for result in results:
         typer.echo(result.text, nl=False)
 
 
-def _told(result: Rewritten) -> dict[str, Any]:
-    left = [{"name": name, "reason": reason} for name, reason in result.left]
-    return {"changed": list(result.changed), "left": left}
+def _data(results: list[Rewritten]) -> dict[str, Any]:
+    left = [{"name": name, "reason": reason} for result in results for name, reason in result.left]
+    return {"changed": [name for result in results for name in result.changed], "left": left}
 
 
-def _tell(result: Rewritten, done: str) -> None:
+def _report(file: Path, result: Rewritten, done: str) -> None:
     for name in result.changed:
-        _talk(f"{done}: {name}")
+        _say(f"{done}: {name}")
     for name, reason in result.left:
-        _talk(f"left: {name} ({reason})")
+        _say(f"left: {name} ({reason})")
     if not result.changed and not result.left:
-        _talk("there is no MCP server in this file: expected mcpServers, servers or context_servers")
+        _say(f"there is no MCP server in {file}: expected mcpServers, servers, context_servers or mcp_servers")
+    for address in result.signing_in:
+        _say(f"sign in once, before your client starts it: shaping tools --oauth --url {address}")
 
 
-def _talk(line: str) -> None:
+def _say(line: str) -> None:
     typer.echo(line, err=True)

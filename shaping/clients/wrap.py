@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import tomlkit
+from tomlkit.items import InlineTable, Table
 
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 # Headers go by the environment, not by the arguments: they hold tokens, and arguments can be read by every user.
 HEADER_VARIABLE = "SHAPING_PROXY_HEADER_"
@@ -21,7 +24,7 @@ _SIGNS_IN = (
     "to let the proxy sign in instead: shaping wrap --oauth"
 )
 LISTS = ("mcpServers", "servers", "context_servers")  # most clients, VS Code, Zed
-_REMOTE_MEMBERS = ("url", "type", "headers")
+_REMOTE_MEMBERS = ("url", "httpUrl", "type", "headers", "http_headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,69 +37,94 @@ class Rewritten:
     signing_in: tuple[str, ...] = ()
 
 
-def wrap(
-    text: str,
-    *,
-    program: str = "shaping",
-    options: Sequence[str] = (),
-    skip: Collection[str] = (),
-    oauth: bool = False,
-    asks_credentials: Callable[[str], bool] = lambda _: False,
-) -> Rewritten:
+@dataclass(frozen=True, slots=True)
+class WrapOptions:
+    """How servers are wrapped.
+
+    `asks_credentials` and `why_it_fails` ask the servers themselves: whether the one at an address wants a sign-in, and
+    why one cannot be used behind the proxy.
+    """
+
+    program: Sequence[str] = ("shaping",)
+    options: Sequence[str] = ()
+    skip: Collection[str] = ()
+    oauth: bool = False
+    asks_credentials: Callable[[str], bool] = lambda _: False
+    why_it_fails: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+
+
+def wrap(text: str, options: WrapOptions = WrapOptions(), *, toml: bool = False) -> Rewritten:  # noqa: B008 (frozen)
     """Put `shaping proxy` in front of every server that is not behind it yet.
 
-    A remote server that signs in by OAuth, as its entry says or as `asks_credentials` finds out at its address,
-    is left as it is unless `oauth` lets the proxy do that.
+    A remote server that signs in by OAuth is left as it is unless `oauth` lets the proxy do that.
     """
     signing_in: list[str] = []
 
     def decide(name: str, server: dict[str, Any]) -> dict[str, Any] | str:
-        if name in skip:
+        if name in options.skip:
             return "skipped as asked"
         if is_wrapped(server):
             return "already wrapped"
-        signs_in = _signs_in(server, asks_credentials)
-        if signs_in and not oauth:
+        signs_in = _signs_in(server, options.asks_credentials)
+        if signs_in and not options.oauth:
             return _SIGNS_IN
-        signing_in.extend([server["url"]] if signs_in else [])
-        return _wrapped(server, program, [*options, *(["--oauth"] if signs_in else [])])
+        entry = _wrapped(server, options.program, [*options.options, *(["--oauth"] if signs_in else [])])
+        if isinstance(entry, str):
+            return entry
+        # A server that wants a sign-in first, or values that only the client knows, cannot be tried here.
+        failure = None if signs_in or "${" in repr(entry) else options.why_it_fails(entry)
+        if failure is not None:
+            return f"it does not work behind the proxy: {' '.join(failure.split())}; --no-test wraps it all the same"
+        signing_in.extend([url_of(server)] if signs_in else [])
+        return entry
 
-    return replace(_rewrite(text, decide), signing_in=tuple(signing_in))
+    return replace(_rewrite(text, decide, toml=toml), signing_in=tuple(signing_in))
 
 
-def unwrap(text: str) -> Rewritten:
+def unwrap(text: str, *, toml: bool = False) -> Rewritten:
     """Take `shaping proxy` away from every server that is behind it."""
 
     def decide(_: str, server: dict[str, Any]) -> dict[str, Any] | str:
-        return _unwrapped(server) if is_wrapped(server) else "not wrapped"
+        return _unwrapped(server, toml=toml) if is_wrapped(server) else "not wrapped"
 
-    return _rewrite(text, decide)
+    return _rewrite(text, decide, toml=toml)
 
 
-def same_servers(one: str, other: str) -> bool:
-    """Say whether two config files hold the same data, whatever their layout and comments."""
-    return bool(_settled(jsonc.read(one).value) == _settled(jsonc.read(other).value))
+def server_names(text: str, *, toml: bool = False) -> list[str]:
+    """Return the names of the servers in a config file."""
+    return [name for name, _ in _rewrite(text, lambda *_: "", toml=toml).left]
+
+
+def same_servers(one: str, other: str, *, toml: bool = False) -> bool:
+    """Return whether two config files hold the same data, whatever their layout and comments."""
+    read = (lambda text: tomlkit.parse(text).unwrap()) if toml else (lambda text: jsonc.read(text).value)
+    return bool(_settled(read(one)) == _settled(read(other)))
 
 
 def is_wrapped(server: dict[str, Any]) -> bool:
-    """Say whether a server's entry starts our proxy."""
+    """Return whether a server's entry starts our proxy."""
     return _proxy_arguments(server) is not None
 
 
+def url_of(server: Mapping[str, Any]) -> str:
+    """Return the address of a remote server's entry, under either name that clients have for it, or an empty string."""
+    return next((server[key] for key in ("url", "httpUrl") if isinstance(server.get(key), str)), "")
+
+
 def wants_sign_in(server: dict[str, Any]) -> bool:
-    """Say whether a remote server's entry tells the client how to sign in by OAuth."""
-    return isinstance(server.get("url"), str) and any(server.get(key) for key in ("oauth", "auth"))
+    """Return whether a remote server's entry tells the client how to sign in by OAuth."""
+    return bool(url_of(server)) and any(server.get(key) for key in ("oauth", "auth"))
 
 
 def has_credentials(server: dict[str, Any]) -> bool:
-    """Say whether an entry sends something that opens doors, under whatever name."""
-    names = {str(name).lower() for name in server.get("headers") or {}}
+    """Return whether an entry sends a header that looks like a credential."""
+    names = {str(name).lower() for name in {**(server.get("headers") or {}), **(server.get("http_headers") or {})}}
     return any(word in name for name in names for word in ("auth", "key", "token", "secret", "cookie"))
 
 
 def _signs_in(server: dict[str, Any], asks_credentials: Callable[[str], bool]) -> bool:
-    url = server.get("url")
-    if isinstance(server.get("command"), str) or not isinstance(url, str) or has_credentials(server):
+    url = url_of(server)
+    if isinstance(server.get("command"), str) or not url or has_credentials(server):
         return False
     return wants_sign_in(server) or ("${" not in url and asks_credentials(url))
 
@@ -110,18 +138,40 @@ def _settled(value: Any) -> Any:
     return value
 
 
-def _rewrite(text: str, decide: Callable[[str, dict[str, Any]], dict[str, Any] | str]) -> Rewritten:
-    replacements: list[tuple[jsonc.JsonNode, Any]] = []
+_Decide: TypeAlias = "Callable[[str, dict[str, Any]], dict[str, Any] | str]"
+
+
+def _rewrite(text: str, decide: _Decide, *, toml: bool) -> Rewritten:
     changed: list[str] = []
     left: list[tuple[str, str]] = []
-    for name, node, server in _servers(jsonc.read(text)):
+
+    def new_entry(name: str, server: dict[str, Any]) -> dict[str, Any] | None:
         outcome = decide(name, server)
         if isinstance(outcome, str):
             left.append((name, outcome))
-        else:
-            replacements.append((node, outcome))
-            changed.append(name)
-    return Rewritten(jsonc.replace(text, replacements), tuple(changed), tuple(left))
+            return None
+        changed.append(name)
+        return outcome
+
+    rewritten = (_rewritten_toml if toml else _rewritten_json)(text, new_entry)
+    return Rewritten(rewritten, tuple(changed), tuple(left))
+
+
+def _rewritten_json(text: str, new_entry: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> str:
+    entries = [(node, new_entry(name, server)) for name, node, server in _servers(jsonc.read(text))]
+    return jsonc.replace(text, [(node, entry) for node, entry in entries if entry is not None])
+
+
+def _rewritten_toml(text: str, new_entry: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> str:
+    document = tomlkit.parse(text)
+    for name, table in document.get("mcp_servers", {}).items():
+        entry = new_entry(name, table.unwrap()) if isinstance(table, (Table, InlineTable)) else None
+        for key in [] if entry is None else [key for key in table if key not in entry]:
+            del table[key]
+        for key, value in (entry or {}).items():
+            if key not in table or table[key] != value:
+                table[key] = value
+    return tomlkit.dumps(document)
 
 
 def _servers(root: jsonc.JsonNode) -> Iterator[tuple[str, jsonc.JsonNode, dict[str, Any]]]:
@@ -142,30 +192,31 @@ def _places(root: jsonc.JsonNode) -> Iterator[jsonc.JsonNode]:
         yield from root.members["projects"].members.values()
 
 
-def _wrapped(server: dict[str, Any], program: str, options: Sequence[str]) -> dict[str, Any] | str:
-    start = ["proxy", *options]
+def _wrapped(server: dict[str, Any], program: Sequence[str], options: Sequence[str]) -> dict[str, Any] | str:
+    command, start = program[0], [*program[1:], "proxy", *options]
     if isinstance(server.get("command"), str):
-        arguments = [*start, "--", server["command"], *server.get("args", [])]
-        return _with(server, {"command": program, "args": arguments})
-    if not isinstance(server.get("url"), str):
+        return _with(server, {"command": command, "args": [*start, "--", server["command"], *server.get("args", [])]})
+    if not url_of(server):
         return "it has neither a command nor a url"
     if server.get("headersHelper"):
         return "its headers come from a command that only the client runs (headersHelper)"
-    if not server["url"].startswith(("http://", "https://", "${")):
+    if from_environment := [key for key in ("bearer_token_env_var", "env_http_headers") if server.get(key)]:
+        return f"its headers come from variables that only the client reads ({from_environment[0]})"
+    if not url_of(server).startswith(("http://", "https://", "${")):
         return "its address is neither http nor https"
-    return _wrapped_remote(server, program, start)
+    return _wrapped_remote(server, command, start)
 
 
 def _wrapped_remote(server: dict[str, Any], command: str, start: list[str]) -> dict[str, Any]:
-    url, variables = server["url"], dict(server.get("env") or {})
+    url, variables = url_of(server), dict(server.get("env") or {})
     if _may_hold_keys(url):
         variables[URL_VARIABLE] = url
     arguments = [*start, "--url", f"env:{URL_VARIABLE}" if URL_VARIABLE in variables else url]
-    if isinstance(server.get("type"), str):
-        arguments += ["--transport", server["type"]]
+    transport = "http" if "httpUrl" in server else server.get("type")
+    arguments += ["--transport", transport] if isinstance(transport, str) else []
     entry: dict[str, Any] = {"type": "stdio"} if "type" in server else {}
     entry |= {"command": command, "args": arguments}
-    headers = server.get("headers") or {}
+    headers = server.get("headers") or server.get("http_headers") or {}
     variables |= {f"{HEADER_VARIABLE}{n}": f"{key}: {value}" for n, (key, value) in enumerate(headers.items(), 1)}
     if variables:
         entry["env"] = variables
@@ -188,11 +239,15 @@ def _with(server: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _proxy_arguments(server: dict[str, Any]) -> list[str] | None:
+    """Return the arguments after `shaping proxy`, whatever starts it: a path, `uvx --from … shaping`, `python -m`."""
     command, arguments = server.get("command"), server.get("args")
     if not isinstance(command, str) or not isinstance(arguments, list):
         return None
-    if _basename(command) == "shaping" and arguments[:1] == ["proxy"]:
-        return arguments[1:]
+    words = [command, *map(str, arguments)]
+    own = words[: words.index("--")] if "--" in words else words
+    for at, (word, following) in enumerate(pairwise(own)):
+        if following == "proxy" and _basename(word) == "shaping":
+            return words[at + 2 :]
     return None
 
 
@@ -201,26 +256,29 @@ def _basename(command: str) -> str:
     return path.stem if path.suffix.lower() in {".exe", ".cmd"} else path.name
 
 
-def _unwrapped(server: dict[str, Any]) -> dict[str, Any] | str:
+def _unwrapped(server: dict[str, Any], *, toml: bool) -> dict[str, Any] | str:
     arguments = _proxy_arguments(server) or []
     if "--" in arguments:
         command, *rest = arguments[arguments.index("--") + 1 :]
         return _with(server, {"command": command} | ({"args": rest} if rest else {}))
     if "--url" in arguments:
-        return _unwrapped_remote(server, arguments)
+        return _unwrapped_remote(server, arguments, toml=toml)
     return "it starts a proxy for several servers, which no single entry can replace"
 
 
-def _unwrapped_remote(server: dict[str, Any], arguments: list[str]) -> dict[str, Any]:
+def _unwrapped_remote(server: dict[str, Any], arguments: list[str], *, toml: bool) -> dict[str, Any]:
     given = dict(pairwise(arguments))
-    entry: dict[str, Any] = {"type": given["--transport"]} if "--transport" in given else {}
+    typed = "--transport" in given and "type" in server
+    entry: dict[str, Any] = {"type": given["--transport"]} if typed else {}
     variables = server.get("env", {})
-    entry["url"] = variables.get(URL_VARIABLE, given["--url"])
+    # Only Gemini's entries have a transport and no type.
+    member = "httpUrl" if "--transport" in given and not typed else "url"
+    entry[member] = variables.get(URL_VARIABLE, given["--url"])
     headers = dict(
         value.split(": ", 1) for key, value in variables.items() if key.startswith(HEADER_VARIABLE) and ": " in value
     )
     if headers:
-        entry["headers"] = headers
+        entry["http_headers" if toml else "headers"] = headers
     ours = (HEADER_VARIABLE, URL_VARIABLE)
     kept = {key: value for key, value in variables.items() if not key.startswith(ours)}
     rest = {key: value for key, value in server.items() if key not in {"type", "command", "args", "env"}}

@@ -287,6 +287,19 @@ def _signals() -> Iterator[_SignalRelay]:
             signal.signal(number, handler)
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that was started with a session of its own, and all that it started: asked first, then killed."""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pipe.close()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE / 2)
+        _send(process.pid, number)
+    process.wait()
+
+
 def _send(pid: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)

@@ -103,6 +103,8 @@ def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> Non
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
         if like is not None and like.exists():
             shutil.copymode(like, beside)
         beside.replace(file)

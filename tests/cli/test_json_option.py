@@ -70,11 +70,11 @@ def test_a_program_is_told_which_servers_were_wrapped_and_which_left(tmp_path: P
     def told(*words: str) -> Any:
         return json.loads(CliRunner().invoke(build(), [words[0], str(file), "--json", *words[1:]]).stdout)["data"]
 
-    tried = told("wrap", "--dry-run", "--skip", "b")
+    tried = told("wrap", "--dry-run", "--program", "shaping", "--skip", "b")
     assert list(json.loads(tried.pop("text"))["mcpServers"]) == ["a", "b"]
     assert (
         tried
-        == told("wrap", "--skip", "b")
+        == told("wrap", "--no-test", "--program", "shaping", "--skip", "b")
         == {"changed": ["a"], "left": [{"name": "b", "reason": "skipped as asked"}]}
     )
     assert told("unwrap") == {"changed": ["a"], "left": [{"name": "b", "reason": "not wrapped"}]}

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import stat
 import sys
 import threading
+import tomllib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
-from shaping.cli.asking import asks_credentials
+from shaping.clients.probe import asks_credentials
+from shaping.settings.files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
 ORIGINAL = b'{\n    // mine\n    "mcpServers": {\n        "a": {"command": "x", /* why */ "args": ["y"]}\n    }\n}\n'
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(build(), arguments)
+def run(*arguments: str, test: bool = False) -> Result:
+    skipped = [] if test or arguments[0] == "unwrap" else ["--no-test"]
+    return CliRunner().invoke(build(), [*arguments, *skipped])
 
 
 @pytest.fixture
@@ -120,8 +124,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | 
 def test_a_file_without_servers_is_left(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
-    assert "there is no MCP server in this file" in run("wrap", str(file)).stderr
-    assert "there is no MCP server in this file" in run("unwrap", str(file)).stderr
+    assert "there is no MCP server in " in run("wrap", str(file)).stderr
+    assert "there is no MCP server in " in run("unwrap", str(file)).stderr
 
 
 def test_a_client_is_told_the_whole_path_of_the_running_program(
@@ -174,11 +178,157 @@ def test_what_only_its_user_could_read_stays_so_in_the_file_and_in_its_backup(fi
     assert (stat.S_IMODE(file.stat().st_mode), file.read_bytes()) == (0o600, ORIGINAL)
 
 
-def test_a_file_that_is_a_link_stays_one(file: Path) -> None:
+def test_a_link_is_refused_with_the_file_it_points_to(file: Path) -> None:
     link = file.with_name("link.json")
     link.symlink_to(file)
-    run("wrap", str(link))
-    assert (link.is_symlink(), b"proxy" in file.read_bytes()) == (True, True)
+    refused = run("wrap", str(link))
+    assert (refused.exit_code, refused.stderr) == (2, f"{link} is a link; name the file itself: {file}\n")
+    assert (link.is_symlink(), file.read_bytes()) == (True, ORIGINAL)
+
+
+def test_a_read_only_file_is_left(file: Path) -> None:
+    file.chmod(0o444)
+    refused = run("wrap", str(file))
+    assert (refused.exit_code, refused.stderr) == (1, f"{file} is read-only; nothing was written\n")
+    assert file.read_bytes() == ORIGINAL
+
+
+def test_an_edit_made_while_the_file_is_wrapped_is_not_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edits = [ORIGINAL.replace(b"mine", b"edited"), ORIGINAL.replace(b"mine", b"edited twice")]
+
+    def slow(path: Path, content: bytes, **rest: Any) -> None:
+        # An editor saves at the worst moments: before the new file is in its place, and while it is put there.
+        if path == file and edits and b"proxy" in content:
+            with file.open("r+b") as opened:
+                opened.write(edits.pop(0))
+        replace_file(path, content, **rest)
+
+    monkeypatch.setattr("shaping.clients.files.replace_file", slow)
+    assert run("wrap", str(file)).exit_code == 0
+    assert b"// edited twice" in file.read_bytes()
+    assert b"proxy" in file.read_bytes()
+
+
+def test_a_name_to_skip_that_is_not_there_is_refused(file: Path) -> None:
+    refused = run("wrap", str(file), "--skip", "A")
+    assert (refused.exit_code, refused.stderr.split(";")[0]) == (2, "there is no server 'A' to skip")
+    assert file.read_bytes() == ORIGINAL
+
+
+def test_a_program_of_several_words_starts_shaping_and_is_found_again(file: Path) -> None:
+    words = "uvx --from shaping[mcp] shaping"
+    run("wrap", str(file), "--program", words)
+    text = "\n".join(line for line in file.read_text().splitlines() if "//" not in line)
+    entry = json.loads(text)["mcpServers"]["a"]
+    assert [entry["command"], *entry["args"]] == [*words.split(), "proxy", "--", "x", "y"]
+    assert "already wrapped" in run("wrap", str(file)).stderr
+    assert (run("unwrap", str(file)).exit_code, file.read_bytes()) == (0, ORIGINAL)
+    assert "does not end in shaping" in run("wrap", str(file), "--program", "uvx other").stderr
+
+
+def test_a_file_of_a_team_names_the_program_without_its_path(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "there is no shaping on PATH" in run("wrap", str(file)).stderr
+    assert '"command": "shaping"' in run("wrap", str(file), "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("client", "name"),
+    [("claude-code", ".mcp.json"), ("cursor", ".cursor/mcp.json"), ("vscode", ".vscode/mcp.json"),
+     ("gemini", ".gemini/settings.json"), ("claude-desktop", "home/.config/Claude/claude_desktop_config.json")],
+)  # fmt: skip
+def test_a_clients_files_are_found(client: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(ORIGINAL)
+    wrapped = run("wrap", "--client", client)
+    assert (wrapped.exit_code, b"proxy" in file.read_bytes()) == (0, True), wrapped.stderr
+    assert run("unwrap", "--client", client).exit_code == 0
+    assert file.read_bytes() == ORIGINAL
+
+
+def test_a_folder_stands_for_all_files_of_clients_in_it(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / ".cursor" / "mcp.json"
+    other.parent.mkdir()
+    other.write_bytes(ORIGINAL)
+    assert run("wrap", str(tmp_path)).exit_code == 0
+    assert [b"proxy" in path.read_bytes() for path in (file, other)] == [True, True]
+
+
+def test_without_a_file_the_clients_are_named_and_a_wrong_one_is_corrected(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert f"claude-code: {file}" in run("wrap").stderr
+    assert "did you mean 'cursor'?" in run("wrap", "--client", "curser").stderr
+
+
+CODEX = """\
+model = "gpt-5"  # mine
+
+[mcp_servers.files]
+command = "npx"
+args = ["-y", "server-filesystem"]  # all of it
+
+[mcp_servers.files.env]
+TOKEN = "t"
+
+[mcp_servers.web]
+url = "https://x.example/mcp"
+http_headers = { "X-Key" = "k" }
+
+[mcp_servers.mine]
+url = "https://y.example/mcp"
+bearer_token_env_var = "TOKEN"
+"""
+
+
+def test_codex_keeps_its_servers_in_toml(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(CODEX)
+    said = run("wrap", str(file), "--program", "/bin/shaping", "--offline").stderr
+    servers = tomllib.loads(file.read_text())["mcp_servers"]
+    assert servers["files"] == {
+        "command": "/bin/shaping",
+        "args": ["proxy", "--", "npx", "-y", "server-filesystem"],
+        "env": {"TOKEN": "t"},
+    }
+    assert servers["web"]["env"] == {"SHAPING_PROXY_HEADER_1": "X-Key: k"}
+    assert "left: mine (its headers come from variables that only the client reads" in said
+    assert "# mine" in file.read_text()
+    file.with_name("config.toml.shaping-backup").unlink()
+    run("unwrap", str(file))
+    assert tomllib.loads(file.read_text()) == tomllib.loads(CODEX)
+
+
+def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(file: Path) -> None:
+    server = [sys.executable, "-m", "shaping.cli.demo_server"]
+    broken = [sys.executable, "-c", "raise SystemExit('no license')"]
+    listed = {name: {"command": words[0], "args": words[1:]} for name, words in (("good", server), ("bad", broken))}
+    file.write_text(json.dumps({"mcpServers": listed}))
+    said = run("wrap", str(file), test=True).stderr
+    assert "wrapped: good" in said
+    assert re.search(r"left: bad \(it does not work behind the proxy: .*no license.*; --no-test wraps it", said), said
+
+
+def test_a_dry_run_asks_no_server(file: Path) -> None:
+    with answering(401) as url:
+        file.write_text(json.dumps({"mcpServers": {"r": {"url": url}}}))
+        assert "proxy" in run("wrap", str(file), "--dry-run", test=True).stdout
+
+
+def test_without_the_extra_nothing_is_wrapped(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shaping.cli.proxy.find_spec", lambda _: None)
+    refused = run("wrap", str(file))
+    assert (refused.exit_code, refused.stderr) == (2, 'MCP needs an extra: pip install "shaping[mcp]"\n')
+    assert file.read_bytes() == ORIGINAL
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shaping.clients.wrap import same_servers, unwrap, wrap
+from shaping.clients.wrap import WrapOptions, same_servers, unwrap, wrap
 
 CLAUDE_DESKTOP = {
     "globalShortcut": "",
@@ -33,7 +33,7 @@ FORMS = [CLAUDE_DESKTOP, CLAUDE_CODE, CLAUDE_CODE_USER, VS_CODE, VS_CODE_SETTING
 @pytest.mark.parametrize("form", FORMS)
 def test_unwrapping_what_was_wrapped_gives_the_same_servers(form: dict[str, Any]) -> None:
     text = json.dumps(form, indent=2)
-    wrapped = wrap(text, options=["--profile", "debug"])
+    wrapped = wrap(text, WrapOptions(options=["--profile", "debug"]))
     assert wrapped.changed
     assert not same_servers(wrapped.text, text)
     assert same_servers(unwrap(wrapped.text).text, text)
@@ -62,7 +62,7 @@ def test_a_command_goes_behind_the_proxy_with_its_environment_and_order() -> Non
 
 
 def test_a_url_becomes_a_command_and_its_headers_go_by_the_environment() -> None:
-    assert json.loads(wrap(json.dumps(VS_CODE), program="/bin/shaping").text)["servers"]["github"] == {
+    assert json.loads(wrap(json.dumps(VS_CODE), WrapOptions(program=["/bin/shaping"])).text)["servers"]["github"] == {
         "type": "stdio",
         "command": "/bin/shaping",
         "args": ["proxy", "--url", "https://x.example", "--transport", "http"],
@@ -72,7 +72,7 @@ def test_a_url_becomes_a_command_and_its_headers_go_by_the_environment() -> None
 
 def test_options_stand_before_the_command() -> None:
     text = json.dumps({"mcpServers": {"a": {"command": "x", "args": ["proxy", "--url"]}}})
-    wrapped = wrap(text, options=["--profile", "debug"])
+    wrapped = wrap(text, WrapOptions(options=["--profile", "debug"]))
     assert json.loads(wrapped.text)["mcpServers"]["a"]["args"] == [
         "proxy",
         "--profile",
@@ -95,7 +95,7 @@ def test_comments_outside_the_entries_stay() -> None:
 
 def test_what_cannot_be_wrapped_is_left_with_the_reason() -> None:
     text = json.dumps({"mcpServers": {"a": {"disabled": True}, "b": {"command": "x"}, "c": 1}})
-    result = wrap(text, skip=["b"])
+    result = wrap(text, WrapOptions(skip=["b"]))
     assert (result.text, result.changed) == (text, ())
     assert result.left == (("a", "it has neither a command nor a url"), ("b", "skipped as asked"))
 
@@ -112,7 +112,7 @@ def test_what_is_not_wrapped_is_not_unwrapped() -> None:
 @pytest.mark.parametrize("program", ["shaping", "/opt/bin/shaping", "C:\\Tools\\shaping.exe", "shaping.cmd"])
 def test_the_proxy_is_known_by_any_of_its_programs_names(program: str) -> None:
     text = json.dumps(CLAUDE_DESKTOP)
-    assert same_servers(unwrap(wrap(text, program=program).text).text, text)
+    assert same_servers(unwrap(wrap(text, WrapOptions(program=[program])).text).text, text)
 
 
 def test_an_empty_list_of_arguments_counts_as_none() -> None:
@@ -140,8 +140,8 @@ def test_a_server_that_signs_in_by_itself_is_left_with_the_way_to_force_it(
     members: dict[str, Any], asks: bool, left: bool
 ) -> None:
     text = remote(**members)
-    result = wrap(text, asks_credentials=lambda _: asks)
-    forced = wrap(text, oauth=True, asks_credentials=lambda _: asks)
+    result = wrap(text, WrapOptions(asks_credentials=lambda _: asks))
+    forced = wrap(text, WrapOptions(oauth=True, asks_credentials=lambda _: asks))
     assert bool(result.left) is left
     assert ("shaping wrap --oauth" in str(result.left)) is left
     assert ("--oauth" in json.loads(forced.text)["mcpServers"]["r"]["args"]) is left
@@ -151,7 +151,7 @@ def test_a_server_that_signs_in_by_itself_is_left_with_the_way_to_force_it(
 
 def test_a_command_is_not_asked_whether_it_signs_in() -> None:
     text = json.dumps({"mcpServers": {"c": {"command": "x", "auth": "y"}}})
-    assert wrap(text, asks_credentials=lambda _: True).changed == ("c",)
+    assert wrap(text, WrapOptions(asks_credentials=lambda _: True)).changed == ("c",)
 
 
 @pytest.mark.parametrize("url", ["https://x.example/mcp?key=s3cret", "https://me:s3cret@x.example/mcp"])

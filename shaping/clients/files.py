@@ -1,0 +1,121 @@
+"""Where each client keeps its list of MCP servers, and how such a file is replaced safely."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from shaping.settings.files import replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TRIES: Final = 5  # to replace a file that is edited meanwhile
+_CLINE: Final = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFiles:
+    """A client's config files: in a project, in the user's home, and in the directory of desktop applications."""
+
+    project: tuple[str, ...] = ()
+    home: tuple[str, ...] = ()
+    desktop: tuple[str, ...] = ()
+
+
+# From each client's own documentation, November 2026.
+CLIENTS: Final[Mapping[str, ClientFiles]] = {
+    "amazon-q": ClientFiles((".amazonq/mcp.json",), (".aws/amazonq/mcp.json",)),
+    "claude-code": ClientFiles((".mcp.json",), (".claude.json",)),
+    "claude-desktop": ClientFiles(desktop=("Claude/claude_desktop_config.json",)),
+    "cline": ClientFiles(desktop=(f"Code/User/{_CLINE}",)),
+    "codex": ClientFiles((".codex/config.toml",), (".codex/config.toml",)),
+    "copilot-cli": ClientFiles(home=(".copilot/mcp-config.json",)),
+    "cursor": ClientFiles((".cursor/mcp.json",), (".cursor/mcp.json",)),
+    "gemini": ClientFiles((".gemini/settings.json",), (".gemini/settings.json",)),
+    "kiro": ClientFiles((".kiro/settings/mcp.json",), (".kiro/settings/mcp.json",)),
+    "lm-studio": ClientFiles(home=(".lmstudio/mcp.json",)),
+    "roo": ClientFiles((".roo/mcp.json",)),
+    "vscode": ClientFiles((".vscode/mcp.json",), desktop=("Code/User/mcp.json",)),
+    "windsurf": ClientFiles(home=(".codeium/windsurf/mcp_config.json",)),
+    "zed": ClientFiles((".zed/settings.json",), (".config/zed/settings.json",)),
+}
+
+
+class UnusableFileError(Exception):
+    """A config file that cannot be read or must not be written."""
+
+
+def client_files(client: str, folder: Path, environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return the files of a client that exist: the project's first, then the user's."""
+    known = CLIENTS[client]
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    places = [(folder, known.project), (home, known.home), (_desktop_directory(home, environ), known.desktop)]
+    if client == "codex" and environ.get("CODEX_HOME"):
+        places.append((Path(environ["CODEX_HOME"]), ("config.toml",)))
+    found = [place / name for place, names in places for name in names]
+    return list(dict.fromkeys(file for file in found if file.is_file()))
+
+
+def project_files(folder: Path) -> list[Path]:
+    """Return the files of all clients in a project's folder."""
+    names = dict.fromkeys(name for known in CLIENTS.values() for name in known.project)
+    return [folder / name for name in (*names, "mcp.json") if (folder / name).is_file()]
+
+
+def is_shared(file: Path) -> bool:
+    """Return whether a file lies in a repository, other than one of the whole home directory: a team may share it."""
+    home = Path.home().resolve()
+    parents = file.resolve().parents
+    return any((parent / ".git").exists() for parent in parents if parent != home and parent not in home.parents)
+
+
+def read_config(file: Path) -> str:
+    """Read a config file; a link is refused, because replacing what it points to is not what its owner asked for."""
+    if file.is_symlink():
+        raise UnusableFileError(f"{file} is a link; name the file itself: {file.resolve()}")
+    try:
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        raise UnusableFileError(f"{file} is not there") from None
+    except OSError as problem:
+        raise UnusableFileError(f"cannot read {file}: {problem.strerror}") from None
+    except UnicodeDecodeError as problem:
+        raise UnusableFileError(f"{file}: {problem}") from None
+
+
+def replace_config(file: Path, before: str, after: str) -> bool:
+    """Replace a config file's text, keep its mode, and return False where somebody has edited the file since.
+
+    An edit in place that comes while the file is being replaced is put back.
+    """
+    if file.is_symlink():
+        raise UnusableFileError(f"{file} is a link; nothing was written")
+    try:
+        # Not os.access: an administrator may write what its owner has made read-only.
+        if not stat.S_IMODE(file.stat().st_mode) & stat.S_IWUSR:
+            raise UnusableFileError(f"{file} is read-only; nothing was written")
+        with file.open("rb") as opened:
+            if opened.read() != before.encode():
+                return False
+            replace_file(file, after.encode(), like=file)
+            opened.seek(0)
+            edited = opened.read()
+            if edited != before.encode():
+                replace_file(file, edited, like=file)
+                return False
+    except OSError as problem:
+        raise UnusableFileError(f"cannot write {file}: {problem.strerror}") from None
+    return True
+
+
+def _desktop_directory(home: Path, environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
