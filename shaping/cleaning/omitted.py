@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from shaping.cleaning.prune import pruned_members
+from shaping.paths.grammar import join
+from shaping.response import Omission
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from shaping.cleaning import Cleaned
-    from shaping.response import Omission, Reason
+    from shaping.response import Reason
     from shaping.settings import Plan
 
+_GONE: Final = object()
+_SAMPLES: Final = 16  # values of one place that are remembered, to price all of them by
 
-def omitted_by_config(cleaned: Cleaned, plan: Plan) -> list[Omission]:
+
+@dataclass(frozen=True, slots=True)
+class OmittedMembers:
+    """An omission, and some of the values that it left out."""
+
+    omission: Omission
+    samples: tuple[Any, ...] = ()
+
+
+def omitted_by_config(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
     """List what fields and pruning left out: worked out when somebody asks, because few do."""
-    found: list[Omission] = []
-    if cleaned.fields is not None:
-        raw = cleaned.raw if cleaned.original is None else cleaned.original
-        found += _with_reasons(cleaned.fields.left_out(raw), raw, plan)
-    return found + pruned_members(cleaned.selected, cleaned.pruned)
+    return [*_by_fields(cleaned, plan), *members_missing(cleaned.selected, cleaned.pruned)]
+
+
+def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
+    """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
+    root = _Place()
+    _compare(before, after, root)
+    return list(root.missing("", reason))
+
+
+def _by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
+    fields, raw = cleaned.fields, cleaned.raw if cleaned.original is None else cleaned.original
+    if fields is None:
+        return []
+    if cleaned.original is not None and not fields.rename and not fields.selective and plan.private is None:
+        # Only members are gone, and none has another name: what is left tells it, without applying a rule again.
+        try:
+            return members_missing(raw, cleaned.selected, "fields")
+        except _UnlikeError:
+            pass
+    return [OmittedMembers(omission) for omission in _with_reasons(fields.left_out(raw), raw, plan)]
 
 
 def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Omission]:
@@ -27,7 +57,7 @@ def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Om
     held = plan.private
     if held is None:
         return omissions
-    from shaping.paths import compile_fields  # noqa: PLC0415 (few configs hold anything back)
+    from shaping.paths import compile_fields  # noqa: PLC0415 (loaded with the first plan that filters: costs 5 ms)
 
     private = frozenset(plan.private_paths)
     reasons: dict[str, Reason] = {}
@@ -36,3 +66,57 @@ def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Om
         for omission in compile_fields(None, [rule], opener=held.opener).left_out(raw):
             reasons.setdefault(omission.path, reason)
     return [replace(omission, reason=reasons.get(omission.path, omission.reason)) for omission in omissions]
+
+
+class _UnlikeError(Exception):
+    """Two values differ by more than members that are gone."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """A place in the data, with all elements of a list as one, and what went there, by the kind of value."""
+
+    below: dict[str | None, _Place] = field(default_factory=dict)
+    gone: dict[Reason, list[Any]] = field(default_factory=dict)
+    counts: dict[Reason, int] = field(default_factory=dict)
+
+    def at(self, key: str | None) -> _Place:
+        place = self.below.get(key)
+        if place is None:
+            place = self.below[key] = _Place()
+        return place
+
+    def note(self, value: Any) -> None:
+        kind: Reason = "null" if value is None else "empty" if type(value) in {dict, list} else "default"
+        count = self.counts[kind] = self.counts.get(kind, 0) + 1
+        if count <= _SAMPLES:
+            self.gone.setdefault(kind, []).append(value)
+
+    def missing(self, path: str, reason: Reason | None) -> Iterator[OmittedMembers]:
+        if reason is not None and self.counts:
+            samples = tuple(value for values in self.gone.values() for value in values)
+            yield OmittedMembers(Omission(path, sum(self.counts.values()), reason), samples)
+        elif self.counts:
+            for kind, count in self.counts.items():
+                yield OmittedMembers(Omission(path, count, kind), tuple(self.gone[kind]))
+        for key, place in self.below.items():
+            yield from place.missing(f"{path}[]" if key is None else join(path, key), reason)
+
+
+def _compare(before: Any, after: Any, place: _Place) -> None:
+    if before is after:
+        return
+    if type(before) is dict and type(after) is dict:
+        for key, item in before.items():
+            new = after.get(key, _GONE)
+            if new is _GONE:
+                place.at(key).note(item)
+            elif new is not item:
+                _compare(item, new, place.at(key))
+    elif type(before) is list and type(after) is list and len(before) == len(after):
+        inside = place.at(None)
+        for old, new in zip(before, after, strict=True):
+            if old is not new:
+                _compare(old, new, inside)
+    else:
+        raise _UnlikeError

@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.grammar import Deep, Each, Glob, Name, Step, join, parse
-from shaping.response import NOTHING, Omission
+from shaping.paths.grammar import Deep, Each, Glob, Name, Step, parse
+from shaping.response import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shaping.response import Json, Notes, Reason
+    from shaping.response import Json, Notes
     from shaping.settings import Plan
     from shaping.settings.plan import Prune
 
@@ -32,23 +30,6 @@ def without_empties(value: Any, flags: Prune) -> Any:
         kept = _array(kept, flags)
     # Where nothing would be left, the top level stays as it was: "no matches" must not look like "field removed".
     return value if value and not kept and type(kept) in {dict, list} else kept
-
-
-def empties_left_out(value: Any, flags: Prune) -> list[Omission]:
-    """List what `without_empties` leaves out, one entry for each path and reason."""
-    return pruned_members(value, without_empties(value, flags))
-
-
-def pruned_members(value: Any, kept: Any) -> list[Omission]:
-    """List the members that a pruned value lacks, one entry for each path and reason."""
-    counts: dict[tuple[str, Reason], int] = {}
-
-    def record(path: str, reason: Reason) -> None:
-        counts[path, reason] = counts.get((path, reason), 0) + 1
-
-    if kept is not value:
-        _record_missing(value, kept, "", record)
-    return [Omission(path, count, reason) for (path, reason), count in counts.items()]
 
 
 def _object(value: dict[str, Any], flags: Prune) -> dict[str, Any]:
@@ -95,20 +76,6 @@ def _array(value: list[Any], flags: Prune) -> list[Any]:
                 out = list(value)
             out[index] = new
     return value if out is None else out
-
-
-def _record_missing(value: Any, kept: Any, path: str, record: Callable[[str, Reason], None]) -> None:
-    if type(value) is dict:
-        for key, item in value.items():
-            here = join(path, key)
-            if key not in kept:
-                record(here, "null" if item is None else "empty" if type(item) in {dict, list} else "default")
-            elif kept[key] is not item:
-                _record_missing(item, kept[key], here, record)
-    elif type(value) is list:
-        for old, new in zip(value, kept, strict=True):
-            if new is not old:
-                _record_missing(old, new, f"{path}[]", record)
 
 
 def _without_listed(value: Any, listed: tuple[tuple[str, Json], ...]) -> Any:

@@ -31,6 +31,9 @@ __all__ = ["Presented", "present"]
 
 # What an envelope may add to its data, in bytes, before it is counted.
 _ENVELOPE = 256
+# The share of a budget above which the text is looked at besides the JSON, and how much shorter than the JSON it is
+# where it cannot have more tokens.
+_CLOSE, _SHORTER = 0.8, 0.8
 
 
 def present(
@@ -127,17 +130,21 @@ class Presented(Shaped):
             return self.call.cursor
         return self.original.cursor(self.cut.position)
 
-    @cached_property
+    @property
     def warnings(self) -> tuple[Warned, ...]:
         """What the reader should know."""
         lost = self.says_ref and self.ref is None
         return (*self.cleaned.warnings, NOT_KEPT) if lost else self.cleaned.warnings
 
-    @cached_property
+    @property
     def etag(self) -> str | None:
         """A tag of the shaped data, where the plan or the caller asked for one."""
         asked = self.call.if_none_match is not None or "etag" in self.plan.envelope or self.plan.debug
-        return tag_of(self.cut.value) if asked else None
+        return self._tag if asked else None
+
+    @cached_property
+    def _tag(self) -> str:
+        return tag_of(self.cut.value)
 
     @property
     def not_modified(self) -> bool:
@@ -145,7 +152,7 @@ class Presented(Shaped):
         tag = self.call.if_none_match
         return tag is not None and self.call.error is None and tag == self.etag
 
-    @cached_property
+    @property
     def says_ref(self) -> bool:
         """Whether the reader is told a ref by which to ask for what was left out."""
         if not self.facts.expandable or self.call.page is not None:
@@ -191,8 +198,10 @@ def _fit(whole: Presented) -> Presented:
         return orjson.dumps(shown.value).decode() + (shown.notice if plan.dialect == "none" else "")
 
     shown = _cut(whole, as_json if whole.call.as_json else text, exact)
+    if not whole.call.as_json or plan.max_tokens is None or shown.cut.tokens < _CLOSE * plan.max_tokens:
+        return shown
     # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
-    if whole.call.as_json and plan.max_tokens is not None and exact(shown.text) > plan.max_tokens:
+    if len(shown.text) > _SHORTER * len(as_json(shown)) and exact(shown.text) > plan.max_tokens:
         shown = _cut(whole, lambda one: max(as_json(one), text(one), key=exact), exact)
     return shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -12,11 +12,14 @@ from shaping.cleaning.omitted import omitted_by_config
 from shaping.errors import scrub
 from shaping.paths.renames import differs, original
 from shaping.response import grouped
+from shaping.store.parts import price, price_of
+from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping.cleaning import Cleaned
+    from shaping.cleaning.omitted import OmittedMembers
     from shaping.response import CallContext, Omission
     from shaping.settings import Plan
     from shaping.store.originals import Originals
@@ -57,28 +60,36 @@ class Original:
     @cached_property
     def omissions(self) -> tuple[Omission, ...]:
         """Everything that cleaning left out, exactly."""
-        return (*omitted_by_config(self.cleaned, self.plan), *self.cleaned.omissions)
+        return (*(found.omission for found in self._by_config), *self.cleaned.omissions)
+
+    @cached_property
+    def _by_config(self) -> list[OmittedMembers]:
+        return omitted_by_config(self.cleaned, self.plan)
+
+    @cached_property
+    def _samples(self) -> dict[Omission, tuple[Any, ...]]:
+        return {found.omission: found.samples for found in self._by_config}
+
+    def priced(self, omissions: Iterable[Omission], *, with_ref: bool) -> tuple[Omission, ...]:
+        """Group omissions as a reader is told them, each with its estimated price and the ref that brings it back."""
+        listed = grouped(omissions)
+        ref = self.ref if with_ref and listed else None
+        told = (each if each.reason in _HELD else replace(each, tokens=self._price(each), ref=ref) for each in listed)
+        # A path is made of keys, which may be secrets too.
+        return tuple(told if self.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
 
     @cached_property
     def _prices(self) -> dict[Omission, int | None]:
         return {}
 
-    def priced(self, omissions: Iterable[Omission], *, with_ref: bool) -> tuple[Omission, ...]:
-        """Group omissions as a reader is told them, each with its price and the ref that brings it back."""
-        listed = grouped(omissions)
-        ref = self.ref if with_ref and listed else None
-        self._price([omission for omission in listed if omission not in self._prices])
-        told = (each if each.reason in _HELD else replace(each, tokens=self._prices[each], ref=ref) for each in listed)
-        # A path is made of keys, which may be secrets too.
-        return tuple(told if self.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
-
-    def _price(self, omissions: list[Omission]) -> None:
-        """Find the prices that are not known yet: while a budget is tried out, most omissions stay the same."""
-        if not omissions:
-            return
-        from shaping.store.parts import price  # noqa: PLC0415 (loaded where the envelope lists omissions)
-
-        raw = self.cleaned.plain_raw(self.plan)
-        named = [replace(omission, path=self.raw_path(omission.path)) for omission in omissions]
-        for omission, priced in zip(omissions, price(named, raw, self.plan.tokenizer), strict=True):
-            self._prices[omission] = priced.tokens
+    def _price(self, omission: Omission) -> int | None:
+        """Estimate what an omission would cost, once: while a budget is tried out, most of them stay the same."""
+        if omission in self._prices:
+            return self._prices[omission]
+        counting, samples = counter(self.plan.tokenizer), self._samples.get(omission)
+        if samples:
+            found: int | None = price_of(samples, omission.count, counting)
+        else:
+            found = price(self.raw_path(omission.path), self.cleaned.plain_raw(self.plan), counting)
+        self._prices[omission] = found
+        return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,13 +11,11 @@ import orjson
 from shaping.paths import Path, PathError, compile_fields, parse, select
 from shaping.paths.grammar import Each, Index, Name, Slice
 from shaping.paths.selection import matches, miss
-from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from shaping.paths.grammar import Step
-    from shaping.response import Omission
     from shaping.tokens import TokenCounter
 
 # A quote that nothing closes holds all the rest: looked for once, not from every quote on.
@@ -111,31 +108,26 @@ def _telling(records: list[Any]) -> str | None:
     return min(sizes, key=sizes.__getitem__, default=None)
 
 
-_MANY: Final = 200  # elements, above which a list is priced by a sample
+_SAMPLES: Final = 16  # values of a place by which all of them are priced
+_LOOK: Final = 2_000  # characters of a sample that are counted
 
 
-def price(omissions: Iterable[Omission], raw: Any, tokenizer: str) -> list[Omission]:
-    """Give each omission the tokens that its part of the raw value would cost; None where no path leads there."""
-    counting = counter(tokenizer)
-    return [replace(omission, tokens=_tokens(omission, raw, counting)) for omission in omissions]
-
-
-def _tokens(omission: Omission, raw: Any, counting: TokenCounter) -> int | None:
-    if omission.path == "**":  # nulls and empties from all over, told together
+def price(path: str, raw: Any, counting: TokenCounter) -> int | None:
+    """Estimate the tokens of what a path names in a raw value; None where no path leads there."""
+    if path == "**":  # nulls and empties from all over, listed together
         return None
     try:
-        return _cost(choose(raw, omission.path), counting)
+        found = choose(raw, path)
     except (PathError, LookupError, TypeError, ValueError):
         return None
+    return price_of(found, len(found), counting) if isinstance(found, list) else price_of([found], 1, counting)
 
 
-def _cost(value: Any, counting: TokenCounter) -> int:
-    # A long list is priced by some of its elements, from all over it: 50 MB are not written to say how much they are.
-    if isinstance(value, list) and len(value) > _MANY:
-        some = value[:: len(value) // _MANY]
-        return _cost_of(some, counting) * len(value) // len(some)
-    return _cost_of(value, counting)
-
-
-def _cost_of(value: Any, counting: TokenCounter) -> int:
-    return int(counting.count(orjson.dumps(value).decode()))
+def price_of(values: Sequence[Any], count: int, counting: TokenCounter) -> int:
+    """Estimate the tokens of so many values by some of them: 50 MB are not written to say how much they are."""
+    if not values:
+        return int(counting.count("[]"))
+    some = values if len(values) <= _SAMPLES else values[:: len(values) // _SAMPLES]
+    text = orjson.dumps(some if count > 1 else some[0]).decode()
+    tokens = counting.count(text[:_LOOK]) * max(1.0, len(text) / _LOOK)
+    return round(tokens * count / len(some))

@@ -6,9 +6,15 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.cleaning.prune import empties_left_out, without_empties
+from shaping.cleaning.omitted import members_missing
+from shaping.cleaning.prune import without_empties
 from shaping.response import Omission
 from shaping.settings.plan import Prune
+
+
+def empties_left_out(value: Any, flags: Prune) -> list[Omission]:
+    return [found.omission for found in members_missing(value, without_empties(value, flags))]
+
 
 ALL = Prune(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)
 NOTHING = Prune(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
