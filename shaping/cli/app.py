@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "run": "Run a command and print its output cleaned and within a budget; the exit code is the command's own.",
     "serve": "Serve an HTTP API as MCP tools: what they return reaches the model shaped.",
     "shape": "Shape a tool's answer and print what the model would read; the token counts go to standard error.",
+    "stats": "Show what shaping has saved: tokens that models did not read, net of what shaping added.",
     "tokens": "Count the tokens of files, and say of each number how well it is known.",
     "tools": "Print what each tool definition costs in tokens, as the server gives it and as the config shows it.",
     "unwrap": "Take the proxy away again: the backup comes back byte for byte unless the file was edited since.",

@@ -53,6 +53,9 @@ OUTPUTS: Mapping[str, Any] = {
     "run": _ENVELOPE,
     "expand": _ENVELOPE,
     "shape": _ANYTHING,
+    "stats": _object(
+        ledger=_TEXT, total=_object(calls=_COUNT, tokens_saved=_COUNT), groups=_list(_object(calls=_COUNT))
+    ),
     "tokens": _object(tokenizer=_TEXT, files=_list(_object(file=_TEXT, tokens=_COUNT, method=_TEXT)), total=_COUNT),
     "tools": _list(_object(tool=_TEXT, tokens=_COUNT, shown=_COUNT)),
     "wrap": _WRAPPED,

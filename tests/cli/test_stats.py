@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from shaping.cli.app import build
+from shaping.ledger import LedgerDatabase, LedgerEntry
+
+NOW = time.time()
+ENTRIES = [
+    LedgerEntry(NOW - 86_400 * 10, "list_issues", 40_000, 2_000, server="github", client="claude-code"),
+    LedgerEntry(NOW, "list_issues", 40_000, 2_000, server="github", client="claude-code", tokenizer="o200k_base"),
+    LedgerEntry(NOW, "list_issues", 0, 500, kind="expand", server="github", client="claude-code"),
+    LedgerEntry(NOW, "query", 1_000, 900, server="postgres", client="codex-mcp-client", error_bound=0.01),
+]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "ledger.sqlite"
+    monkeypatch.setenv("SHAPING_LEDGER", str(path))
+    LedgerDatabase(path).add(ENTRIES)
+    return path
+
+
+def run(*words: str) -> str:
+    done = CliRunner().invoke(build(), ["stats", *words])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.usefixtures("ledger")
+def test_tools_are_listed_with_what_they_saved_net_of_expansions() -> None:
+    lines = run().splitlines()
+    assert lines[1].split() == ["github/list_issues", "2", "80,000", "4,500", "75,500", "94.4%"]
+    assert lines[-1].startswith("saved 75,600 of 81,000 tokens net in 3 calls; 1 expansion. Tokens of o200k_base")
+
+
+@pytest.mark.usefixtures("ledger")
+def test_old_calls_are_left_out_where_asked() -> None:
+    assert "saved 37,600 of 41,000 tokens net in 2 calls" in run("--since", "7d", "--by", "server")
+
+
+@pytest.mark.usefixtures("ledger")
+def test_a_program_gets_the_same_numbers() -> None:
+    said = json.loads(run("--json", "--by", "client"))["data"]
+    assert said["total"]["tokens_saved"] == 75_600
+    assert [group["client"] for group in said["groups"]] == ["claude-code", "codex-mcp-client"]
+
+
+def test_an_empty_ledger_says_what_fills_it(tmp_path: Path) -> None:
+    assert "no calls yet" in run("--ledger", str(tmp_path / "none.sqlite"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(["--by", "colour"], "expected one of tool"), (["--since", "soon"], "such as 7d")]
+)
+def test_a_wrong_wish_is_told_what_is_expected(words: list[str], expected: str) -> None:
+    done = CliRunner().invoke(build(), ["stats", *words])
+    assert (done.exit_code, expected in done.output) == (2, True)
+
+
+def test_a_ledger_that_is_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", "off")
+    done = CliRunner().invoke(build(), ["stats"])
+    assert (done.exit_code, "SHAPING_LEDGER is off" in done.output) == (1, True)
