@@ -30,7 +30,7 @@ def reduce_text(
     if "boilerplate" in rules:
         if is_tree(text):
             reduced = fold_tree(text, keep_ids=not ELEMENT_ARGUMENTS.isdisjoint(arguments))
-        elif not _is_diff(text):
+        elif not is_diff(text):
             reduced = unwrap_text(without_licence(text))
     opened = reduced
     if "opaque" in rules and _may_hold_blob(reduced):
@@ -44,7 +44,8 @@ def reduce_text(
 
 
 # Each pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
-def _is_diff(text: str) -> bool:
+def is_diff(text: str) -> bool:
+    """Whether a text is a diff or a patch, which somebody may apply as it is."""
     return any(start in text for start in _DIFF_STARTS) and _DIFF.search(text) is not None
 
 

@@ -3,45 +3,99 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from shaping.parsers.rows import LARGEST, are_names, records
+from shaping.parsers.rows import LARGEST, are_names, number, records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-_HEADING = re.compile(r"[A-Z][A-Z0-9_ /()%.-]*")
+_HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
 _RULE = re.compile(r"[-=]+(?: +[-=]+)+")
 _CELL = re.compile(r"\S+(?: \S+)*")
+_WORD = re.compile(r"\S+")
+_LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
+_IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts those after it
 
 
 def parse(text: str) -> list[dict[str, Any]] | None:
-    """Return the records of a table whose headings are in capitals or have a rule of dashes below them."""
-    lines = [line.rstrip() for line in text.rstrip().splitlines()] if len(text) <= LARGEST else []
-    if len(lines) < 2:
+    """Return the records of a table with a heading above each column."""
+    heading, _, rest = text.strip("\n").partition("\n")
+    named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
+    ruled = bool(_RULE.match(rest))
+    if not (named or ruled or "  " in heading.strip()) or "\t" in heading or len(text) > LARGEST:
         return None
-    ruled = bool(_RULE.fullmatch(lines[1]))
-    headings = [(found.start(), found[0]) for found in _CELL.finditer(lines[0])]
-    if ruled:
-        headings = _under_rule(lines[0], lines[1])
-    elif not all(_HEADING.fullmatch(name) for _, name in headings):
+    lines = [line.rstrip() for line in (heading, *rest.splitlines())]
+    if len(lines) < 2 or not all(lines):
         return None
-    starts, names = [start for start, _ in headings], [name for _, name in headings]
-    body = lines[2 if ruled else 1 :]
-    if not body or not are_names(names) or not all(_is_aligned(line, starts) for line in body):
+    if ruled and _RULE.fullmatch(lines[1]):
+        starts = [found.start() for found in re.finditer(r"[-=]+", lines[1])]
+        return _by_starts(lines[0], lines[2:], starts)
+    if named:
+        starts = [found.start() for found in _CELL.finditer(lines[0])]
+        return _by_starts(lines[0], lines[1:], starts) or _by_blanks(lines) or _by_words(lines)
+    found = _by_blanks(lines)
+    return found if found is not None and _has_numbers(found) else None
+
+
+def _by_starts(heading: str, body: Sequence[str], starts: Sequence[int]) -> list[dict[str, Any]] | None:
+    """Read columns that start where their headings do."""
+    edges = [(start, stop) for start, stop in zip(starts, [*starts[1:], None], strict=True)]
+    names = [heading[start:stop].strip() for start, stop in edges]
+    if not body or not are_names(names) or not all(_fits(line, starts) for line in body):
         return None
-    return records(names, [list(_cells(line, starts)) for line in body])
+    return records(names, [[line[start:stop].strip() for start, stop in edges] for line in body])
 
 
-def _under_rule(heading: str, rule: str) -> list[tuple[int, str]]:
-    starts = [found.start() for found in re.finditer(r"[-=]+", rule)]
-    return list(zip(starts, _cells(heading, starts), strict=True))
+def _fits(line: str, starts: Sequence[int]) -> bool:
+    return all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[0] != " "
 
 
-def _is_aligned(line: str, starts: Sequence[int]) -> bool:
-    return bool(line) and all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[0] != " "
+def _by_blanks(lines: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Read columns between the places where every line is blank."""
+    if len(lines) <= _LEAST:
+        return None
+    width = max(map(len, lines))
+    filled = 0
+    for line in lines:
+        filled |= int(_WORD.sub(lambda word: "1" * len(word[0]), line).replace(" ", "0").ljust(width, "0") or "0", 2)
+    starts: list[int] = []
+    for found in re.finditer("1+", f"{filled:0{width}b}"):
+        start, stop = found.span()
+        # Words without a heading are part of the cells left of them, and headings without words of that heading.
+        headed, worded = lines[0][start:stop].strip(), any(line[start:stop].strip() for line in lines[1:])
+        if (headed and worded) or not starts:
+            starts.append(start)
+    edges = list(pairwise([*starts, width]))
+    rows = [[line[start:stop].strip() for start, stop in edges] for line in lines]
+    if rows and rows[0][0] == "" and len(starts) > 2:
+        rows[0][0] = "mark"  # a bullet before some rows
+    if len(starts) < 2 or not are_names(rows[0]) or "  " in "\n".join(rows[0]):
+        return None
+    return records(rows[0], rows[1:])
 
 
-def _cells(line: str, starts: Sequence[int]) -> Iterator[str]:
-    for start, stop in zip(starts, [*starts[1:], None], strict=True):
-        yield line[start:stop].strip()
+def _by_words(lines: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Read rows of as many words as there are headings; the last column takes the rest of the line."""
+    headings = list(_WORD.finditer(lines[0]))
+    names, count = [found[0] for found in headings], len(headings)
+    body = [line.split(None, count - 1) for line in lines[1:]]
+    if count < 3 or len(body) < _LEAST or not are_names(names) or any(len(row) != count for row in body):
+        return None
+    in_place = 0
+    for line in lines[1:]:
+        cells = list(_WORD.finditer(line))[:count]
+        in_place += sum(
+            cell.start() < heading.end() and cell.end() > heading.start()
+            for cell, heading in zip(cells, headings, strict=True)
+        )
+    return records(names, body) if in_place >= _IN_PLACE * count * len(body) else None
+
+
+def _has_numbers(rows: Sequence[dict[str, Any]]) -> bool:
+    """Whether a column holds numbers under a heading that is none, which words above each other do not."""
+    first = rows[0]
+    return len(first) > 2 and any(
+        type(number(name)) is str and all(str(row[name])[:1].isdigit() for row in rows) for name in first
+    )

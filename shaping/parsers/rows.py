@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LARGEST: Final = 4_000_000  # characters; a larger file of rows is text to page through
-_NAME = re.compile(r"[A-Za-z_][\w .#%/()-]{0,39}")
-_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
-_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,14})\.\d*[1-9]")
+_NAME = re.compile(r"[A-Za-z_#%@(/][\w .,:;#%@/()<>'?&*+-]{0,59}")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
 
 
 def are_names(cells: Sequence[str]) -> bool:
@@ -23,14 +22,20 @@ def records(names: Sequence[str], body: Sequence[Sequence[str]]) -> list[dict[st
     """Return a record for each row, or None where a row has more or fewer cells than there are names."""
     if any(len(row) != len(names) for row in body):
         return None
-    columns = [typed([row[at] for row in body]) for at in range(len(names))]
+    columns = [_column([row[at] for row in body]) for at in range(len(names))]
     return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def typed(cells: list[str]) -> list[Any]:
-    """Read a column as numbers where every cell is one, written as it would be written back."""
-    if all(_WHOLE.fullmatch(cell) and cell != "-0" for cell in cells):
-        return [int(cell) for cell in cells]
-    if all(map(_DECIMAL.fullmatch, cells)):
-        return [float(cell) for cell in cells]
-    return list(cells)
+def number(text: str) -> str | int | float:
+    """Read a number that would be written back as it stands; anything else is text."""
+    if not _NUMBER.fullmatch(text) or text == "-0":
+        return text
+    if "." not in text:
+        return int(text)
+    return value if repr(value := float(text)) == text else text
+
+
+def _column(cells: list[str]) -> list[Any]:
+    """Read a column as numbers where every cell is one."""
+    values = list(map(number, cells))
+    return list(cells) if str in set(map(type, values)) else values

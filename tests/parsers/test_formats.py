@@ -1,0 +1,189 @@
+"""Texts of each format become data; what only looks like one stays text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.parsers import Parsed, parse, parse_within
+
+NMAP = """<?xml version="1.0"?>
+<!-- a scan -->
+<run xmlns:x="urn:x" args="nmap -O" start="1399586326" version="5.21">
+ <host><address addr="192.168.1.1" type="ipv4"/><address addr="6C:2E" type="mac"/><name>router</name></host>
+ <host><address addr="192.168.1.3" type="ipv4"/><x:note kind="short">two words</x:note><empty/></host>
+</run>
+"""
+MANIFEST = """\
+kind: Deployment
+metadata:
+  name: web
+  on: push
+  labels:
+    version: 0.10
+    date: 2026-10-11
+spec:
+  replicas: 2
+  paused: false
+  args: [a, "1"]
+  script: |
+    echo one
+    echo two
+  ports:
+  - containerPort: 80
+    name: http
+---
+kind: Service
+metadata:
+  name: web
+"""
+PS = (
+    """\
+USER        PID %CPU    VSZ TTY      COMMAND
+root          1  0.0  78148 ?        /sbin/init auto
+root          2  0.1      0 ?        [kthreadd]
+systemd-resolve 885 12.5 70732 ?     /lib/systemd/systemd-resolved
+root         10  0.0      0 ?        [migration/0]
+"""
+    + "root         10  0.0      0 ?        [migration/0]\n" * 6
+)
+DF = """\
+Filesystem      Size  Used Avail Use% Mounted on
+udev            970M     0  970M   0% /dev
+tmpfs           200M  1.8M  198M   1% /run
+/dev/sda1        20G   13G  6.0G  68% /
+"""
+UNITS = """\
+  UNIT             LOAD      ACTIVE   DESCRIPTION
+  dev-cdrom.device loaded    active   A drive
+● exim.service     not-found inactive exim.service
+  web.service      loaded    active   The web server
+  ssh.service      loaded    active   Remote shells
+"""
+PSQL = " id | name\n----+-------\n  1 | a | b\n".replace("a | b", "a") + "  2 | \n(2 rows)\n"
+MYSQL = "+----+------+\n| id | name |\n+----+------+\n|  1 | a    |\n|  2 | NULL |\n+----+------+\n"
+VERTICAL = """\
+*************************** 1. row ***************************
+  id: 1
+name: first: one
+*************************** 2. row ***************************
+  id: 2
+name:
+"""
+EXPANDED = "-[ RECORD 1 ]---\nid   | 1\nname | a\n-[ RECORD 2 ]---\nid   | 2\nname | b\n"
+PACKAGES = "\n\n".join(f"Package: lib{n}\nVersion: 1.{n}.0\nSection: libs" for n in range(4)) + "\n"
+SETTINGS = "".join(
+    f"net.ipv4.conf.{name}.{key} = {n}\n" for name in ("all", "lo") for n, key in enumerate(("arp", "log", "tag"))
+)
+SETTINGS = f"fs.file-max = 379085\n{SETTINGS}net.ipv4.ip_forward = 1\nvm.info = a\nvm.info = \n"
+GREP = "".join(f"src/{name}.py:{n}:  x = {n}: {name}\n" for name in ("a", "b") for n in (3, 7, 11))
+SYSLOG = "".join(f"Dec 10 06:55:{n:02d} lab sshd[242{n:02d}]: Failed password for {n}\n" for n in range(8))
+PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        (NMAP, "xml", {"run": {"args": "nmap -O", "start": 1399586326, "version": 5.21, "host": [
+            {"address": [{"addr": "192.168.1.1", "type": "ipv4"}, {"addr": "6C:2E", "type": "mac"}], "name": "router"},
+            {"address": {"addr": "192.168.1.3", "type": "ipv4"}, "note": {"kind": "short", "text": "two words"},
+             "empty": ""},
+        ]}}),
+        (MANIFEST, "yaml", [
+            {"kind": "Deployment",
+             "metadata": {"name": "web", "on": "push", "labels": {"version": "0.10", "date": "2026-10-11"}},
+             "spec": {"replicas": 2, "paused": False, "args": ["a", "1"],
+                      "script": "echo one\necho two\n", "ports": [{"containerPort": 80, "name": "http"}]}},
+            {"kind": "Service", "metadata": {"name": "web"}},
+        ]),
+        (PS, "table", [
+            {"USER": "root", "PID": 1, "%CPU": 0.0, "VSZ": 78148, "TTY": "?", "COMMAND": "/sbin/init auto"},
+            {"USER": "root", "PID": 2, "%CPU": 0.1, "VSZ": 0, "TTY": "?", "COMMAND": "[kthreadd]"},
+            {"USER": "systemd-resolve", "PID": 885, "%CPU": 12.5, "VSZ": 70732, "TTY": "?",
+             "COMMAND": "/lib/systemd/systemd-resolved"},
+            *[{"USER": "root", "PID": 10, "%CPU": 0.0, "VSZ": 0, "TTY": "?", "COMMAND": "[migration/0]"}] * 7,
+        ]),
+        (DF, "table", [
+            dict(zip(("Filesystem", "Size", "Used", "Avail", "Use%", "Mounted on"), cells, strict=True)) for cells in (
+                ("udev", "970M", "0", "970M", "0%", "/dev"),
+                ("tmpfs", "200M", "1.8M", "198M", "1%", "/run"),
+                ("/dev/sda1", "20G", "13G", "6.0G", "68%", "/"),
+            )
+        ]),
+        (UNITS, "table", [
+            {"mark": mark, "UNIT": unit, "LOAD": load, "ACTIVE": active, "DESCRIPTION": words}
+            for mark, unit, load, active, words in (
+                ("", "dev-cdrom.device", "loaded", "active", "A drive"),
+                ("●", "exim.service", "not-found", "inactive", "exim.service"),
+                ("", "web.service", "loaded", "active", "The web server"),
+                ("", "ssh.service", "loaded", "active", "Remote shells"),
+            )
+        ]),
+        ("| a | b |\n|---|:-:|\n| 1 | x \\| y |\n| 2 |  |\n", "pipes", [{"a": 1, "b": "x | y"}, {"a": 2, "b": ""}]),
+        (PSQL, "pipes", [{"id": 1, "name": "a"}, {"id": 2, "name": ""}]),
+        (MYSQL, "pipes", [{"id": 1, "name": "a"}, {"id": 2, "name": "NULL"}]),
+        (VERTICAL, "pairs", [{"id": 1, "name": "first: one"}, {"id": 2, "name": ""}]),
+        (EXPANDED, "pairs", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]),
+        (PACKAGES, "pairs", [{"Package": f"lib{n}", "Version": f"1.{n}.0", "Section": "libs"} for n in range(4)]),
+        (SETTINGS, "pairs", {
+            "fs.file-max": 379085,
+            "net.ipv4.conf": {"all": {"arp": 0, "log": 1, "tag": 2}, "lo": {"arp": 0, "log": 1, "tag": 2}},
+            "net.ipv4.ip_forward": 1,
+            "vm.info": ["a", ""],
+        }),
+        (GREP, "grep", {f"src/{name}.py": {f"{n}": f"  x = {n}: {name}" for n in (3, 7, 11)} for name in ("a", "b")}),
+        (SYSLOG, "log", [
+            {"time": f"Dec 10 06:55:{n:02d}", "host": "lab", "process": "sshd", "pid": 24200 + n,
+             "message": f"Failed password for {n}"} for n in range(8)
+        ]),
+        (PYLOG, "log", [
+            {"time": f"2026-10-11 10:00:{n:02d},123", "level": "INFO", "logger": "app.web", "message": f"served {n}"}
+            for n in range(8)
+        ]),
+    ],
+)  # fmt: skip
+def test_a_text_is_read_as_what_it_is(text: str, name: str, value: Any) -> None:
+    assert parse(text) == Parsed(value, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p>One <b>bold</b> word</p>",
+        "<html><body><p>x</p></body></html>",
+        "<a><b/><c/><b/></a>",
+        "<a><b>",
+        '<!DOCTYPE x [<!ENTITY y "z">]><a>&y;</a>',
+        "Note: this is\n  a letter\nDear: all\nlines\nof: prose\nwith: colons\nand: more",
+        "# a comment\nname: x\nspec:\n  a: 1\n  b: 2\n  c: 3\n  d: 4\n",
+        "base: &x\n  a: 1\nother: *x\nc:\n  d: 1\n  e: 2\n  f: 3\n",
+        "a:\n  b: 1\na:\n  b: 2\nc: 1\nd: 2\ne: 3\n",
+        "One word   and another\ntwo lines  of a poem\nthree of them   here\nfour  at last\n",
+        "| a | b |\n|---|---|\n| 1 | 2 | 3 |\n",
+        "a | b\nc | d\n",
+        "Title: x\n\nBody text without any of it\n\nEnd: y\n",
+        "src/a.py:1:x\n" * 6,
+        "http://x.dev:80: no\nhttp://x.dev:80: no\n",
+        "".join(f"2026-10-11 10:00:0{n} INFO served\n" for n in range(7)) + "Traceback (most recent call last):\n",
+        "x.y = 1\nx.y.z = 2\n" + "".join(f"a.b{n} = 1\n" for n in range(8)),
+        "a.x = 1\nb.x = 1\na.y = 1\nb.y = 1\na.z = 1\nb.z = 1\na.w = 1\nb.w = 1\n",
+        "def f():\n    x = 1\n    return {'a': x}\n\n\nclass C:\n    y = 2\n",
+    ],
+)
+def test_what_is_not_surely_of_a_format_stays_text(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_a_table_is_found_with_the_lines_around_it() -> None:
+    body = "".join(f"web-{n:<12}loaded    active   A service of some sort\n" for n in range(40))
+    text = f"UNIT            LOAD      ACTIVE   DESCRIPTION\n{body}\n40 units listed.\n"
+    parsed = parse_within(text)
+    assert parsed is not None
+    assert (parsed.format, parsed.before, parsed.after) == ("table", "", "\n\n40 units listed.\n")
+    assert parsed.value[39] == {
+        "UNIT": "web-39",
+        "LOAD": "loaded",
+        "ACTIVE": "active",
+        "DESCRIPTION": "A service of some sort",
+    }
