@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.parsers import EXACT, parse
+from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.response import Notes
 from shaping.values.plain import OddError, plain
 
@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 
 def data_in(text: str, plan: Plan) -> Parsed | None:
-    """Read the data that a text holds: fields, private paths and noise rules hold inside JSON in a string too."""
-    return parse(text, EXACT) if "json" in plan.parse else None
+    """Read the data that a text holds: fields, private paths and noise rules hold inside it too."""
+    if plan.fields is not None:  # whoever names fields has asked for data
+        return parse(text, plan.parse)
+    if plan.encoding == "json":
+        return parse(text, EXACT) if "json" in plan.parse else None
+    return parse_if_cheaper(text, plan.parse)
 
 
 def open_plain(value: Any, plan: Plan) -> tuple[Any, Notes]:

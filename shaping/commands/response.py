@@ -15,7 +15,7 @@ from shaping.commands.output import CleanedOutput, clean_output
 from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, EnvelopeError, command_envelope, exit_code_for, recognise
 from shaping.errors.detail import scrub_value
-from shaping.parsers import Parsed, parse
+from shaping.parsers import EXACT, Parsed, parse
 from shaping.paths.selection import unmatched
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
@@ -76,6 +76,9 @@ def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
     return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
 
 
+_FORMATS: Final = (*EXACT, "csv", "table")  # what is data in any envelope; other texts are cheaper as they are
+
+
 class _Response:
     """The response to one command, as it is being fitted to its budget."""
 
@@ -111,7 +114,8 @@ class _Response:
 
     def _parse(self) -> Parsed | None:
         capture = self._finished.stdout.capture
-        return parse(capture.text(), self._plan.parse) if capture.whole and capture.size else None
+        formats = [name for name in self._plan.parse if name in _FORMATS]
+        return parse(capture.text(), formats) if capture.whole and capture.size else None
 
     @cached_property
     def _out(self) -> CleanedOutput:

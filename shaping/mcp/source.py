@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic_core import from_json
 
-from shaping.parsers import EXACT, parse
+from shaping.parsers import parse_if_cheaper
 from shaping.paths.schema import WRAPPED
 from shaping.values.plain import shallow
 
@@ -197,16 +197,14 @@ def read_data(text: str) -> Any:
 
 def _read(text: str) -> tuple[Any, bytes | None]:
     """Read data that stands as text; with its compact JSON where it needs no intake."""
-    start = text.lstrip()[:1]
-    if start not in {"{", "[", "(", '"'}:
-        return _MISSING, None
-    try:
-        data = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        data = None
-    if isinstance(data, dict | list):
-        return _exactly(data, text)
-    parsed = parse(text, EXACT)
+    if text.lstrip()[:1] in {"{", "["}:
+        try:
+            data = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            data = None
+        if isinstance(data, dict | list):
+            return _exactly(data, text)
+    parsed = parse_if_cheaper(text)
     return (_MISSING if parsed is None else parsed.value), None
 
 

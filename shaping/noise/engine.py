@@ -12,10 +12,9 @@ from shaping.noise.rules import RULES
 from shaping.noise.text import is_diff, reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
 from shaping.noise.vocabulary import REMEMBERED
-from shaping.parsers import parse, parse_within
+from shaping.parsers import is_cheaper, parse_within
 from shaping.paths import join
 from shaping.response import Omission
-from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -30,7 +29,6 @@ Steps: TypeAlias = "tuple[Steps, str | None] | None"
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
-_WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _MANY = 48  # members from which a record is sorted as a whole
 
 
@@ -235,21 +233,18 @@ def _joined(path: str, key: str) -> str:
 
 def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
     """Return a text without noise; a text that holds data is written as data is, where that is worth it."""
-    found = None if not groups or is_diff(text) else parse(text) or parse_within(text)
-    if found is None:
+    found = parse_within(text) if groups and not is_diff(text) else None
+    if found is None or not is_cheaper(found, text):
         return reduce_text(text, groups, arguments=arguments)
     from shaping.encoders import encode  # noqa: PLC0415 (few texts are data)
 
     value, omissions = reduce(found.value, groups, arguments=arguments)
     written = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
-    whole = found.before + written + found.after
-    if count(whole) > _WORTH * count(text):
-        return reduce_text(text, groups, arguments=arguments)
     # Only the whole can be asked back: a text has no members to name.
     counts = {omission.reason: 0 for omission in omissions} or {"boilerplate": 1}
     for omission in omissions:
         counts[omission.reason] += omission.count
-    return whole, [Omission("", number, reason) for reason, number in counts.items()]
+    return found.before + written + found.after, [Omission("", number, reason) for reason, number in counts.items()]
 
 
 def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
 
 from shaping.envelope.model import Dialect  # noqa: TC001 (pydantic reads it)
+from shaping.parsers import Format  # noqa: TC001 (pydantic reads it)
 from shaping.settings.validators import (
     DroppedPath,
     ExceptionName,
@@ -28,7 +29,6 @@ Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
 ToolsChanged: TypeAlias = Literal["keep", "announce"]
-OutputForm: TypeAlias = Literal["json", "lines", "csv", "table"]
 StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
 EnvelopeMember: TypeAlias = Literal[
     "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
@@ -152,7 +152,7 @@ class Global(_Pruning):
     """Regular expressions: lines of a command's output that are always kept."""
     drop_lines: NotNull[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are dropped."""
-    parse: NotNull[tuple[OutputForm, ...]] = None
+    parse: NotNull[tuple[Format, ...]] = None
     """Which forms of a command's output become data; an empty list leaves it text, and the text of an MCP tool too."""
 
 

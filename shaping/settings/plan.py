@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from shaping.parsers import FORMATS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -135,7 +137,7 @@ class Plan:
     keep_lines: tuple[str, ...]
     drop_lines: tuple[str, ...]
     tokenizer: str
-    parse: tuple[str, ...] = ("json", "lines", "csv", "table")
+    parse: tuple[str, ...] = FORMATS
     exit_codes: tuple[tuple[int, str], ...] = ()
 
     @property

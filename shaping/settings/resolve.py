@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from shaping.parsers import FORMATS
 from shaping.settings.model import EnvelopeMember, NoiseRule
 from shaping.settings.plan import Overrides, Redact
 from shaping.settings.sources import Origin, Stanza
@@ -100,7 +101,7 @@ _UNSAID: Mapping[str, Any] = {
     "defaults": {},
     "keep_lines": (),
     "drop_lines": (),
-    "parse": ("json", "lines", "csv", "table"),
+    "parse": FORMATS,
     "exit_codes": {},
     "channels": "auto",
     "typed": False,
