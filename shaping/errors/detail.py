@@ -72,11 +72,11 @@ def scrub_value(value: Any) -> Any:
 
 def scrub_error(error: ErrorDetail) -> ErrorDetail:
     """Give an error without secrets, whoever described it; itself where it has none."""
-    from shaping.redaction.hide import suspect  # noqa: PLC0415  nothing needs the rules until something has gone wrong
+    from shaping.redaction.redact import rules_for  # noqa: PLC0415  nothing needs the rules until something goes wrong
 
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None
-    if not suspect([texts, command]):
+    if not rules_for([texts, command]).rules:
         return error
     clean = scrub_value(texts)
     clean |= {name: tuple(clean[name]) for name in ("next_actions", "similar")}

@@ -1,6 +1,5 @@
 """Secrets out of what a model reads, what a store keeps and what a log says."""
 
-from shaping.redaction.redact import redact, redact_json, redact_text
-from shaping.redaction.rules import Hit
+from shaping.redaction.redact import Hit, redact, redact_json, redact_text, scrub
 
-__all__ = ["Hit", "redact", "redact_json", "redact_text"]
+__all__ = ["Hit", "redact", "redact_json", "redact_text", "scrub"]

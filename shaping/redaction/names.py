@@ -1,15 +1,20 @@
-"""Whether a field's name says that its value is a secret, by words: `apiKey` does, `monkey`, `nextPageToken` do not."""
+"""Names of secrets: whether a field, an assignment in a text or the column of a table is named for one.
+
+A name is read by its words: `apiKey` is one, `monkey` and `nextPageToken` are not.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from shaping.redaction.checks import generated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _WORDS: Final = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_ASSIGNED: Final = re.compile(
-    r"""(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80})["'\\]{0,3}\s{0,2}[:=]\s{0,2}["'\\]{0,3}(?:(?i:bearer|basic|token)\s)?(?P<value>[^\s"'\\,;&{}\[\]]{4,})"""
-)
 
 # The last words of a secret's name.
 _ENDINGS: Final = frozenset(
@@ -20,7 +25,10 @@ _ENDINGS: Final = frozenset(
         access-keys secret-key secret-keys private-key private-keys signing-key
         encryption-key master-key account-key auth-key session-key service-key license-key ssh-key deploy-key
         shared-key webhook-key connection-string session-id seed-phrase
-    """.split()  # noqa: SIM905  a list of sixty words is read as words
+        accesstoken authtoken clientsecret secretkey privatekey accesskey appsecret app-key application-key
+        integration-key developer-key write-key admin-key subscription-key storage-key consumer-key client-key
+        key-data routing-key ingest-key
+    """.split()  # noqa: SIM905  a list of a hundred words is read as words
 )
 
 # A token that pages, counts or names no secret; a question about a secret.
@@ -28,24 +36,142 @@ _HARMLESS: Final = frozenset(
     """
         next page paging prev previous continuation continue sync cursor delta start end resume max min count num
         total per budget limit eos bos pad unk special has is needs requires require use uses allow enable enabled
-        public csrf
-    """.split()  # noqa: SIM905  the same
+        public csrf idempotency
+    """.split()  # noqa: SIM905  a list of words is read as words
 )
+
+_ASSIGNS: Final = r"""["'\\]{0,8}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}["'\\]{0,8}"""
+# What the fast engine looks for: the end of such a name with a long value.
+NAME_ENDS: Final = r"(?i:key|token|secret|secrets|passwd|password|passphrase|pwd|credential|credentials|key[_-]?data)"
+VALUE_OF_NAME: Final = NAME_ENDS + _ASSIGNS + r"[A-Za-z_+/.=~!$%^*-]{0,32}[0-9][A-Za-z0-9_+/.=~!$%^*-]{8}"
+_LONG_VALUE: Final = re.compile(
+    # A parameter of a query has rules of its own.
+    rf"(?<![A-Za-z0-9_.?&#-])(?P<name>[A-Za-z][A-Za-z0-9_.-]{{1,80}}+){_ASSIGNS}"
+    # What a parenthesis, a bracket or an operator follows is code.
+    r"(?=(?P<value>[A-Za-z0-9_+/.=~!$%^*-]{16,512}+)(?![(\[{]))"
+)
+_CODE: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
+_ENVIRONMENT_KEY: Final = re.compile(r"[A-Z][A-Z0-9_]*_KEY")
 
 
 @lru_cache(maxsize=4096)
 def sensitive(name: str) -> bool:
-    """Tell whether a field of that name holds a secret."""
+    """Return whether a field of that name holds a secret."""
     words = tuple(word.lower() for word in _WORDS.findall(name))
+    # `ClientToken` is how some APIs call the idempotency key that a caller makes up.
+    if words[-2:] == ("client", "token"):
+        return False
     return (words[-1:] in _ENDINGS or words[-2:] in _ENDINGS) and _HARMLESS.isdisjoint(words)
 
 
-def hide_assigned(text: str, mark: str) -> str:
-    """Hide the values that a text assigns to such names: `password=…`, `X-Api-Key: …`, `"apiKey": "…"`."""
-    return _ASSIGNED.sub(lambda match: _hidden(match, mark), text)
+def named_secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield values that are generated and assigned to a name of a secret: nobody needs telling that they are one."""
+    for match in _LONG_VALUE.finditer(text):
+        name, value = match["name"], match["value"]
+        if (sensitive(name) or _ENVIRONMENT_KEY.fullmatch(name)) and generated(value) and not _CODE.match(value):
+            yield match.start("value"), match.end("value")
 
 
-def _hidden(match: re.Match[str], mark: str) -> str:
-    if not sensitive(match["name"]):
-        return match[0]
-    return match[0][: match.start("value") - match.start()] + mark
+_ASSIGNED: Final = re.compile(
+    r"""(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
+    r"""(?:(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?"""
+    r"""(?P<value>[^\s"'\\,;&{}\[\]|]{2,}+))"""
+)
+_LINE: Final = re.compile(
+    r"^[ \t>*+-]{0,8}(?P<name>[A-Za-z][A-Za-z0-9_. -]{2,60}?)[ \t]{0,2}[:=][ \t]+"
+    r"(?P<value>[^\s,;=:\"'{\[|>][^,;=:\"'\r\n]*)$",
+    re.MULTILINE,
+)
+_NOTHING: Final = frozenset({"null", "none", "true", "false", "yes", "no", "undefined", "nil", "required", "optional"})
+_DELIMITERS: Final = (",", ";", "\t", "|")
+_CELLS: Final = {one: re.compile(rf'"(?:[^"]|"")*"|[^{re.escape(one)}"]*') for one in _DELIMITERS}
+_ALIGNED: Final = re.compile(r"\S+(?: \S+)*")
+_RULER: Final = frozenset("|-:+= \t")
+
+
+def assignments(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the values that a text gives to names of secrets: pairs, headers, and columns of tables."""
+    for match in _ASSIGNED.finditer(text):
+        group = "value" if match["quoted"] is None else "quoted"
+        if sensitive(match["name"]) and match[group].lower() not in _NOTHING:
+            yield match.span(group)
+    for match in _LINE.finditer(text):
+        if sensitive(match["name"]) and match["value"].strip().lower() not in _NOTHING and "(" not in match["value"]:
+            yield match.start("value"), match.start("value") + len(match["value"].rstrip())
+    yield from _columns(text)
+
+
+def sensitive_columns(names: Iterable[object]) -> list[int]:
+    """Return the numbers of the columns whose name is a secret's."""
+    return [number for number, name in enumerate(names) if isinstance(name, str) and sensitive(name)]
+
+
+def _columns(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the cells below a header of a secret, in CSV, Markdown and aligned columns."""
+    header: list[tuple[int, int]] = []
+    delimiter = ""
+    wanted: list[int] = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        bare = line.rstrip("\r\n")
+        cells = _cells(bare, delimiter) if wanted else []
+        if wanted and delimiter == "" and bare.strip():
+            yield from ((at + start, at + end) for start, end in _aligned(bare, header, wanted))
+        elif wanted and len(cells) == len(header):
+            if not set(bare) <= _RULER:
+                yield from ((at + start, at + end) for start, end in (cells[one] for one in wanted) if end > start)
+        else:
+            header, delimiter, wanted = _header(bare)
+        at += len(line)
+
+
+def _header(line: str) -> tuple[list[tuple[int, int]], str, list[int]]:
+    """Read a line as the header of a table: its cells, what stands between them, and which name a secret."""
+    if len(line) > 2000 or not _mentions(line):
+        return [], "", []
+    for delimiter in (one for one in _DELIMITERS if one in line):
+        cells = _cells(line, delimiter)
+        names = [line[start:end].strip("\"' ") for start, end in cells]
+        if len(cells) > 1 and all(len(name) <= 40 and "=" not in name and ":" not in name for name in names):
+            wanted = sensitive_columns(names)
+            if wanted:
+                return cells, delimiter, wanted
+    cells = [match.span() for match in _ALIGNED.finditer(line.replace("  ", "\n\n").replace("\n ", "\n\n"))]
+    names = [line[start:end] for start, end in cells]
+    wanted = sensitive_columns(names) if len(cells) > 1 and "  " in line else []
+    return (cells, "", wanted) if wanted else ([], "", [])
+
+
+def _mentions(line: str) -> bool:
+    return any(sensitive(word) for word in re.findall(r"[A-Za-z][A-Za-z0-9_.-]*(?: [A-Za-z]+)?", line)) or any(
+        sensitive(word) for word in re.findall(r"[A-Za-z0-9_-]+", line)
+    )
+
+
+def _cells(line: str, delimiter: str) -> list[tuple[int, int]]:
+    """Return where the cells of a line stand, without the blanks and quotes around them."""
+    if not delimiter:
+        return []
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at <= len(line):
+        match = _CELLS[delimiter].match(line, at)
+        end = line.find(delimiter, match.end() if match else at)
+        end = len(line) if end < 0 else end
+        cell = line[at:end]
+        start = at + len(cell) - len(cell.lstrip(" \"'"))
+        found.append((start, max(start, at + len(cell.rstrip(" \"'")))))
+        at = end + 1
+    return found
+
+
+def _aligned(line: str, header: list[tuple[int, int]], wanted: list[int]) -> Iterator[tuple[int, int]]:
+    for number in wanted:
+        start = header[number][0]
+        stop = header[number + 1][0] if number + 1 < len(header) else len(line)
+        cell = line[start:stop]
+        if start and start < len(line) and not line[start - 1].isspace():
+            continue  # the line does not keep to the columns
+        if cell.strip():
+            lead = len(cell) - len(cell.lstrip())
+            yield start + lead, start + len(cell.rstrip())

@@ -1,38 +1,186 @@
-"""Rules by path: which places of a value are secret because the config says so."""
+"""Credentials known by where they stand: in a header, an address, its query, a command, a connection string, a file.
+
+A link is for opening, so of its query only what is a credential by any reading is taken, by the parameter's whole name:
+`page_token`, `cursor` and the like page, and `pwd` opens a meeting that somebody was invited to.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import re
+from typing import TYPE_CHECKING, Final
 
-from shaping.paths.grammar import Deep, Each, parse
-from shaping.paths.selection import after_index, after_key
+from shaping.redaction.checks import chosen, generated, jwt, password, random, user_and_password
+from shaping.redaction.engine import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
-    from shaping.paths.selection import Rest
-
-State: TypeAlias = "frozenset[Rest]"  # what is left to match of each path; one that is empty ends here
-
-
-def start(paths: Iterable[str]) -> State:
-    """Read the paths of a plan, to be followed step by step while a value is walked."""
-    return frozenset(_read(path) for path in paths)
-
-
-def member(state: State, key: str) -> State:
-    """Go down to a member of an object."""
-    return frozenset(after_key(state, key)) if state else state
-
-
-def element(state: State, index: int, size: int) -> State:
-    """Go down to an element of a list; a path that does not speak of elements means all of them."""
-    return frozenset(after_index(state, index, size)) if state else state
+_START: Final = r"[?&;#]"  # what stands before a parameter
+_VALUE: Final = r"(?P<secret>[A-Za-z0-9._~+/%=-]{8,})"
+_NAMES: Final = (
+    "api-key api-token api-secret x-api-key access-token access-key auth-token auth-key auth bearer-token"
+    " oauth-token id-token refresh-token session-token private-token client-secret app-secret secret-key secret"
+    " subscription-key sig signature"
+)
+# A preview, a home page and the address of just some page are places of their own, which a token opens.
+_PAGING: Final = re.compile(
+    r"next|prev(?!iew)|(?:first|last)[_-]?page|paging|cursor|delta|continu"
+    r"|(?<!home)(?<!home_)(?<!web)(?<!web_)(?<!landing_)(?<!landing)page(?!s?[_-]?(?:url|uri|link|href))",
+    re.IGNORECASE,
+)
 
 
-def _read(path: str) -> Rest:
-    # `[]` asks nothing, because a path maps through lists without it; a last `**` is the thing itself and all below.
-    steps = [step for step in parse(path).steps if not isinstance(step, Each)]
-    while steps and isinstance(steps[-1], Deep):
-        steps.pop()
-    return tuple(steps)
+def _written(names: str) -> str:
+    """Write names for an engine that is fast where it need not fold cases: api_key, apiKey, Api-Key, API_KEY."""
+    ways = (way for name in names.split() for way in (_joined(name, _either), _joined(name, str.upper)))
+    return f"(?:{'|'.join(ways)})="
+
+
+def _joined(name: str, word: Callable[[str], str]) -> str:
+    return "[_-]?".join(map(word, name.split("-")))
+
+
+def _either(word: str) -> str:
+    return f"[{word[0]}{word[0].upper()}]{word[1:]}"
+
+
+# How all the names end: a few words are looked for faster than many names.
+_HINT: Final = _written("key token secret auth sig signature code password passwd passphrase")
+# Of tokens with no other name, some page: those of a delta query do, and those in a field that is named for paging.
+BARE: Final = Rule(
+    "url-token",
+    # Longer than the tokens of badges, which are there for all to see.
+    rf"(?<!delta){_START}{_written('token')}(?P<secret>[A-Za-z0-9._~+/%=-]{{16,}})",
+    check=random,
+    hint=_HINT,
+    seed=rf"{_START}{_written('token')}[A-Za-z0-9._~+/%=-]{{16}}",
+)
+QUERIES: Final = (
+    Rule("url-token", f"{_START}{_written(_NAMES)}{_VALUE}", check=random, hint=_HINT),
+    BARE,
+    # A key or a code with no other name may also sort, select or page; a long generated one is a credential.
+    Rule(
+        "url-token",
+        f"{_START}{_written('key code')}(?P<secret>[A-Za-z0-9._~+/%=-]{{20,}})",
+        check=generated,
+        hint=_HINT,
+    ),
+    Rule(
+        "signed-url",
+        r"[?&;](?i:x-(?:amz|goog|oss)-(?:signature|security-token|credential))=(?P<secret>[A-Za-z0-9/+=%._-]{16,})",
+        check=random,
+    ),
+    Rule(
+        "url-password",
+        rf"{_START}{_written('password passwd passphrase')}(?P<secret>[^ \t\r\n&#\"'<>;,\\)\]}}`]{{6,256}})",
+        check=password,
+        hint=_HINT,
+    ),
+)
+
+
+_DATABASES: Final = (
+    "(?i:postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqps?|mssql|sqlserver|oracle|clickhouse|cockroachdb"
+    "|snowflake|jdbc:[a-z]{2,12}|nats|ldaps?|cassandra|neo4j|bolt)"
+)
+PLACES: Final = (
+    Rule(
+        "jwt", r"\beyJ[A-Za-z0-9_-]{8,1024}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*", check=jwt, hint=r"eyJ[A-Za-z0-9_-]{8}"
+    ),
+    Rule(
+        "database-url",
+        rf"{_DATABASES}(?:\+[a-z0-9]{{1,16}})?://[^ \t\r\n/@:\"'<>]{{0,100}}:"
+        r"(?P<secret>[^ \t\r\n\"'<>@]{1,200}(?:@[^ \t\r\n\"'<>@/]{1,100})?)@",
+        check=chosen,
+        hint=rf"{_DATABASES}(?:\+[a-z0-9]+)?://",
+    ),
+    Rule("database-url", r"jdbc:oracle:thin:[^/ \t\r\n]{1,60}/(?P<secret>[^@ \t\r\n\"']{1,100})@", check=chosen),
+    Rule(
+        "database-url",
+        r"[A-Za-z0-9_.-]{1,60}:(?P<secret>[^ \t\r\n\"'<>@:/]{1,100})@(?:tcp|unix)\(",
+        check=chosen,
+        seed=r"@(?:tcp|unix)\(",
+    ),
+    Rule(
+        "url-password",
+        r"://[^ \t\r\n/@:\"'<>?#]{0,100}:(?P<secret>[^ \t\r\n/\"'<>?#]{1,256})@",
+        check=chosen,
+        hint=r"://[^ \t\r\n/@:\"'<>?#]*:[^ \t\r\n/\"'<>?#]+@",
+    ),
+    Rule("url-user-token", r"://(?P<secret>[A-Za-z0-9_.~-]{20,255})(?::[A-Za-z0-9_-]{0,40})?@", check=generated),
+    Rule(
+        "basic-auth",
+        r"(?i:\bbasic)[ \t\r\n+]{1,3}(?P<secret>[A-Za-z0-9+/_-]{2,60}[A-Z0-9=][A-Za-z0-9+/=_-]*)",
+        check=user_and_password,
+        hint=r"(?i:basic)[ \t\r\n+]+[A-Za-z0-9+/_-]{2,}[A-Z0-9=]",
+    ),
+    Rule("docker-auth", r"[A-Za-z0-9+/]{8,}={0,2}", near=r"[\"']auth", check=user_and_password),
+    Rule(
+        "bearer-token",
+        r"(?i:\bbearer)[ \t\r\n+]{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,})",
+        check=generated,
+        hint=r"(?i:bearer)[ \t\r\n+]",
+    ),
+    Rule(
+        "authorization",
+        r"(?:(?i:token|apikey|api-key|key|digest|negotiate|ntlm|aws4-hmac-sha256|geniekey)[ \t\r\n=]{1,3})?"
+        r"[A-Za-z0-9._~+/=-]{16,}",
+        near=r"(?i:authorization)",
+        check=generated,
+    ),
+    Rule(
+        "connection-string",
+        # In a log of logins, a host is followed by words about passwords too.
+        r"(?i:(?:server|data source|host|uid|user id|user|username)=[^=\"'<>,()]{1,120}[; \t](?:password|pwd))"
+        r"[ \t]?=[ \t\"'\\]{0,3}(?P<secret>[^;\"' \t\r\n<>\\()\[\],]{1,200})",
+        check=chosen,
+        hint=r"(?i:[; \t](?:password|pwd))",
+    ),
+    Rule(
+        "netrc-password",
+        r"machine[ \t\r\n]+[^ \t\r\n]{1,120}"
+        r"[ \t\r\n]+login[ \t\r\n]+[^ \t\r\n]{1,120}[ \t\r\n]+password[ \t\r\n]+(?P<secret>[^ \t\r\n]{1,200})",
+        check=chosen,
+        seed=r"machine[ \t\r\n]",
+    ),
+    Rule(
+        "pgpass-password",
+        r"[A-Za-z0-9.*_-]{1,100}:(?:54[0-9]{2}|6432|\*):[A-Za-z0-9*_-]{1,64}:[A-Za-z0-9._-]{1,64}:"
+        r"(?P<secret>[^ \t\r\n:\"']{1,100})",
+        check=chosen,
+        seed=r":(?:54[0-9]{2}|6432|\*):[A-Za-z0-9*_-]{1,64}:[A-Za-z0-9._-]{1,64}:[^ \t\r\n:]",
+    ),
+    Rule(
+        "curl-user",
+        r"\bcurl[ \t][^\r\n]{0,200}?(?:-u|--user|--proxy-user)[ \t=]?[\"']?[^ \t\r\n:\"']{1,64}:"
+        r"(?P<secret>[^ \t\r\n\"']{1,200})",
+        check=chosen,
+        seed=r"curl[ \t]",
+    ),
+    Rule("command-password", r"\bsshpass[ \t]+-p[ \t]?[\"']?(?P<secret>[^ \t\r\n\"']{1,100})", check=chosen),
+    Rule(
+        "command-password",
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\r\n|;]{0,120}?[ \t]-p[\"']?"
+        r"(?P<secret>[^ \t\r\n\"'-][^ \t\r\n\"']{2,100})",
+        check=chosen,
+        seed=r"(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\r\n|;]{0,120}-p",
+    ),
+    Rule(
+        "command-password",
+        r"[ \t](?:--password|--pass|--token|--api-key|--secret)[ \t=][\"']?"
+        r"(?P<secret>[^ \t\r\n\"'\[\]-][^ \t\r\n\"'\[\],)]{5,200})",
+        check=generated,
+        seed=r"[ \t](?:--password|--pass|--token|--api-key|--secret)[ \t=]",
+    ),
+    Rule(
+        "command-password",
+        r"(?:MYSQL_PWD|PGPASSWORD|REDISCLI_AUTH|SSHPASS)=[\"']?(?P<secret>[^ \t\r\n\"';]{1,100})",
+        check=password,
+    ),
+    *QUERIES,
+)
+
+
+def pages(name: str) -> bool:
+    """Return whether a field is named for what comes next, so that a token in its link is a place and no credential."""
+    return bool(_PAGING.search(name))

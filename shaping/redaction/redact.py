@@ -1,38 +1,311 @@
-"""The calls: secrets out of a value, out of one written as JSON, out of a text."""
+"""Replacing secrets in a value, in one written as JSON, and in a text; what holds none stays the same object."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import orjson
 
-from shaping.redaction.grouping import grouped
-from shaping.redaction.hide import suspect, suspect_json
-from shaping.redaction.walk import Walk
+from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
+from shaping.paths.selection import after_index, after_key
+from shaping.redaction.credentials import CREDENTIALS
+from shaping.redaction.engine import Ruleset, encodable, has_one, mark
+from shaping.redaction.keys import continuation, is_open
+from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
+from shaping.redaction.text import assigned, candidates, replace, secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from shaping.redaction.rules import Hit
+    from shaping.paths.selection import Rest
+    from shaping.redaction.engine import Span
+    from shaping.response import Json
+
+Value = TypeVar("Value")
+State: TypeAlias = "frozenset[Rest]"  # what is left to match of each configured path; one that is empty ends here
+Trail: TypeAlias = "tuple[Trail, str | int] | None"  # where we are, innermost step last: written out only for a hit
+
+_NAMING: Final = ("name", "key", "header", "Name", "Key")
+_NAMED: Final = ("value", "Value")
+_HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
+_KUBERNETES: Final = ("data", "stringData")
+_NAME_APART: Final = has_one([NAME_ENDS + r'"(?:,"|:\[")'])
+NONE: Final = Ruleset(())
+_SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
+_BETWEEN_PARTS: Final = 40  # characters
+_PLACES: Final = 8  # of one rule that are reported apart; an object keyed by ids could have thousands
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a rule replaced something, and how often: alike elements of a list are one hit, at `items[].token`."""
+
+    rule: str
+    path: str
+    count: int = 1
 
 
 def redact(value: Any, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> tuple[Any, list[Hit]]:
-    """Give the value with every secret replaced by a mark, and the hits; the same object where there was none."""
-    if not (names or paths or (values and suspect(value))):
+    """Return the value with every secret replaced by a mark, and the hits; the same object where there was none."""
+    rules = rules_for(value) if values else NONE
+    if not (names or paths or rules.rules):
         return value, []
-    walk = Walk(paths, values=values, names=names)
-    return walk.value(value), grouped(walk.hits)
+    walk = _Walk(paths, rules=rules, names=names)
+    return walk.value(value), _grouped(walk.hits)
 
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
-    """Give JSON with every secret replaced by a mark; what holds none is neither read nor written anew."""
-    if not (names or paths or (values and suspect_json(written))):
+    """Return JSON with every secret replaced by a mark; what holds none is neither read nor written anew."""
+    rules = _rules_for_json(written) if values else NONE
+    if not (names or paths or rules.rules):
         return written
-    walk = Walk(paths, values=values, names=names)
+    walk = _Walk(paths, rules=rules, names=names)
     return orjson.dumps(walk.value(orjson.loads(written)))
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
-    """Give the text with every secret replaced by a mark, and the hits."""
-    walk = Walk(values=values, names=names)
-    return walk.value(text), walk.hits
+    """Return the text with every secret replaced by a mark, and the hits."""
+    return redact(text, values=values, names=names)
+
+
+def scrub(value: Value, *, names: bool = False) -> Value:
+    """Return text or plain data without secrets: names, descriptions, instructions, prompts, requests, log lines."""
+    cleaned: Value = redact(value, names=names)[0]
+    return cleaned
+
+
+def rules_for(value: Any) -> Ruleset:
+    """Return the rules that may find something, by one look at the whole value; none for most values."""
+    if isinstance(value, str):
+        return candidates(value)
+    try:
+        written = orjson.dumps(value)
+    except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
+        return CREDENTIALS
+    return _rules_for_json(written)
+
+
+def _rules_for_json(written: bytes) -> Ruleset:
+    """Look at the texts of written JSON with and without their escapes."""
+    text = written.decode("utf-8", "replace")
+    # A name and its value may stand apart: as members of an object, or as a name and a list.
+    return CREDENTIALS if _NAME_APART(encodable(text)) else candidates(text)
+
+
+class _Walk:
+    """The state of one call: which rules are on, and what they have hit so far."""
+
+    def __init__(self, paths: Iterable[str] = (), *, rules: Ruleset, names: bool) -> None:
+        self.hits: list[Hit] = []
+        self._start: State = frozenset(_steps(path) for path in paths)
+        self._rules = rules
+        self._names = names
+        self._key_is_open = False  # a private key began in an earlier text and has not ended
+
+    def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
+        """Return the value with secrets replaced; whatever cannot be looked at is masked, never passed."""
+        try:
+            return self._value(value, trail, context, self._start if state is None else state)
+        except Exception:  # noqa: BLE001  redaction fails closed: a fault in it must not let a secret through
+            self._hit("unreadable", trail)
+            return mark("unreadable")
+
+    def _value(self, value: Any, trail: Trail, context: str, state: State) -> Any:
+        if () in state:
+            return self._mask(value, "path", trail)
+        if self._names and context and sensitive(context):
+            return self._mask(value, "field-name", trail)
+        if isinstance(value, str):
+            return self._text(value, trail, context)
+        if isinstance(value, dict):
+            return self._object(value, trail, state)
+        if isinstance(value, (list, tuple)):
+            return self._array(value, trail, context, state)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        raise TypeError(type(value))
+
+    def _object(self, value: dict[str, Any], trail: Trail, state: State) -> dict[str, Any]:
+        named, columns = _named(value), self._names and _column_names(value)
+        masked = _KUBERNETES if self._rules.rules and value.get("kind") == "Secret" else ()
+        changed = False
+        new: dict[str, Any] = {}
+        taken: dict[str, int] = {}
+        for key, member in value.items():
+            written = self._key(key, trail, taken)
+            context = named if named and key in _NAMED else key
+            here = (trail, written)
+            if key in masked and isinstance(member, dict):
+                inner = self._mask(member, "kubernetes-secret", here)
+            elif columns and _is_table(member, len(columns)):
+                inner = self._rows(member, sensitive_columns(columns), here)
+            else:
+                inner = self.value(member, here, context, _member(state, key))
+            changed = changed or inner is not member or written is not key
+            new[written] = inner
+        return new if changed else value
+
+    def _array(self, value: list[Any] | tuple[Any, ...], trail: Trail, context: str, state: State) -> Any:
+        outer = self._key_is_open
+        if (
+            self._names
+            and len(value) > 1
+            and _is_table(value, len(value[0]))
+            and all(isinstance(n, str) for n in value[0])
+        ):
+            secret = sensitive_columns(value[0])
+            value = [value[0], *self._rows(value[1:], secret, trail, 1)] if secret else value
+        pair = value[0] if len(value) == 2 and isinstance(value[0], str) else ""
+        new = [
+            self.value(item, (trail, index), (pair if index else "") or context, _element(state, index, len(value)))
+            for index, item in enumerate(value)
+        ]
+        self._key_is_open = outer
+        return new if any(map(_differs, new, value)) else value
+
+    def _rows(self, rows: Sequence[Any], secret: list[int], trail: Trail, first: int = 0) -> list[Any]:
+        """Mask the cells below the header of a secret, and look at the others."""
+        done = []
+        for number, row in enumerate(rows, first):
+            here = (trail, number)
+            done.append(
+                [
+                    self._mask(cell, "field-name", (here, at)) if at in secret else self.value(cell, (here, at))
+                    for at, cell in enumerate(row)
+                ]
+            )
+        return done
+
+    def _key(self, key: str, trail: Trail, taken: dict[str, int]) -> str:
+        """Return a member's name without secrets; two that become alike stay two."""
+        written = self._text(key, trail, "") if len(key) >= _SHORTEST_KEY else key
+        if written is key:
+            return key
+        number = taken[written] = taken.get(written, 0) + 1
+        return written if number == 1 else f"{written} #{number}"
+
+    def _text(self, text: str, trail: Trail, context: str) -> str:
+        spans = self._secrets(text, context) if self._rules.rules else []
+        new = replace(text, spans)
+        if self._names and (found := assigned(new)):
+            new = replace(new, found)
+            spans += found
+        for rule in dict.fromkeys(span.rule for span in spans):
+            self._hit(rule, trail)
+        return new
+
+    def _secrets(self, text: str, context: str) -> list[Span]:
+        rest = 0
+        if self._key_is_open:
+            rest, goes_on = continuation(text)
+            # Between two parts of a key stand short texts at most, such as the type of a content block.
+            self._key_is_open = goes_on and (rest > 0 or len(text) < _BETWEEN_PARTS)
+        self._key_is_open = self._key_is_open or is_open(text)
+        return secrets(text, self._rules, context, rest)
+
+    def _mask(self, value: Any, rule: str, trail: Trail) -> Any:
+        masked = masked_like(value, mark(rule))
+        if masked == value and type(masked) is type(value):
+            return value
+        self._hit(rule, trail)
+        return masked
+
+    def _hit(self, rule: str, trail: Trail) -> None:
+        self.hits.append(Hit(rule, _written(trail)))
+
+
+def masked_like(value: Any, text: str) -> Json:
+    """Return a value of the same shape that says nothing: the text, 0, false, and the same within containers."""
+    if isinstance(value, dict):
+        return {key: masked_like(member, text) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked_like(item, text) for item in value]
+    if value is None or value == "" or (isinstance(value, str) and value.startswith("[redacted:")):
+        return None if value is None else str(value)
+    if isinstance(value, (bool, int, float)):
+        return type(value)(0)
+    return text
+
+
+def _named(value: dict[str, Any]) -> str:
+    """Find the name in objects that keep name and value apart: `{"name": "AWS_SECRET_ACCESS_KEY", "value": …}`."""
+    if not any(key in value for key in _NAMED):
+        return ""
+    return next((value[key] for key in _NAMING if isinstance(value.get(key), str)), "")
+
+
+def _column_names(value: dict[str, Any]) -> list[Any]:
+    """Find the header of a table that keeps its columns and its rows apart."""
+    for key in _HEADERS:
+        listed = value.get(key)
+        if isinstance(listed, list) and listed:
+            names = [one.get("name") if isinstance(one, dict) else one for one in listed]
+            if all(isinstance(name, str) for name in names) and sensitive_columns(names):
+                return names
+    return []
+
+
+def _is_table(value: Any, width: int) -> bool:
+    return bool(
+        width
+        and isinstance(value, list)
+        and value
+        and all(isinstance(row, list) and len(row) == width for row in value)
+    )
+
+
+def _differs(new: object, old: object) -> bool:
+    return new is not old
+
+
+def _steps(path: str) -> Rest:
+    # `[]` asks nothing, because a path maps through lists without it; a last `**` is the thing itself and all below.
+    steps = [step for step in parse(path).steps if not isinstance(step, Each)]
+    while steps and isinstance(steps[-1], Deep):
+        steps.pop()
+    return tuple(steps)
+
+
+def _member(state: State, key: str) -> State:
+    return frozenset(after_key(state, key)) if state else state
+
+
+def _element(state: State, index: int, size: int) -> State:
+    return frozenset(after_index(state, index, size)) if state else state
+
+
+def _written(trail: Trail) -> str:
+    """Write a trail in the path language."""
+    steps: list[str | int] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(step)
+    path = ""
+    for step in reversed(steps):
+        path = join(path, step)
+    return path
+
+
+def _grouped(hits: Iterable[Hit]) -> list[Hit]:
+    """Report hits of one rule in alike elements together, and the places beyond the first few as `**`."""
+    together: dict[tuple[str, str], Hit] = {}
+    places: dict[str, int] = {}
+    for hit in hits:
+        key = hit.rule, _general(hit.path)
+        if key not in together:
+            places[hit.rule] = places.get(hit.rule, 0) + 1
+            if places[hit.rule] > _PLACES:
+                key = hit.rule, "**"
+        before = together.get(key)
+        if before is not None:
+            together[key] = Hit(hit.rule, key[1], before.count + 1)
+        else:
+            together[key] = Hit(hit.rule, "**") if key[1] == "**" else hit
+    return list(together.values())
+
+
+def _general(path: str) -> str:
+    if "[" not in path:
+        return path
+    return str(Path(tuple(Each() if isinstance(step, Index) else step for step in parse(path).steps)))

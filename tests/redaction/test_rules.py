@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import base64
+import html
+import json
 import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
+from shaping.redaction import redact, redact_json, redact_text
 from shaping.redaction.credentials import CREDENTIALS
-from shaping.redaction.hide import hide
-from shaping.redaction.names import hide_assigned
-from shaping.redaction.rules import _precise, _replace, _whole
+from shaping.redaction.engine import _precise, _whole
+from shaping.redaction.text import assigned, secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOSTILE = [
     *["a", "A", "0", "-", "_", ".", "%", "=", ":", " ", "/", "@", '"', "\\", "\n", "é"],
@@ -48,19 +55,19 @@ def test_no_pattern_takes_more_than_linear_time(rule: Any) -> None:
     # Not a timing of speed: a pattern that is quadratic needs minutes for this, a linear one milliseconds.
     start = time.process_time()
     for text in HOSTILE:
-        _replace(rule, text * (6_000 // len(text)))
+        list(rule.spans(text * (6_000 // len(text))))
     assert time.process_time() - start < 10
 
 
 def test_the_whole_way_of_a_text_is_linear() -> None:
     start = time.process_time()
     for text in HOSTILE:
-        hide(text * (6_000 // len(text)))
-        hide_assigned(text * (6_000 // len(text)), "mark")
+        secrets(text * (6_000 // len(text)))
+        assigned(text * (6_000 // len(text)))
     assert time.process_time() - start < 10
 
 
-READABLE = [rule for rule in CREDENTIALS.rules if rule.name != "private-key"]  # whose lookaround makes no examples
+READABLE = [rule for rule in CREDENTIALS.rules if rule.find is None and "(?<" not in rule.pattern]  # by patterns alone
 
 
 @pytest.mark.parametrize("rule", READABLE, ids=lambda rule: rule.name)
@@ -76,3 +83,65 @@ def test_whatever_a_pattern_matches_passes_the_sieve_before_it(rule: Any, data: 
 def test_every_rule_has_a_plain_name_and_a_pattern_that_compiles() -> None:
     assert [rule.name for rule in CREDENTIALS.rules if not rule.name.replace("-", "").isalnum()] == []
     assert len([_precise(rule) for rule in CREDENTIALS.rules]) == len(CREDENTIALS.rules)
+
+
+def test_every_rule_has_examples_and_lookalikes(planted: list[Any], lookalikes: list[tuple[str, str]]) -> None:
+    rules = {rule.name for rule in CREDENTIALS.rules}
+    assert {one.rule for one in planted} == rules
+    assert {rule for rule, _ in lookalikes} == rules
+    assert len({one.kind for one in planted}) >= 215
+
+
+def test_every_example_is_found_whatever_chance_makes_of_it(many_planted: list[Any]) -> None:
+    assert [one.kind for one in many_planted if one.shows_in(redact_text(one.text)[0])] == []
+
+
+def test_no_lookalike_is_taken_for_a_secret(lookalikes: list[tuple[str, str]]) -> None:
+    assert [(rule, text) for rule, text in lookalikes if redact_text(text)[1]] == []
+
+
+# How a text stands where a tool put it: plain, or escaped for JSON (by PHP, by .NET), for HTML, for a URL, in base64.
+ESCAPED: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "tabs": lambda text: text.replace(" ", "\t"),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "JSON": lambda text: json.dumps({"a": text}),
+    "JSON twice": lambda text: json.dumps(json.dumps({"a": text})),
+    "slashes": lambda text: json.dumps({"a": text}).replace("/", "\\/"),
+    "unicode": lambda text: re.sub(r"[+/=&<>'-]", lambda one: f"\\u{ord(one[0]):04X}", json.dumps(text)),
+    "HTML": lambda text: html.escape(text).replace("+", "&#43;").replace("/", "&#x2F;"),
+    "percent": lambda text: quote(text, safe=""),
+    "percent twice": lambda text: quote(quote(text, safe=""), safe=""),
+    "base64": lambda text: base64.b64encode(f"see: {text}".encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("escaping", ESCAPED)
+def test_every_way_through_the_rules_finds_the_same(escaping: str, planted: list[Any]) -> None:
+    """A text alone, as a member, as written JSON, and in the middle of a page are one text to the rules."""
+    differ, shown = [], []
+    for one in planted:
+        text = ESCAPED[escaping](one.text)
+        alone = redact_text(text)[0]
+        member = redact({"x": [text]})[0]["x"][0]
+        written = json.loads(redact_json(json.dumps({"x": [text]}).encode()))["x"][0]
+        inside = redact_text(f"begin\n{text}\nend")[0]
+        if not alone == member == written == inside.removeprefix("begin\n").removesuffix("\nend"):
+            differ.append((one.kind, alone, member, written, inside))
+        if one.shows_in(alone):
+            shown.append((one.kind, text))
+    assert (differ, shown) == ([], [])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    number=st.integers(0, 10_000),
+    before=st.text(alphabet="\t\r\n \"'\\/&%<>=:,;{}[]()aZ9é", max_size=8),
+    after=st.text(alphabet="\t\r\n \"'\\/&%<>=:,;{}[]()é", max_size=8),
+)
+def test_what_one_way_finds_every_way_finds(planted: list[Any], number: int, before: str, after: str) -> None:
+    text = before + planted[number % len(planted)].text + after
+    alone = redact_text(text)[0]
+    assert redact({"x": text})[0]["x"] == alone
+    assert json.loads(redact_json(json.dumps({"x": text}).encode()))["x"] == alone
+    assert redact_text(alone)[0] == alone

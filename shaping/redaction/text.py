@@ -1,0 +1,256 @@
+"""Secrets in one text: plain, escaped for JSON, HTML or a URL, in base64, or known only by the name of its field."""
+
+from __future__ import annotations
+
+import re
+import string
+from base64 import urlsafe_b64decode
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from shaping.redaction.credentials import CREDENTIALS, GENERIC
+from shaping.redaction.engine import Span, encodable, has_one, mark
+from shaping.redaction.names import assignments
+from shaping.redaction.places import BARE, pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from shaping.redaction.engine import Rule, Ruleset
+
+# Escapes of printable ASCII, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as one character. The three
+# characters come first because the engine skips to the next of them; a run of backslashes is tried at its start only.
+_ESCAPE: Final = re.compile(
+    r"""[\\%&](?:(?<=\\)(?<!\\\\)\\*+(?:u\{?00([0-9a-fA-F]{2})\}?|x([0-9a-fA-F]{2})|([nrtbf/"'&]))"""
+    r"|(?<=%)(?:25)*([2-7][0-9a-fA-F]|0[9aAdD])"
+    r"|(?<=&)(?:amp;)*(?:\#[xX]0*([2-7][0-9a-fA-F])|\#0*(3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6])"
+    r"|(amp|lt|gt|quot|apos|nbsp|sol|plus|equals|colon|lowbar|period|comma|commat));)"
+)
+_HEX, _DECIMAL, _LETTER, _ENTITY = (1, 2, 4, 5), 6, 3, 7
+_LETTERS: Final = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " "}
+_ENTITIES: Final = {
+    "amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": " ", "sol": "/", "plus": "+", "equals": "=",
+    "colon": ":", "lowbar": "_", "period": ".", "comma": ",", "commat": "@",
+}  # fmt: skip
+# Base64 of printable ASCII has few characters in three places of four; 18 such bytes are no word.
+_QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
+_BASE64: Final = re.compile(_QUADS)
+_HAS_BASE64: Final = has_one([_QUADS])
+_SHORTEST_BASE64: Final = 24
+_LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file that goes on in the next one
+_KINDS: Final = bytes(
+    ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
+)
+_UNICODE: Final = re.compile(r"\\+[ux](?:00)?([2-7][0-9a-fA-F])")
+_AROUND: Final = 500  # characters on either side of an escape that a credential may have
+_MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
+
+
+class View(NamedTuple):
+    """A text as somebody who decodes it reads it, with what is needed to find a place of it in the original."""
+
+    text: str
+    decoded: list[int]  # where each escape ends in the view
+    written: list[int]  # where it ends in the original
+
+    def original(self, at: int) -> int:
+        """Return the place in the original of a place in the view."""
+        number = bisect_right(self.decoded, at) - 1
+        return at if number < 0 else self.written[number] + at - self.decoded[number]
+
+
+def views(text: str) -> Iterator[View]:
+    """Yield the text, and what it says without its escapes where it has any."""
+    yield View(text, [], [])
+    if "\\" in text or "%" in text or "&" in text:
+        view = _decode(text)
+        if view.decoded:
+            yield view
+
+
+def _decode(text: str) -> View:
+    pieces: list[str] = []
+    decoded: list[int] = []
+    written: list[int] = []
+    last = size = 0
+    for match in _ESCAPE.finditer(text):
+        pieces += (text[last : match.start()], _character(match))
+        size += match.start() - last + 1
+        last = match.end()
+        decoded.append(size)
+        written.append(last)
+    return View("".join((*pieces, text[last:])), decoded, written)
+
+
+def _character(match: re.Match[str]) -> str:
+    group = match.lastindex or 0
+    if group in _HEX:
+        return chr(int(match[group], 16))
+    if group == _DECIMAL:
+        return chr(int(match[group]))
+    return _ENTITIES[match[group]] if group == _ENTITY else _LETTERS.get(match[_LETTER], match[_LETTER])
+
+
+def candidates(text: str) -> Ruleset:
+    """Return the rules that may find something in a text or in any part of it; none for most texts."""
+    plain = _without_backslashes(text)
+    found = {*CREDENTIALS.matching(encodable(plain))}
+    if "%" in plain or "&" in plain:
+        found |= {*CREDENTIALS.matching(encodable(_decoded_parts(plain)))}
+    if _HAS_BASE64(encodable(plain)):
+        for said in _base64_texts(plain):
+            found |= {*CREDENTIALS.matching(encodable(_decode(said.text).text))}
+    return CREDENTIALS.only(found)
+
+
+def _without_backslashes(text: str) -> str:
+    """Decode the escapes of JSON roughly: what is left of them is a quote, which all rules allow beside quotes."""
+    if "\\" not in text:
+        return text
+    while "\\\\/" in text:
+        text = text.replace("\\\\/", "\\/")
+    text = text.replace("\\/", "/").replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r")
+    if "\\u00" in text or "\\x" in text:
+        text = _UNICODE.sub(lambda escape: chr(int(escape[1], 16)), text)
+    while "\\\\" in text:
+        text = text.replace("\\\\", "\\")
+    return text.replace("\\", "'")
+
+
+def _decoded_parts(text: str) -> str:
+    """Decode what stands around the escapes of URLs and HTML, and leave the rest out."""
+    parts: list[str] = []
+    start = end = 0
+    for match in _ESCAPE.finditer(text):
+        if match.start() > end:
+            parts.append(text[start:end])
+            start = max(match.start() - _AROUND, end)
+        end = min(match.end() + _AROUND, len(text))
+    return "\n".join(_decode(part).text for part in (*parts, text[start:end]))
+
+
+def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: int = 0) -> list[Span]:
+    """Return the secrets in a text, in order and apart, knowing the name of the field that it stands in.
+
+    Its first `rest` characters are the rest of a private key that began in another text.
+    """
+    escaped = "\\" in text or "%" in text or "&" in text
+    if not (rest or escaped or (context and rules.knows(context)) or rules.matching(encodable(text))) and (
+        len(text) < _SHORTEST_BASE64 or not _HAS_BASE64(encodable(text))
+    ):
+        return []
+    found = [Span(0, rest, "private-key")] if rest else []
+    for view in views(text):
+        # In an address that stands encoded in a link, a token is no page of that link.
+        spare = BARE if not view.decoded and context and BARE in rules.rules and pages(context) else None
+        spans = (*_plain(view.text, rules, context, spare), *_base64(view.text, rules))
+        found += [Span(view.original(span.start), view.original(span.end), span.rule) for span in spans]
+    # What has a rule of its own is reported by it, in whatever form it was read.
+    return _apart(text, sorted(found, key=lambda span: span.rule == GENERIC)) if found else found
+
+
+def assigned(text: str) -> list[Span]:
+    """Return the values that a text assigns to names of secrets: `password=…`, a header, a column of a table."""
+    found = [
+        Span(view.original(start), view.original(end), "field-name")
+        for view in views(text)
+        for start, end in assignments(view.text)
+    ]
+    return _apart(text, found)
+
+
+def _plain(text: str, rules: Ruleset, context: str, spare: Rule | None) -> list[Span]:
+    if context and rules.knows(context):
+        before = len(context) + 1
+        spans = rules.spans(f"{context}={text}")
+        return [Span(max(start - before, 0), end - before, rule) for start, end, rule in spans if end > before]
+    return rules.spans(text, spare)
+
+
+def _base64(text: str, rules: Ruleset) -> Iterator[Span]:
+    """Yield the runs of base64 that are the encoding of a text with a secret in it."""
+    if len(text) < _SHORTEST_BASE64 or not _HAS_BASE64(encodable(text)):
+        return
+    for said in _base64_texts(text):
+        for view in views(said.text):
+            if spans := rules.spans(view.text):
+                yield Span(*said.place, spans[0].rule)
+                break
+
+
+class Encoded(NamedTuple):
+    """What a run of base64 says, and where it stands."""
+
+    text: str
+    place: tuple[int, int]
+
+
+def _base64_texts(text: str) -> Iterator[Encoded]:
+    for start, end in _runs(text):
+        if (found := _BASE64.search(text, start, end)) is not None:
+            said = _decoded("".join(text[found.start() : end].split()))
+            yield Encoded(said.decode("utf-8", "replace"), (found.start(), end))
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where long runs of base64 characters stand, those of the lines of one file together."""
+    kinds = text.encode("ascii", "replace").translate(_KINDS)
+    start = kinds.find(b"a" * _SHORTEST_BASE64)
+    while start >= 0:
+        end = line = _end(kinds, start)
+        first = start
+        while line - first in _LINES and text[end : end + 2].lstrip("\r")[:1] == "\n":
+            first = end + 1 + (text[end] == "\r")
+            line = _end(kinds, first)
+            end = line if line > first else end
+        padding = text[end : end + 2]
+        yield start, end + len(padding) - len(padding.lstrip("="))
+        start = kinds.find(b"a" * _SHORTEST_BASE64, end)
+
+
+def _end(kinds: bytes, start: int) -> int:
+    end = kinds.find(b" ", start)
+    return len(kinds) if end < 0 else end
+
+
+def _decoded(text: str) -> bytes:
+    plain = text.rstrip("=").replace("+", "-").replace("/", "_")
+    # A run that was cut holds up to three characters too many.
+    plain = plain[: len(plain) - (len(plain) % 4 == 1)]
+    try:
+        return urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+    except ValueError:
+        return b""
+
+
+def _apart(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Join spans that overlap under the rule that was named first, and put them in order; leave marks alone."""
+    given = list(spans)
+    if given and "[redacted:" in text:
+        ends = [match.end() for match in _MARK.finditer(text)]
+        starts = [match.start() for match in _MARK.finditer(text)]
+        given = [one for one in given if bisect_left(starts, one.end) <= bisect_right(ends, one.start)]
+    if len(given) < 2:
+        return given
+    joined: list[Span] = []
+    priority: list[int] = []
+    for number in sorted(range(len(given)), key=lambda number: given[number][:2]):
+        span = given[number]
+        if joined and span.start < joined[-1].end:
+            before, first = joined[-1], min(priority[-1], number)
+            joined[-1] = Span(before.start, max(before.end, span.end), given[first].rule)
+            priority[-1] = first
+        else:
+            joined.append(span)
+            priority.append(number)
+    return joined
+
+
+def replace(text: str, spans: list[Span]) -> str:
+    """Put a mark where each span stands; spans are in order and apart."""
+    pieces: list[str] = []
+    last = 0
+    for span in spans:
+        pieces += (text[last : span.start], mark(span.rule))
+        last = span.end
+    return "".join((*pieces, text[last:])) if spans else text
