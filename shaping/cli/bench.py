@@ -222,7 +222,7 @@ def compare(payload: Payload, setup: Setup) -> Comparison:
     for profile in setup.profiles:
         text, seconds = _timed(_shape(payload, profile, setup))
         costs.append(Cost(profile, exact(text), 1000 * seconds))
-    return Comparison(payload.name, exact(payload.as_sent), exact(payload.compact), tuple(costs))
+    return Comparison(payload.name, exact(payload.as_sent(setup.client)), exact(payload.compact), tuple(costs))
 
 
 def total(comparisons: Sequence[Comparison]) -> Comparison:
@@ -240,7 +240,7 @@ def _shape(payload: Payload, profile: str, setup: Setup) -> Callable[[], str]:
     shaper, client = setup.shaper, setup.client
     tool = PurePath(payload.name).name.split(".")[0] if setup.tool is None else setup.tool
     if payload.is_mcp:
-        return lambda: shown(shaper.shape_result(payload.value, tool=tool, client=client, profile=profile))
+        return lambda: shown(shaper.shape_result(payload.value, tool=tool, client=client, profile=profile), client)
     return lambda: shaper.shape(payload.value, tool=tool, profile=profile).text
 
 

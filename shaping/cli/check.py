@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shaping.cli.support.output import config_failure, print_result
 from shaping.settings import ConfigError, load
 from shaping.settings.context import checked_environment
+from shaping.settings.files import candidates
 from shaping.settings.problems import report, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PATH = typer.Argument(help="The config to check, or a directory to look in; without it, the config that is found.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -32,7 +36,17 @@ def check(path: Annotated[Path | None, PATH] = None, *, as_json: Annotated[bool,
     for file in found.files:
         typer.echo(f"{short_name(file)} is good")
     if not found.files:
-        typer.echo("no config was found; the bundled default applies", err=True)
+        looked = candidates(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)
+        typer.echo(f"no config was found; the bundled default applies. Looked for: {_places(looked)}", err=True)
+
+
+def _places(files: Sequence[Path]) -> str:
+    """Name the places of a search: the directory where it starts, the one where it ends, and the user's own."""
+    *near, own = files
+    first, last = near[0].parent, near[-1].parent
+    names = ", ".join(dict.fromkeys(str(file.relative_to(first)) for file in near if file.is_relative_to(first)))
+    upwards = "" if first in (last, last.parent) else f" and up to {near[-1].parent.parent}"
+    return f"{names} in {first}{upwards}; {own}"
 
 
 def register(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ import orjson
 import typer
 
 from shaping import Shaper, using
-from shaping.cli.support.output import config_failure, print_result
+from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.cli.support.payloads import Payload
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
@@ -64,6 +64,8 @@ def shape(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
+    if client is not None and not mcp:
+        raise stopped("--client is for a whole MCP result; add --mcp")
     try:
         shaper = Shaper(config, watch=False)
     except ConfigError as problem:
@@ -171,23 +173,30 @@ def _odd_data(raw: bytes) -> Any:
     """Read what only Python takes for JSON (NaN, lone surrogates) or JSON values in a row, or give the text."""
     try:
         return json.loads(raw)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as problem:
         text = raw.decode(errors="replace")
         found = parse(text, ("lines",))
-        return text if found is None else found.value
+        if found is not None:
+            return found.value
+        if text.lstrip()[:1] in ("{", "["):
+            typer.echo(f"warning: this looks like JSON and is not, so it is shaped as text: {problem}", err=True)
+        return text
 
 
 def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
     result = _data(raw)
-    if not isinstance(result, dict) or not isinstance(result.get("content", []), list):
+    channels = {"content": list, "structuredContent": dict}
+    if not isinstance(result, dict) or not any(isinstance(result.get(name), kind) for name, kind in channels.items()):
         name = "standard input" if file == "-" else file
-        typer.echo(f"{name} holds no MCP result: expected an object with a list `content`", err=True)
+        typer.echo(
+            f"{name} holds no MCP result: expected an object with a list `content`; without --mcp it is shaped as data",
+            err=True,
+        )
         raise typer.Exit(2)
     return result
 
 
 def _mcp_data(raw: bytes) -> Any:
-
     return Payload("", raw.decode(errors="replace")).data
 
 

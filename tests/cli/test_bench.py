@@ -129,3 +129,12 @@ def test_a_config_with_problems_is_refused(folder: Path) -> None:
     result = run(str(folder), "--config", str(folder.parent / "bad.json"), "--table")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "minimla" in result.stderr
+
+
+def test_a_saving_is_what_the_clients_model_does_not_read(tmp_path: Path) -> None:
+    words = "It rains in the north, and nobody has seen the sun for a week. " * 5
+    result = {"content": [{"type": "text", "text": words}], "structuredContent": {"result": words}}
+    (tmp_path / "weather.json").write_text(json.dumps(result))
+    for client in ((), ("--client", "claude-code")):
+        total = measured(str(tmp_path / "weather.json"), "--profile", "standard", *client)["total"]
+        assert total["profiles"][0]["saved_percent"] <= 8, client

@@ -69,7 +69,10 @@ def test_a_directory_is_looked_in(project: Path) -> None:
 def test_without_a_config_the_bundled_one_applies() -> None:
     result = run()
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "no config was found; the bundled default applies\n"
+    assert result.stderr.startswith(
+        "no config was found; the bundled default applies. Looked for: response_config.json, "
+    )
+    assert f" in {Path.cwd()}; " in result.stderr
 
 
 def test_a_file_that_is_not_there_exits_1(project: Path) -> None:

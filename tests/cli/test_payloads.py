@@ -18,13 +18,15 @@ def mcp(**result: object) -> Payload:
 
 def test_a_document_is_its_own_data_and_a_text_too() -> None:
     document, text = Payload("a.json", '{ "a": 1 }'), Payload("a.txt", "plain { text")
-    assert (document.data, document.compact, document.as_sent) == ({"a": 1}, '{"a":1}', '{ "a": 1 }')
-    assert (text.data, text.compact, text.as_sent) == ("plain { text",) * 3
+    assert (document.data, document.compact, document.as_sent()) == ({"a": 1}, '{"a":1}', '{ "a": 1 }')
+    assert (text.data, text.compact, text.as_sent()) == ("plain { text",) * 3
 
 
-def test_an_mcp_result_is_sent_with_both_channels_and_is_compact_in_one() -> None:
+def test_of_an_mcp_result_a_client_shows_the_channels_that_it_reads() -> None:
     payload = mcp(content=[{"type": "text", "text": '{ "a": 1 }'}], structuredContent={"a": 1})
-    assert (payload.is_mcp, payload.as_sent, payload.compact) == (True, '{ "a": 1 }\n{"a":1}', '{"a":1}')
+    assert (payload.is_mcp, payload.compact) == (True, '{"a":1}')
+    shown = [payload.as_sent(client) for client in (None, "Zed", "claude-code", "copilot-cli")]
+    assert shown == ['{ "a": 1 }', '{ "a": 1 }', '{"a":1}', '{ "a": 1 }\n{"a":1}']
 
 
 def test_several_blocks_are_a_list_and_pictures_no_text() -> None:
@@ -34,7 +36,7 @@ def test_several_blocks_are_a_list_and_pictures_no_text() -> None:
         {"type": "resource", "resource": {"uri": "file:///a", "text": "words"}},
     ]
     payload = mcp(content=blocks)
-    assert (payload.data, payload.as_sent) == ([[1, 2], "words"], "[1, 2]\nwords")
+    assert (payload.data, payload.as_sent()) == ([[1, 2], "words"], "[1, 2]\nwords")
 
 
 @pytest.mark.parametrize("value", [{"content": "a page"}, {"content": [{"body": 1}]}, [1], "text"])

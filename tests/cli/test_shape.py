@@ -277,3 +277,21 @@ def test_a_mode_that_there_is_not_is_told_once_on_standard_error() -> None:
     )
     assert done.stderr == "SHAPING is 'bogus'; expected on, off or observe. It is ignored, and shaping is on.\n"
     assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
+
+
+def test_what_looks_like_json_and_is_not_is_shaped_as_text_with_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text('{"a": 1,\n "b": }')
+    done = shaping(str(tmp_path / "broken.json"))
+    assert done.exit_code == 0
+    assert "warning: this looks like JSON and is not, so it is shaped as text: Expecting value: line 2" in done.stderr
+
+
+def test_json_that_is_no_mcp_result_is_refused_under_mcp(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    done = shaping("--mcp", str(tmp_path / "other.json"))
+    assert (done.exit_code, "holds no MCP result" in done.stderr) == (2, True)
+
+
+def test_a_client_without_mcp_is_refused() -> None:
+    done = shaping("--client", "cursor", stdin="{}")
+    assert (done.exit_code, done.stderr) == (2, "--client is for a whole MCP result; add --mcp\n")

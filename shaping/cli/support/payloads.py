@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.clients.table import reads
 from shaping.parsers import EXACT, parse
 from shaping.tokens.attribution import pieces
 
@@ -39,10 +40,9 @@ class Payload:
         content = self.value.get("content") if isinstance(self.value, dict) else None
         return isinstance(content, list) and all(isinstance(block, dict) and "type" in block for block in content)
 
-    @property
-    def as_sent(self) -> str:
-        """What a client shows its model where it shows all it gets."""
-        return shown(self.value) if self.is_mcp else self.text
+    def as_sent(self, client: str | None = None) -> str:
+        """Return what this client shows its model of the answer as it was sent."""
+        return shown(self.value, client) if self.is_mcp else self.text
 
     @property
     def data(self) -> Any:
@@ -60,10 +60,13 @@ class Payload:
         return self.data if isinstance(self.data, str) else compacted(self.data)
 
 
-def shown(result: dict[str, Any]) -> str:
-    """Write both channels of an MCP result as a client does that shows its model both; pictures are no text."""
+def shown(result: dict[str, Any], client: str | None = None) -> str:
+    """Return what a client shows its model of an MCP result; one that nobody has measured is taken to show the text."""
+    texts = list(_texts(result))
     structured = result.get("structuredContent")
-    parts = list(_texts(result)) + ([] if structured is None else [compacted(structured)])
+    data = [] if structured is None else [compacted(structured)]
+    shows = reads(client) or "content"
+    parts = texts + data if shows == "both" else (data or texts) if shows == "structured" else (texts or data)
     return "\n".join(parts)
 
 
