@@ -93,7 +93,7 @@ def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int) -> Iter
         yield f"The ledger {path} has no calls yet."
         yield "Every call through `shaping proxy`, the middleware and `shaping run` is entered there."
         return
-    rows = [(by, "calls", "before", "after", "saved", "")]
+    rows: list[tuple[str, ...]] = [(by, "calls", "before", "after", "saved", "")]
     for name, total in group(entries, by).items():
         rows.append((name or "(unnamed)", *_cells(total)))
     everything = add_up(entries)
