@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shaping.errors import ErrorDetail
+    from shaping.present.queries import Databases
     from shaping.settings import LoadedConfig, Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.settings.problems import ConfigError
     from shaping.store import Store
+    from shaping.store.expand import Recalled
 
 logger = logging.getLogger("shaping")
 
@@ -66,6 +68,7 @@ class Shaper:
         self._recorder = recorder
         self._keeper = None if store is None else Keeper(store)
         self._originals = Originals(self.keeper, lambda: self.generation.config.store.ttl_seconds)
+        self._databases: Databases | None = None
         self._told: set[str] = set()
 
     @property
@@ -227,17 +230,26 @@ class Shaper:
         surface: Surface = "python",
         owner: str | None = None,
         written: Callable[[Shaped], str] | None = None,
+        sql: str | None = None,
+        search: str | None = None,
     ) -> Shaped:
         """Give back what was left out: the exact values under a path, within the tool's budget, paged by cursor.
 
-        The budget is for a page's text; where something else of it goes out, `written` says what.
+        `sql` asks a SELECT of its records instead, `search` finds a text or a /pattern/ in it. The budget is for a
+        page's text; where something else of it goes out, `written` says what.
         """
+        if sql is not None:
+            return self.query(ref, sql, surface=surface, owner=owner)
         from shaping.present.pages import expanded_page  # noqa: PLC0415 (asked for after few answers: costs 10 ms)
         from shaping.store.expand import recall  # noqa: PLC0415 (loaded with the first expansion: costs 10 ms)
 
         keeper = self.keeper(surface)
         kept = recall(keeper, ref, owner=owner or self.facts.session_id)
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
+        if search is not None:
+            from shaping.present.queries import present_hits  # noqa: PLC0415 (loaded with the first search: costs 10 ms)
+
+            return present_hits(kept, search, plan, self._shape)
         return expanded_page(
             kept,
             ref,
@@ -249,6 +261,23 @@ class Shaper:
             shape=self._shape,
             written=written,
         )
+
+    def query(self, ref: str, sql: str, *, surface: Surface = "python", owner: str | None = None) -> Shaped:
+        """Run one SELECT over the records of an answer that is kept; `schema` in its place lists tables and columns."""
+        from shaping.present.queries import Databases, present_rows  # noqa: PLC0415 (loaded with the first query: 10 ms)
+        from shaping.store.expand import recall  # noqa: PLC0415 (loaded with the first expansion: costs 10 ms)
+
+        owner = owner or self.facts.session_id
+
+        def recalled() -> tuple[Recalled, Plan]:
+            kept = recall(self.keeper(surface), ref, owner=owner)
+            return kept, self.plan(kept.meta.get("tool", ""), surface=surface)
+
+        if self._databases is None:
+            self._databases = Databases()
+        key = (ref, owner or "", surface, self.generation.hash)
+        plan, rows = self._databases.query(key, sql, recalled)
+        return present_rows(rows, plan, self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
         """Give what writes to this shaper's store, opened when something is first kept."""
@@ -263,6 +292,8 @@ class Shaper:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+        if self._databases is not None:
+            self._databases.close()
 
 
 def _problem(problem: ConfigError) -> Warned:

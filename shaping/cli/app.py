@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "manifest": "List every command with its flags, exit codes and output schema; the etag tells of changes.",
     "profiles": "List the profiles: what each is for, what it extends, and where it stands.",
     "proxy": "Put this in front of any MCP server, in any language: its tools' results reach the model shaped.",
+    "query": "Ask a SELECT of the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref.",
     "run": "Run a command and print its output cleaned and within a budget; the exit code is the command's own.",
     "serve": "Serve an HTTP API as MCP tools: what they return reaches the model shaped.",
     "shape": "Shape a tool's answer and print what the model would read; the token counts go to standard error.",

@@ -53,6 +53,7 @@ OUTPUTS: Mapping[str, Any] = {
     "run": _ENVELOPE,
     "expand": _ENVELOPE,
     "shape": _ANYTHING,
+    "query": _list(_object()),
     "stats": _object(
         ledger=_TEXT, total=_object(calls=_COUNT, tokens_saved=_COUNT), groups=_list(_object(calls=_COUNT))
     ),

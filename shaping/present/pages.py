@@ -34,7 +34,7 @@ def expanded_page(
     written: Callable[[Shaped], str] | None = None,
 ) -> Shaped:
     """Choose a page of what a ref stands for, as much of it as the budget shows, and shape it."""
-    plan = _whole(shown_by)
+    plan = whole_plan(shown_by)
 
     def page(found: Expanded) -> Shaped:
         call = CallContext(page=found.path, cursor=found.cursor, path_with_ids=found.path_with_ids)
@@ -61,7 +61,7 @@ def _raw_paths(path: str, value: Any, fields: FieldPlan | None) -> str:
     return one if len(paths) == 1 else ",".join(original(each, value, fields) for each in listed(value, path))
 
 
-def _whole(plan: Plan) -> Plan:
+def whole_plan(plan: Plan) -> Plan:
     """Give a plan that filters nothing: what is asked back comes as it was, less what must never leave."""
     return replace(
         plan,

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shaping import Shaper
+from shaping.errors import ToolError
+
+RECORDS = [
+    {
+        "id": number,
+        "state": "open" if number % 3 else "closed",
+        "url": f"https://api.example.com/items/{number}",
+        "token": "ghp_" + "a1B2c3D4e5F6a1B2c3D4e5F6a1B2c3D4e5F6",
+        "salary": number * 1000,
+        "owner": {"login": f"user{number % 7}"},
+    }
+    for number in range(1, 5001)
+]
+CONFIG: dict[str, Any] = {"tool_overrides": {"list": {"private": ["salary"], "max_tokens": 2000}}}
+
+
+@pytest.fixture(scope="module")
+def shaper() -> Iterator[Shaper]:
+    made = Shaper(CONFIG, expandable=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def ref(shaper: Shaper) -> str:
+    found = shaper.shape(RECORDS, tool="list").ref
+    assert found is not None
+    return found
+
+
+def test_a_cut_list_is_counted_without_being_read(shaper: Shaper, ref: str) -> None:
+    answer = shaper.query(ref, "SELECT state, count(*) AS n FROM items GROUP BY state ORDER BY state")
+    assert answer.data == [{"state": "closed", "n": 1666}, {"state": "open", "n": 3334}]
+    assert answer.tokens.after < 60
+
+
+def test_the_same_is_asked_by_expand(shaper: Shaper, ref: str) -> None:
+    answer = shaper.expand(ref, sql="SELECT owner.login AS who FROM items WHERE id = 13")
+    assert answer.data == [{"who": "user6"}]
+
+
+def test_columns_that_were_left_out_as_noise_are_there_to_be_asked_for(shaper: Shaper, ref: str) -> None:
+    answer = shaper.query(ref, "SELECT url FROM items WHERE id = 2")
+    assert answer.data == [{"url": "https://api.example.com/items/2"}]
+
+
+def test_private_fields_and_secrets_are_not_there_to_be_asked_for(shaper: Shaper, ref: str) -> None:
+    with pytest.raises(ToolError, match="no such column: salary"):
+        shaper.query(ref, "SELECT max(salary) FROM items")
+    found = shaper.query(ref, "SELECT token FROM items LIMIT 1")
+    assert "ghp_" not in str(found.data)
+    assert "salary" not in shaper.query(ref, "schema").text
+
+
+def test_an_answer_is_within_the_tools_budget(shaper: Shaper, ref: str) -> None:
+    answer = shaper.query(ref, "SELECT * FROM items")
+    assert int(answer.tokens.after) <= 2000
+    assert "first 1,000 rows" in str(answer.warnings)
+
+
+def test_values_are_searched(shaper: Shaper, ref: str) -> None:
+    found = shaper.expand(ref, search="items/4999")
+    assert found.data == {"found": 1, "hits": [{"path": "[4998].url", "value": "https://api.example.com/items/4999"}]}
+
+
+def test_lines_of_a_kept_text_are_searched_with_their_numbers(shaper: Shaper) -> None:
+    text = "\n".join(f"step {number} {'FAILED: disk' if number == 700 else 'done'}" for number in range(1, 3001))
+    ref = shaper.shape(text, tool="list").ref
+    assert ref is not None
+    found = shaper.expand(ref, search="failed")
+    assert "700: step 700 FAILED: disk" in found.text
+    assert "1 of 1 hits" in found.text
+
+
+def test_a_ref_that_is_not_known_is_not_found(shaper: Shaper) -> None:
+    with pytest.raises(ToolError, match="REF_NOT_FOUND"):
+        shaper.query("r_unknown", "SELECT 1")
+
+
+def test_another_owner_is_told_nothing(shaper: Shaper, ref: str) -> None:
+    shaper.query(ref, "SELECT 1")
+    with pytest.raises(ToolError, match="REF_NOT_FOUND"):
+        shaper.query(ref, "SELECT 1", owner="somebody else")
