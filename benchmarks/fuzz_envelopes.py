@@ -170,6 +170,7 @@ def error(rng: Random) -> ErrorDetail:
         detail=maybe(rng, lambda: rng.choice(TEXTS)),
         redirect=moved if code == "REDIRECTED" or code in OWN_CODES else None,
         docs_url=maybe(rng, lambda: "https://example.org/docs"),
+        foreign=True,
     )
 
 

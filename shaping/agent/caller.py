@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from shaping.agent.memory import Memory
     from shaping.agent.reading import Form
+    from shaping.errors.codes import ExitTable
 
 T = TypeVar("T")
 Step: TypeAlias = Callable[[], Any]
@@ -126,6 +127,7 @@ class Caller:
     read: Callable[[Any], tuple[Any, int | None]] = read_result
     dialect: Form | None = None
     state_changing: bool = False
+    exit_codes: ExitTable = "contract"  # what the numbers that a process exits with mean
     max_wait: float = 60.0
     max_pages: int = 100
 
@@ -163,7 +165,8 @@ class _Attempt:
             return partial(caller.call, *self.args, **self.kwargs)
         self.commands.append(name)
         moved = caller.memory.recall(name) if caller.memory else name
-        if moved == name or caller.redirect is None:
+        # The replacement is run as text, so a call whose arguments are not in its name is made as it is.
+        if moved == name or caller.redirect is None or self._values_outside(name):
             return partial(caller.call, *self.args, **self.kwargs)
         self.commands.append(moved)
         return partial(caller.redirect, moved)
@@ -180,7 +183,12 @@ class _Attempt:
             result = error
         wire, exit_code = self.caller.read(result)
         return interpret(
-            wire, exit_code, self.retries, dialect=self.caller.dialect, state_changing=self.caller.state_changing
+            wire,
+            exit_code,
+            self.retries,
+            dialect=self.caller.dialect,
+            state_changing=self.caller.state_changing,
+            exit_codes=self.caller.exit_codes,
         )
 
     def _act(self, decision: Decision, ask: Step) -> Conversation[Decision | Step]:
@@ -222,10 +230,21 @@ class _Attempt:
         if decision.command in self.commands or len(self.commands) > MAX_REDIRECTS:
             return Malformed(f"redirected in a loop: {' -> '.join([*self.commands, decision.command])}")
         if decision.permanent and self.caller.memory is not None and self.commands:
-            self.caller.memory.remember(self.commands[-1], decision.command)
+            self._remember(self.caller.memory, decision.command)
         self.commands.append(decision.command)
         self.retries.clear()
         return partial(redirect, decision.command)
+
+    def _remember(self, memory: Memory, command: str) -> None:
+        """Record the form that has moved, unless the new command holds arguments that this call's name does not."""
+        old = self.commands[-1]
+        if not self._values_outside(old).intersection(command.split()):
+            memory.remember(old, command)
+
+    def _values_outside(self, name: str) -> set[str]:
+        """Return the call's arguments that its name does not hold, as text."""
+        values = (str(value) for value in (*self.args, *self.kwargs.values()))
+        return {value for value in values if value not in name}
 
     def _turn(self, decision: NextPage) -> Decision | Step:
         self.pages.append(decision.data)

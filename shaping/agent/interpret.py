@@ -19,14 +19,12 @@ from shaping.agent.decisions import (
     UseData,
 )
 from shaping.agent.reading import Form, UnreadableError, WireReading, read_response
-from shaping.errors import CodeDefinition, ErrorDetail, registry
-from shaping.errors.codes import EXIT_CODES
+from shaping.errors import EXIT_TABLES, CodeDefinition, ErrorDetail, ExitCode, ExitTable, registry
 
 Attempts: TypeAlias = Mapping[str, int] | int  # the retries so far, by code or of whatever code
 
 MAX_RETRIES = 3  # of one code, as long as nothing has changed in between
 DEFAULT_WAIT = 1.0
-ARG_ERROR, AUTH_REQUIRED, REDIRECTED = 2, 8, 13
 ENDING = re.compile(
     r"deprecat|will be removed|to be removed|no longer (?:be )?supported|obsolete|sunset|end[- ]of[- ]life",
     re.IGNORECASE,
@@ -40,24 +38,28 @@ def interpret(
     *,
     dialect: Form | None = None,
     state_changing: bool = False,
+    exit_codes: ExitTable = "contract",
 ) -> Decision:
     """Say what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
-    number = exit_code if type(exit_code) is int else None
+    exited = None
+    if type(exit_code) is int:
+        # A number that no table has is a command's own.
+        exited = EXIT_TABLES[exit_codes].get(exit_code) or ExitCode(exit_code, "", None)
     try:
-        return _decide(read_response(wire, dialect), number, attempts, state_changing)
+        return _decide(read_response(wire, dialect), exited, attempts, state_changing)
     except UnreadableError as problem:
-        if number:
-            return _fail(WireReading("none", error=_from_exit(number, wire)), number, attempts, state_changing)
+        if exited and exited.number:
+            return _fail(WireReading("none", error=_from_exit(exited, wire)), exited, attempts, state_changing)
         return Malformed(str(problem))
     except Exception as fault:  # noqa: BLE001  a response may be anything, and an agent needs an answer to all of it
         return Malformed(f"the response could not be read ({type(fault).__name__})")
 
 
-def _decide(reading: WireReading, number: int | None, attempts: Attempts, state_changing: bool) -> Decision:
+def _decide(reading: WireReading, exited: ExitCode | None, attempts: Attempts, state_changing: bool) -> Decision:
     if reason := _broken(reading):
         return Malformed(reason, warnings=reading.warnings, updates=_updates(reading))
-    failed = number != 0 if number is not None else reading.error is not None or reading.ok is False
-    return _fail(reading, number, attempts, state_changing) if failed else _succeed(reading)
+    failed = exited.number != 0 if exited is not None else reading.error is not None or reading.ok is False
+    return _fail(reading, exited, attempts, state_changing) if failed else _succeed(reading)
 
 
 def _broken(reading: WireReading) -> str | None:
@@ -84,22 +86,24 @@ def _succeed(reading: WireReading) -> Decision:
     return NextPage(reading.cursor, reading.data, **said)
 
 
-def _fail(reading: WireReading, number: int | None, attempts: Attempts, state_changing: bool) -> Decision:
-    error = reading.error or _from_exit(number, None)
+def _fail(reading: WireReading, exited: ExitCode | None, attempts: Attempts, state_changing: bool) -> Decision:
+    error = reading.error or _from_exit(exited, None)
     said: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
-    if error.redirect is not None and number in {None, REDIRECTED}:
+    if error.redirect is not None and (exited is None or exited.name == "REDIRECTED"):
         return FollowRedirect(error.redirect.command, error.redirect.permanent, error, **said)
-    if number == REDIRECTED:
+    if exited is not None and exited.name == "REDIRECTED":
         return Malformed("the exit code says redirected, but no command is given", **said)
     code = registry.canonical(error.code)
     made = _retries(attempts, error.code, code)
     if code == "TOKEN_EXPIRED" and made < 1:
         return RefreshCredentials(error, **said)
-    if code in {"TOKEN_EXPIRED", "TOKEN_INVALID", "TOKEN_MISSING", "AUTH_REQUIRED"} or number == AUTH_REQUIRED:
+    if code in {"TOKEN_EXPIRED", "TOKEN_INVALID", "TOKEN_MISSING", "AUTH_REQUIRED"}:
         return AcquireCredentials(error, **said)
-    if made >= MAX_RETRIES or not _retryable(error, code, number, state_changing):
+    if exited is not None and exited.name == "AUTH_REQUIRED":
+        return AcquireCredentials(error, **said)
+    if made >= MAX_RETRIES or not _retryable(error, code, exited, state_changing):
         return GiveUp(error, **said)
-    return Retry(_wait(error, code, number), made + 1, error, **said)
+    return Retry(_wait(error, code, exited), made + 1, error, **said)
 
 
 def _retries(attempts: Attempts, *spellings: str) -> int:
@@ -107,15 +111,15 @@ def _retries(attempts: Attempts, *spellings: str) -> int:
     return max((count for count in counts if type(count) is int), default=0)
 
 
-def _retryable(error: ErrorDetail, code: str, number: int | None, state_changing: bool) -> bool:
+def _retryable(error: ErrorDetail, code: str, exited: ExitCode | None, state_changing: bool) -> bool:
     """Whether a repetition may help: by what the response says, else by its exit code, else by the registry."""
     known = registry.find(code)
     if state_changing and error.phase != "validation" and _may_have_acted(known):
         return False
     if error.retryable is not None:
         return error.retryable
-    if number is not None and number in EXIT_CODES:
-        return EXIT_CODES[number].retryable
+    if exited is not None and exited.name:
+        return exited.retryable
     return known is not None and known.retryable
 
 
@@ -123,21 +127,21 @@ def _may_have_acted(known: CodeDefinition | None) -> bool:
     return known is None or known.may_leave_traces
 
 
-def _wait(error: ErrorDetail, code: str, number: int | None) -> float:
+def _wait(error: ErrorDetail, code: str, exited: ExitCode | None) -> float:
     if error.retry_after is not None:
         return float(error.retry_after)
     known = registry.find(code)
     # A caller's own mistake is gone once it is corrected; anything else needs time to pass.
-    mistaken = number == ARG_ERROR or (number is None and known is not None and known.exit_code == ARG_ERROR)
+    entry = exited or (EXIT_TABLES["contract"].get(known.exit_code) if known is not None else None)
+    mistaken = entry is not None and entry.name == "ARG_ERROR"
     return 0.0 if mistaken or error.phase == "validation" else DEFAULT_WAIT
 
 
-def _from_exit(number: int | None, wire: Any) -> ErrorDetail:
+def _from_exit(exited: ExitCode | None, wire: Any) -> ErrorDetail:
     """Make the error that an exit code alone tells; what a failing command printed is all there is to say about it."""
-    entry = EXIT_CODES.get(number) if number is not None else None
-    name = entry.name if entry else "GENERAL_ERROR"
+    name = exited.name if exited and exited.name else "GENERAL_ERROR"
     printed = wire[:2000].strip() if isinstance(wire, str) else ""
-    message = printed or (f"the command exited with {number}" if number is not None else "the response says it failed")
+    message = printed or (f"the command exited with {exited.number}" if exited else "the response says it failed")
     return ErrorDetail(code=registry.canonical(name), message=message)
 
 

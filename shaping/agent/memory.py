@@ -17,7 +17,7 @@ MAX_HOPS = 32
 
 
 class Memory:
-    """Old command to new command; several processes may share the file without locking it.
+    """Old command form to new command form, without arguments; several processes may share the file without locking it.
 
     A write replaces the file whole, so a reader never sees half of one. Where two writers cross, the entry that lost is
     still known to its own memory, which puts it back at its next look.
@@ -28,10 +28,10 @@ class Memory:
         self._learned: dict[str, str] = {}
 
     def recall(self, command: str) -> str:
-        """Give the command to run in place of this one: itself, unless it has moved; a loop leads nowhere."""
+        """Return the command to run in place of this one, with its arguments: itself, unless its form has moved."""
         moved = self._heal(self._read())
         seen, current = {command}, command
-        while (following := moved.get(current)) is not None:
+        while (following := _moved(current, moved)) is not None:
             if following in seen or len(seen) > MAX_HOPS:
                 return command
             seen.add(following)
@@ -39,8 +39,13 @@ class Memory:
         return current
 
     def remember(self, old: str, new: str) -> bool:
-        """Record that a command has moved; False where that would lead back to where it came from."""
-        if self.recall(new) == old or old == new:
+        """Record the form of a command that has moved; False where that leads back, or where arguments are in the way.
+
+        The words that both commands end with are their arguments. Options that only the new one has are the arguments
+        of the call that was redirected, and another call must not get them.
+        """
+        old, new = _forms(old, new)
+        if old == new or self.recall(new) == old or _options(new) - _options(old):
             return False
         self._learned[old] = new
         self._heal(self._read())
@@ -69,3 +74,25 @@ class Memory:
         if not isinstance(stored, dict):
             return {}
         return {old: new for old, new in stored.items() if isinstance(new, str) and new}
+
+
+def _forms(old: str, new: str) -> tuple[str, str]:
+    """Take away the words that both commands end with."""
+    before, after = old.split(), new.split()
+    while len(before) > 1 and len(after) > 1 and before[-1] == after[-1]:
+        before.pop()
+        after.pop()
+    return " ".join(before), " ".join(after)
+
+
+def _options(command: str) -> set[str]:
+    return {word for word in command.split() if word.startswith("-")}
+
+
+def _moved(command: str, moved: dict[str, str]) -> str | None:
+    """Replace the longest known form that a command begins with, and keep what follows it."""
+    forms = [old for old in moved if command == old or command.startswith(f"{old} ")]
+    if not forms:
+        return None
+    form = max(forms, key=len)
+    return moved[form] + command[len(form) :]

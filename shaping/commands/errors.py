@@ -42,7 +42,7 @@ def error_of(
         return None
     mapped = dict(plan.exit_codes).get(ended.exit_code)
     if mapped is not None:
-        return make_error(mapped, _message(ended, tool, said))
+        return make_error(mapped, _message(ended, tool, said), foreign=True)
     if own is not None:
         return make_error(code_for_exit(ended.exit_code), _message(ended, tool, said))
     detail = make_error(

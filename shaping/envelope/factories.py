@@ -20,6 +20,7 @@ from shaping.envelope.model import (
     contradicts,
 )
 from shaping.errors import ErrorDetail, registry, scrub
+from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number
 from shaping.errors.detail import scrub_value
 from shaping.response import Warned
 
@@ -95,25 +96,40 @@ def command_envelope(
     exit_code: int | None = None,
     argv: Iterable[str] = (),
     signal: int | str | None = None,
+    state_changing: bool = False,
     error: ErrorDetail | None = None,
     warnings: Iterable[Warned | str] = (),
     **meta: Any,
 ) -> Envelope[T]:
-    """Wrap what a program printed; the exit code follows from the error where it is not given."""
+    """Wrap what a program printed; the exit code follows from the error where it is not given.
+
+    By the contract `retryable` mirrors the table of exit codes, unless the operation is state-changing.
+    """
+    if error is not None and not state_changing:
+        error = _retryable_by_table(error)
     if exit_code is None:
         exit_code = exit_code_for(error)
     own = {"exit_code": exit_code, "argv": tuple(argv), "signal": signal}
     return _envelope(data, error, warnings, _meta(_COMMAND, meta, own))
 
 
-def exit_code_for(error: ErrorDetail | None) -> int:
-    """Give the number a command exits with for this outcome."""
+def _retryable_by_table(error: ErrorDetail) -> ErrorDetail:
+    known = registry.find(error.code)
+    entry = None if known is None else EXIT_CODES.get(known.exit_code)
+    # What differs from the registry was decided for this call.
+    if known is None or entry is None or not entry.retryable or error.retryable or known.retryable:
+        return error
+    return error.model_copy(update={"retryable": True})
+
+
+def exit_code_for(error: ErrorDetail | None, table: ExitTable = "contract") -> int:
+    """Return the number a command exits with for this outcome."""
     if error is None:
         return 0
     known = registry.find(error.code)
     if known is None:
         return 13 if error.redirect is not None else 1
-    return known.exit_code
+    return exit_number(known.exit_code, table)
 
 
 def made(envelope: Envelope[Any]) -> Envelope[Any]:

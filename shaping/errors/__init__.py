@@ -1,7 +1,7 @@
 """What went wrong, in words a program can branch on."""
 
 from shaping.errors.catalogue import CodeError, CodeRegistry, UnknownCodeError, registry
-from shaping.errors.codes import EXIT_CODES, CodeDefinition, ExitCode
+from shaping.errors.codes import EXIT_CODES, EXIT_TABLES, CodeDefinition, ExitCode, ExitTable
 from shaping.errors.detail import ErrorDetail, Redirect, ToolError, make_error, scrub
 from shaping.errors.exceptions import from_exception
 from shaping.errors.outcomes import code_for_exit, code_for_status, from_exit_code, from_status, retry_after
@@ -10,16 +10,19 @@ from shaping.errors.similar import nearest
 canonical = registry.canonical
 codes = registry.codes
 definition = registry.definition
+register = registry.register
 register_plugin = registry.register_plugin
 unregister_plugin = registry.unregister_plugin
 
 __all__ = [
     "EXIT_CODES",
+    "EXIT_TABLES",
     "CodeDefinition",
     "CodeError",
     "CodeRegistry",
     "ErrorDetail",
     "ExitCode",
+    "ExitTable",
     "Redirect",
     "ToolError",
     "UnknownCodeError",
@@ -33,6 +36,7 @@ __all__ = [
     "from_status",
     "make_error",
     "nearest",
+    "register",
     "register_plugin",
     "registry",
     "retry_after",

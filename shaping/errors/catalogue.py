@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "shaping.error_codes"
+_APPLICATION = ""  # the namespace of codes that have none
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]*")
 _KEY = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
@@ -58,10 +59,11 @@ class CodeRegistry:
     def find(self, code: str) -> CodeDefinition | None:
         """Give what a code means, or None where nobody registered it."""
         known = _CORE.get(code) or _CORE.get(_ALIASES.get(code, ""))
-        if known is not None or "." not in code:
+        if known is not None:
             return known
-        self._discover()
-        namespace, _, key = code.partition(".")
+        namespace, dot, key = code.rpartition(".")
+        if dot:
+            self._discover()
         with self._lock:
             return _merged(self._plugins.get(namespace, ())).get(key)
 
@@ -76,13 +78,27 @@ class CodeRegistry:
         """List every registered code by its canonical name, ours first."""
         self._discover()
         with self._lock:
-            added = [f"{ns}.{key}" for ns, stack in sorted(self._plugins.items()) for key in _merged(stack)]
+            added = [_named(ns, key) for ns, stack in sorted(self._plugins.items()) for key in _merged(stack)]
         return (*_CORE, *added)
 
     def register_plugin(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
         """Add a plugin's codes as `namespace.CODE`, all of them or none."""
         if not _NAMESPACE.fullmatch(namespace):
             raise CodeError(f"namespace is {namespace!r}; expected lower-case letters and digits, a letter first")
+        self._register(namespace, codes)
+
+    def register(self, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
+        """Add an application's own codes, without a namespace, all of them or none; ours cannot be redefined."""
+        taken = [code for code in codes if code in _CORE or code in _ALIASES]
+        if taken:
+            raise CodeError(f"{', '.join(taken)}: registered by shaping; choose another name")
+        self._register(_APPLICATION, codes)
+
+    def unregister(self) -> bool:
+        """Take back the application's latest registration; False where there is none."""
+        return self.unregister_plugin(_APPLICATION)
+
+    def _register(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
         ready = {key: _defined(namespace, key, given) for key, given in codes.items()}
         with self._lock:
             stack = self._plugins.get(namespace, [])
@@ -116,26 +132,30 @@ class CodeRegistry:
             logging.getLogger("shaping").exception("the error codes of %r cannot be loaded", found.value)
 
 
+def _named(namespace: str, key: str) -> str:
+    return f"{namespace}.{key}" if namespace else key
+
+
 def _merged(stack: Any) -> dict[str, CodeDefinition]:
     return {key: definition for codes in stack for key, definition in codes.items()}
 
 
 def _defined(namespace: str, key: str, given: CodeDefinition | Mapping[str, Any]) -> CodeDefinition:
     if not _KEY.fullmatch(key):
-        raise CodeError(f"{namespace}.{key}: the key is {key!r}; expected SCREAMING_SNAKE_CASE")
+        raise CodeError(f"{_named(namespace, key)}: the key is {key!r}; expected SCREAMING_SNAKE_CASE")
     if isinstance(given, CodeDefinition):
         return given
     try:
         return CodeDefinition(**given)
     except (TypeError, ValueError) as problem:
-        raise CodeError(f"{namespace}.{key}: {problem}") from None
+        raise CodeError(f"{_named(namespace, key)}: {problem}") from None
 
 
 def _refuse_changes(namespace: str, old: Mapping[str, CodeDefinition], new: Mapping[str, CodeDefinition]) -> None:
     changed = [key for key in new if key in old and old[key] != new[key]]
     if changed:
-        shown = "\n".join(f"  {namespace}.{key} is {old[key]}\n    and would be {new[key]}" for key in changed)
-        raise CodeError(f"{namespace} is registered with another meaning:\n{shown}")
+        shown = "\n".join(f"  {_named(namespace, key)} is {old[key]}\n    and would be {new[key]}" for key in changed)
+        raise CodeError(f"{namespace or 'the application'} is registered with another meaning:\n{shown}")
 
 
 registry = CodeRegistry()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -23,12 +23,13 @@ class ExitCode:
     retryable: bool = False
 
 
-# ARG_ERROR is retryable here and BAD_ARGUMENT is not: the table means the corrected call, a code the same one.
-_TABLE = (
+# The contract's numbers. ARG_ERROR is retryable here and BAD_ARGUMENT is not: the table means the corrected call,
+# a code the same one.
+_CONTRACT_TABLE = (
     ExitCode(0, "SUCCESS", None),
     ExitCode(1, "GENERAL_ERROR", "INTERNAL_ERROR"),
-    ExitCode(2, "ARG_ERROR", "BAD_ARGUMENT", retryable=True),
-    ExitCode(3, "PARTIAL_FAILURE", "PARTIAL_FAILURE"),
+    ExitCode(2, "PARTIAL_FAILURE", "PARTIAL_FAILURE"),
+    ExitCode(3, "ARG_ERROR", "BAD_ARGUMENT", retryable=True),
     ExitCode(4, "PRECONDITION", "PRECONDITION"),
     ExitCode(5, "NOT_FOUND", "NOT_FOUND"),
     ExitCode(6, "CONFLICT", "CONFLICT"),
@@ -40,7 +41,29 @@ _TABLE = (
     ExitCode(12, "UNAVAILABLE", "UNAVAILABLE", retryable=True),
     ExitCode(13, "REDIRECTED", "REDIRECTED", retryable=True),
 )
-EXIT_CODES: Mapping[int, ExitCode] = MappingProxyType({entry.number: entry for entry in _TABLE})
+ExitTable: TypeAlias = Literal["contract", "posix"]
+# Shells and argument parsers exit with 2 for wrong usage; the posix table does too.
+_POSIX_NUMBERS = {2: 3, 3: 2}
+
+
+def exit_number(number: int, table: ExitTable) -> int:
+    """Translate a number of the contract into a table, or back: the two tables differ by one exchange."""
+    return _POSIX_NUMBERS.get(number, number) if table == "posix" else number
+
+
+def _numbered(entry: ExitCode, table: ExitTable) -> ExitCode:
+    return replace(entry, number=exit_number(entry.number, table))
+
+
+EXIT_TABLES: Mapping[ExitTable, Mapping[int, ExitCode]] = MappingProxyType(
+    {
+        table: MappingProxyType(
+            {exit_number(entry.number, table): _numbered(entry, table) for entry in _CONTRACT_TABLE}
+        )
+        for table in get_args(ExitTable)
+    }
+)
+EXIT_CODES = EXIT_TABLES["contract"]
 
 
 def check_exit_code(number: int) -> None:
@@ -106,13 +129,13 @@ def _code(
 # The vocabulary that tools, commands and adapters share; every contract document's names lead here.
 CONTRACT: Mapping[str, CodeDefinition] = MappingProxyType(
     {
-        "BAD_ARGUMENT": _code(400, "Correct the argument named in the error and call again.", 2),
-        "INVALID_PATH": _code(400, "Give a path that exists inside the allowed root.", 2),
-        "CORRECTION_NEEDED": _code(422, "Apply the correction in the details and call again.", 2),
-        "TOO_LARGE": _code(413, "Narrow the request: fewer items, a smaller file, a tighter range.", 2),
-        "EVAL_BLOCKED_KEYWORD": _code(400, "Remove the blocked keyword, or use a tool made for the task.", 2),
-        "EVAL_BLOCKED_CONSTRUCT": _code(400, "Remove the blocked construct, or use a tool made for the task.", 2),
-        "PARTIAL_FAILURE": _code(500, "Look at what succeeded, then redo only the rest.", 3, side_effects="partial"),
+        "BAD_ARGUMENT": _code(400, "Correct the argument named in the error and call again.", 3),
+        "INVALID_PATH": _code(400, "Give a path that exists inside the allowed root.", 3),
+        "CORRECTION_NEEDED": _code(422, "Apply the correction in the details and call again.", 3),
+        "TOO_LARGE": _code(413, "Narrow the request: fewer items, a smaller file, a tighter range.", 3),
+        "EVAL_BLOCKED_KEYWORD": _code(400, "Remove the blocked keyword, or use a tool made for the task.", 3),
+        "EVAL_BLOCKED_CONSTRUCT": _code(400, "Remove the blocked construct, or use a tool made for the task.", 3),
+        "PARTIAL_FAILURE": _code(500, "Look at what succeeded, then redo only the rest.", 2, side_effects="partial"),
         "PRECONDITION": _code(412, "Bring about the state that the call needs, then call again.", 4),
         "NOT_RUNNING": _code(409, "Start it first.", 4),
         "NOT_FOUND": _code(404, "Check the identifier; list or search to find a valid one.", 5),

@@ -104,7 +104,8 @@ def _text(value: Any) -> str:
     return str(value).encode(errors="replace").decode()
 
 
-_REDIRECTED = 13  # the exit code
+_ARG_ERROR, _REDIRECTED = 3, 13  # exit codes of the contract
+_CHECK_FIRST = "The call may have changed something before it failed; look at the current state before you call again."
 
 
 def make_error(
@@ -123,14 +124,19 @@ def make_error(
     redirect: Redirect | None = None,
     docs_url: str | None = None,
     state_changing: bool = False,
+    foreign: bool = False,
 ) -> ErrorDetail:
-    """Describe an error by its code: what is said for this call stands, the registry says the rest."""
-    known = registry.find(code)
+    """Describe an error by its code: what is said for this call stands, the registry says the rest.
+
+    An unregistered code is refused (UnknownCodeError), unless it is `foreign`: another program sent it.
+    """
+    known = registry.find(code) if foreign else registry.definition(code)
     if known is not None:
         # Validation comes before any work, so a call that failed in it may be repeated whatever it would have changed.
         risky = state_changing and phase != "validation"
         retryable = (known.retryable if retryable is None else retryable) and not (risky and known.may_leave_traces)
-        hint = known.hint if hint is None else hint
+        if hint is None:
+            hint = _CHECK_FIRST if risky and known.exit_code == _ARG_ERROR else known.hint
         http = known.http if http is None else http
         # An envelope refuses any other code with a redirect, and that would cost the caller the error itself.
         redirect = redirect if known.exit_code == _REDIRECTED else None
@@ -166,6 +172,7 @@ class ErrorFields(TypedDict, total=False):
     redirect: Redirect | None
     docs_url: str | None
     state_changing: bool
+    foreign: bool
 
 
 class ToolError(Exception):

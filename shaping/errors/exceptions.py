@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from pathlib import PurePath
 from subprocess import CalledProcessError, SubprocessError, TimeoutExpired
-from traceback import format_exception
+from traceback import walk_tb
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from shaping.errors.outcomes import code_for_exit, http_error
 from shaping.errors.validation import candidates, issues, schema_issue, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from shaping.errors.detail import ErrorDetail
 
@@ -47,7 +47,6 @@ TABLE: Mapping[str, str] = MappingProxyType(
         "ssl.SSLError": "UNAVAILABLE",
         "subprocess.TimeoutExpired": "TIMEOUT",
         "urllib.error.URLError": "UNAVAILABLE",
-        "shaping.errors.catalogue.UnknownCodeError": "NOT_FOUND",
         # Of packages that tools commonly use.
         "aiohttp.client_exceptions.ClientConnectionError": "UNAVAILABLE",
         "click.exceptions.UsageError": "BAD_ARGUMENT",
@@ -139,14 +138,14 @@ def kind_of(exc: BaseException) -> str:
 
 @describe.register
 def _lookup(exc: LookupError) -> Description:
-    # The key is the tool's own business, or the caller's data; neither belongs in an error.
-    known = message_of(exc) if type(exc).__module__.startswith("shaping.") else kind_of(exc)
-    return Description(known, fields={"similar": getattr(exc, "similar", ())})
+    # A KeyError's text is its key alone.
+    message = f"{type(exc).__name__}: {exc}" if isinstance(exc, KeyError) and exc.args else message_of(exc)
+    return Description(message[:_LONGEST], fields={"similar": getattr(exc, "similar", ())})
 
 
 @describe.register
-def _assertion(_exc: AssertionError) -> Description:
-    return Description("The tool failed a check of its own.")
+def _assertion(exc: AssertionError) -> Description:
+    return Description(message_of(exc) if str(exc) else "The tool failed a check of its own.")
 
 
 @describe.register
@@ -232,6 +231,8 @@ def from_exception(
         return from_exception(exc.exceptions[0], table=table, debug=debug, state_changing=state_changing)
     described = _described(exc)
     code = look_up(type(exc), table or {}) or described.code or look_up(type(exc), TABLE) or "INTERNAL_ERROR"
+    if registry.find(code) is None:  # a config may name a plugin's code that nobody has registered yet
+        code = "INTERNAL_ERROR"
     trace = _trace(exc) if debug else None
     return make_error(code, described.message, detail=trace, state_changing=state_changing, **described.fields)
 
@@ -253,4 +254,17 @@ def _adjusted(exc: ToolError, *, debug: bool, state_changing: bool) -> ErrorDeta
 
 
 def _trace(exc: BaseException) -> str:
-    return "".join(format_exception(exc))
+    """Write where an exception came from, without the source lines that Python's own traceback quotes."""
+    chain: list[BaseException] = []
+    here: BaseException | None = exc
+    while here is not None and here not in chain:
+        chain.append(here)
+        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
+    frames = "\ncaused\n".join("\n".join(_frames(one)) for one in reversed(chain))
+    return f"Traceback (most recent call last):\n{frames}"
+
+
+def _frames(exc: BaseException) -> Iterator[str]:
+    for frame, line in walk_tb(exc.__traceback__):
+        yield f'File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
+    yield f"{type(exc).__name__}: {_described(exc).message}"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shaping.errors.codes import EXIT_CODES
+from shaping.errors.codes import EXIT_TABLES, ExitTable
 from shaping.errors.detail import make_error
 
 if TYPE_CHECKING:
@@ -77,11 +77,13 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
         return None
 
 
-def code_for_exit(exit_code: int, signal: object = None, *, foreign: bool = False) -> str:
+def code_for_exit(
+    exit_code: int, signal: object = None, *, foreign: bool = False, table: ExitTable = "contract"
+) -> str:
     """Give the code for how a program ended; a foreign one's numbers are its own, but for what the shell adds."""
     if signal is not None or exit_code < 0 or (exit_code - 128) in _SIGNALS:
         return "ABORTED"
-    entry = None if foreign else EXIT_CODES.get(exit_code)
+    entry = None if foreign else EXIT_TABLES[table].get(exit_code)
     return _SHELL.get(exit_code) or (entry and entry.code) or "INTERNAL_ERROR"
 
 
@@ -91,11 +93,12 @@ def from_exit_code(
     *,
     signal: int | str | None = None,
     foreign: bool = False,
+    table: ExitTable = "contract",
     **said: Any,
 ) -> ErrorDetail:
     """Describe how a program ended, unsuccessfully."""
     ended = f"The command exited with {exit_code}" if signal is None else f"The command was ended by signal {signal}"
-    return make_error(code_for_exit(exit_code, signal, foreign=foreign), message or ended, **said)
+    return make_error(code_for_exit(exit_code, signal, foreign=foreign, table=table), message or ended, **said)
 
 
 def phrase(status: int) -> str:

@@ -95,7 +95,7 @@ def left_alone(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail
     hint = last.hint if last and has_own_hint(last) else None
     message = f"{before}\nIt is left alone for {max(pause, 0.1):.1f} s before it is tried again."
     code = last.code if last else "UNAVAILABLE"
-    return make_error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None)
+    return make_error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None, foreign=True)
 
 
 def together(details: Sequence[ErrorDetail]) -> ErrorDetail:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
 
 from shaping.envelope.model import Dialect  # noqa: TC001 (pydantic reads it)
+from shaping.errors.codes import ExitTable  # noqa: TC001 (pydantic reads it)
 from shaping.parsers import Format  # noqa: TC001 (pydantic reads it)
 from shaping.settings.validators import (
     DroppedPath,
@@ -231,6 +232,8 @@ class ConfigFile(_Model):
     """List and call tools that run code they are given."""
     errors: NotNull[dict[ExceptionName, str]] = None
     """Error codes by exception, as in {"requests.exceptions.Timeout": "TIMEOUT"}."""
+    exit_codes: NotNull[ExitTable] = None
+    """What commands exit with: the contract's table (3 for a wrong argument), or posix (2 for a wrong argument)."""
 
 
 class Config(ConfigFile):
@@ -243,6 +246,7 @@ class Config(ConfigFile):
     tools_changed: ToolsChanged
     allow_eval: bool
     errors: dict[str, str]
+    exit_codes: ExitTable
 
 
 class Request(_Model):

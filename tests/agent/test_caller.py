@@ -193,6 +193,29 @@ def test_a_call_can_be_named_for_the_memory(script: Callable[..., Script], tmp_p
     assert (run(caller, name="users"), redirect.asked) == (UseData(1), [("people",)])
 
 
+def test_a_redirect_is_remembered_without_the_arguments_of_the_call_that_met_it(
+    script: Callable[..., Script], tmp_path: Path
+) -> None:
+    memory = Memory(tmp_path / "moved.json")
+    redirect = script(good(1), good(2))
+    call = script(moved("tool users add --name alice", permanent=True))
+    caller = Caller(call, redirect=redirect, memory=memory, command=lambda name: f"tool user create --name {name}")
+    assert (run(caller, "alice"), run(caller, "bob")) == (UseData(1), UseData(2))
+    assert redirect.asked == [("tool users add --name alice",), ("tool users add --name bob",)]
+    assert memory.known() == {"tool user create": "tool users add"}
+
+
+def test_a_call_never_runs_what_was_remembered_for_the_arguments_of_another(
+    script: Callable[..., Script], tmp_path: Path
+) -> None:
+    memory = Memory(tmp_path / "moved.json")
+    redirect = script(good(1), good(2))
+    call = script(*(moved(f"tool users add {name}", permanent=True) for name in ("alice", "bob")))
+    caller = Caller(call, redirect=redirect, memory=memory, command=lambda **_: "tool user create")
+    assert (run(caller, name="alice"), run(caller, name="bob")) == (UseData(1), UseData(2))
+    assert redirect.asked == [("tool users add alice",), ("tool users add bob",)]
+
+
 def test_without_a_way_to_redirect_the_decision_stands(script: Callable[..., Script]) -> None:
     decision = run(Caller(script(moved("b", permanent=False))), 1)
     assert isinstance(decision, FollowRedirect)

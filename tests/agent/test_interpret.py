@@ -205,7 +205,7 @@ def test_meta_of_an_mcp_result_says_what_the_envelope_would() -> None:
         (failed("BUSY", retryable=True, retry_after=10**400), None, (1.0, 1)),
         (failed("BUSY", retryable=True, retry_after=float("nan")), None, (1.0, 1)),
         (failed("BUSY", retryable=True, retry_after=-1), None, (1.0, 1)),
-        (failed("BUSY", retryable=True), 2, (0.0, 1)),
+        (failed("BUSY", retryable=True), 3, (0.0, 1)),
         (failed("ARG_ERROR", retryable=True), None, (0.0, 1)),
         (failed("ODD", retryable=True, phase="validation"), None, (0.0, 1)),
         (failed("BUSY"), 11, (1.0, 1)),
@@ -369,3 +369,14 @@ def test_a_result_of_the_mcp_sdk_is_read_as_its_json() -> None:
 @pytest.mark.parametrize("wire", ["not json", {"error": {"error": "x", "error_code": "timeout"}}])
 def test_a_count_of_attempts_that_is_none_counts_as_none(attempts: Any, wire: Any) -> None:
     assert interpret(wire, 10, attempts).action == "retry"
+
+
+def test_what_an_exit_code_means_is_chosen_by_its_table() -> None:
+    wire = failed("BUSY")
+    assert isinstance(interpret(wire, 3), Retry)
+    assert isinstance(interpret(wire, 2), GiveUp)
+    assert isinstance(interpret(wire, 3, exit_codes="posix"), GiveUp)
+    assert isinstance(interpret(wire, 2, exit_codes="posix"), Retry)
+    unreadable = interpret("no JSON", 2, exit_codes="posix")
+    assert isinstance(unreadable, Retry)
+    assert unreadable.error.code == "BAD_ARGUMENT"

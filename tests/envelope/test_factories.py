@@ -121,8 +121,9 @@ def test_the_exit_code_follows_from_the_error() -> None:
 
 
 def test_a_code_of_a_commands_own_exits_with_1_or_13() -> None:
-    moved = make_error("COMMAND_RENAMED", "moved", redirect=Redirect(command="new", permanent=False))
-    assert (exit_code_for(make_error("MINE", "x")), exit_code_for(moved), exit_code_for(None)) == (1, 13, 0)
+    moved = make_error("COMMAND_RENAMED", "moved", redirect=Redirect(command="new", permanent=False), foreign=True)
+    mine = make_error("MINE", "x", foreign=True)
+    assert (exit_code_for(mine), exit_code_for(moved), exit_code_for(None)) == (1, 13, 0)
 
 
 def test_a_plugins_code_exits_as_it_says() -> None:

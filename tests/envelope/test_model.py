@@ -74,7 +74,7 @@ def test_an_unknown_source_is_refused() -> None:
 def test_a_redirect_is_only_for_codes_that_redirect() -> None:
     moved = Redirect(command="tool new", permanent=True)
     for code in ("REDIRECTED", "COMMAND_RENAMED"):
-        assert not local_envelope(None, "op", error=make_error(code, "moved", redirect=moved)).ok
+        assert not local_envelope(None, "op", error=make_error(code, "moved", redirect=moved, foreign=True)).ok
     with pytest.raises(ValueError, match="redirect is for REDIRECTED"):
         local_envelope(None, "op", error=ErrorDetail(code="TIMEOUT", message="slow", redirect=moved))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from shaping.errors import EXIT_CODES, CodeDefinition, ExitCode, registry
+from shaping.errors import EXIT_CODES, EXIT_TABLES, CodeDefinition, ExitCode, registry
 from shaping.errors.codes import COMMANDS, CONTRACT, LEAN, LEAN_COARSE, OPERATIONS, OWN, READ_ONLY, check_exit_code
 
 
@@ -65,12 +65,21 @@ def test_a_code_stands_for_an_error_status(http: int) -> None:
 
 def test_the_exit_code_table_is_the_public_one() -> None:
     assert [entry.name for entry in EXIT_CODES.values()] == [
-        *("SUCCESS", "GENERAL_ERROR", "ARG_ERROR", "PARTIAL_FAILURE", "PRECONDITION", "NOT_FOUND", "CONFLICT"),
+        *("SUCCESS", "GENERAL_ERROR", "PARTIAL_FAILURE", "ARG_ERROR", "PRECONDITION", "NOT_FOUND", "CONFLICT"),
         *("PERMISSION_DENIED", "AUTH_REQUIRED", "PAYMENT_REQUIRED", "TIMEOUT", "RATE_LIMITED", "UNAVAILABLE"),
         "REDIRECTED",
     ]
     assert list(EXIT_CODES) == list(range(14))
-    assert EXIT_CODES[2] == ExitCode(2, "ARG_ERROR", "BAD_ARGUMENT", retryable=True)
+    assert EXIT_CODES[3] == ExitCode(3, "ARG_ERROR", "BAD_ARGUMENT", retryable=True)
+
+
+def test_the_posix_table_exits_with_two_for_a_wrong_argument_and_is_otherwise_the_same() -> None:
+    posix = EXIT_TABLES["posix"]
+    assert posix[2] == ExitCode(2, "ARG_ERROR", "BAD_ARGUMENT", retryable=True)
+    assert posix[3] == ExitCode(3, "PARTIAL_FAILURE", "PARTIAL_FAILURE")
+    assert {number: entry for number, entry in posix.items() if number not in {2, 3}} == {
+        number: entry for number, entry in EXIT_CODES.items() if number not in {2, 3}
+    }
 
 
 def test_the_table_and_the_registry_agree_on_numbers() -> None:

@@ -145,9 +145,13 @@ def test_a_wrong_keyword_of_a_validated_call_is_answered_with_the_right_one() ->
         (TimeoutError(), "TIMEOUT", "The call did not finish in time."),
         (TimeoutError("after 3 s"), "TIMEOUT", "after 3 s"),
         (ConnectionRefusedError(), "UNAVAILABLE", "The tool failed with ConnectionRefusedError."),
-        (KeyError(TOKEN), "INTERNAL_ERROR", "The tool failed with KeyError."),
-        (IndexError("list index out of range"), "INTERNAL_ERROR", "The tool failed with IndexError."),
-        (AssertionError("assert 'hunter2' == 'x'"), "INTERNAL_ERROR", "The tool failed a check of its own."),
+        (KeyError("user_id"), "INTERNAL_ERROR", "KeyError: 'user_id'"),
+        (KeyError(TOKEN), "INTERNAL_ERROR", "KeyError: '[redacted:github-token]'"),
+        (KeyError(), "INTERNAL_ERROR", "The tool failed with KeyError."),
+        (LookupError("no such plan"), "INTERNAL_ERROR", "no such plan"),
+        (IndexError("list index out of range"), "INTERNAL_ERROR", "list index out of range"),
+        (AssertionError("the total is negative"), "INTERNAL_ERROR", "the total is negative"),
+        (AssertionError(), "INTERNAL_ERROR", "The tool failed a check of its own."),
         (MemoryError(), "RESOURCE_EXHAUSTED", "The tool ran out of memory."),
         (MemoryError("3 GB"), "RESOURCE_EXHAUSTED", "3 GB"),
         (RecursionError("too deep"), "RESOURCE_EXHAUSTED", "too deep"),
@@ -172,7 +176,7 @@ def test_an_exception_has_a_code_and_says_what_it_may(exc: BaseException, code: 
 
 def test_an_unknown_code_is_answered_with_the_nearest() -> None:
     error = caught(lambda: registry.definition("NOT_FUOND"))
-    assert (error.code, error.similar[0]) == ("NOT_FOUND", "NOT_FOUND")
+    assert (error.code, error.similar[0]) == ("INTERNAL_ERROR", "NOT_FOUND")
 
 
 def test_a_syntax_error_tells_the_place_and_not_the_line() -> None:
@@ -180,6 +184,18 @@ def test_a_syntax_error_tells_the_place_and_not_the_line() -> None:
     assert error.message == "'(' was never closed (line 1)"
     assert error.details == {"line": 1, "column": 12, "file": "config.py"}
     assert raising(SyntaxError("odd")).message == "odd"
+
+
+def test_a_traceback_quotes_no_source_line() -> None:
+    try:
+        compile("password = (hunter2\n", "config.py", "exec")
+    except SyntaxError as problem:
+        error = from_exception(problem, debug=True)
+    assert error.detail is not None
+    assert error.detail.startswith("Traceback (most recent call last):\nFile ")
+    assert error.detail.endswith("SyntaxError: '(' was never closed (line 1)")
+    assert "hunter2" not in error.detail
+    assert "compile(" not in error.detail
 
 
 def test_a_command_is_named_without_its_arguments() -> None:

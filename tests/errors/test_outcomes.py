@@ -52,7 +52,8 @@ def test_a_wait_is_read_as_a_date() -> None:
 @pytest.mark.parametrize(
     ("exit_code", "signal", "foreign", "code"),
     [
-        (2, None, False, "BAD_ARGUMENT"),
+        (3, None, False, "BAD_ARGUMENT"),
+        (2, None, False, "PARTIAL_FAILURE"),
         (2, None, True, "INTERNAL_ERROR"),
         (13, None, False, "REDIRECTED"),
         (80, None, False, "INTERNAL_ERROR"),

@@ -3,7 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from shaping.errors import ErrorDetail, Redirect, ToolError, make_error
+from shaping.errors import (
+    CodeError,
+    ErrorDetail,
+    Redirect,
+    ToolError,
+    UnknownCodeError,
+    from_exception,
+    make_error,
+    register,
+    registry,
+)
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 
@@ -49,9 +59,9 @@ def test_what_is_said_for_this_call_stands() -> None:
     )
 
 
-def test_a_commands_own_code_is_taken_as_it_is() -> None:
+def test_a_code_that_another_program_sent_is_taken_as_it_is() -> None:
     moved = Redirect(command="new", permanent=True)
-    assert make_error("COMMAND_RENAMED", "x", redirect=moved) == ErrorDetail(
+    assert make_error("COMMAND_RENAMED", "x", redirect=moved, foreign=True) == ErrorDetail(
         code="COMMAND_RENAMED",
         message="x",
         retryable=False,
@@ -62,8 +72,44 @@ def test_a_commands_own_code_is_taken_as_it_is() -> None:
 
 def test_a_redirect_stands_only_with_a_code_that_redirects() -> None:
     moved = Redirect(command="tool users add", permanent=True)
-    redirects = {code: make_error(code, "x", redirect=moved).redirect for code in ("NOT_FOUND", "REDIRECTED", "MOVED")}
+    codes = ("NOT_FOUND", "REDIRECTED", "MOVED")
+    redirects = {code: make_error(code, "x", redirect=moved, foreign=True).redirect for code in codes}
     assert redirects == {"NOT_FOUND": None, "REDIRECTED": moved, "MOVED": moved}
+
+
+def test_a_code_that_nobody_registered_is_refused_where_it_is_made_with_the_nearest() -> None:
+    with pytest.raises(
+        UnknownCodeError, match=r"'NOT_FUOND' is not a registered error code. Did you mean 'NOT_FOUND'\?"
+    ):
+        ToolError("NOT_FUOND", "x")
+    with pytest.raises(UnknownCodeError):
+        make_error("TYPO_COED", "x")
+
+
+def test_an_application_registers_codes_of_its_own_without_a_namespace() -> None:
+    register({"ELEMENT_NOT_VISIBLE": {"http": 409, "retryable": True, "hint": "Wait for the element."}})
+    try:
+        error = ToolError("ELEMENT_NOT_VISIBLE", "the button is hidden").detail
+        assert (error.http, error.retryable, error.hint) == (409, True, "Wait for the element.")
+        with pytest.raises(CodeError, match="registered with another meaning"):
+            register({"ELEMENT_NOT_VISIBLE": {"http": 404, "retryable": False, "hint": "x"}})
+        with pytest.raises(CodeError, match="NOT_FOUND: registered by shaping"):
+            register({"NOT_FOUND": {"http": 404, "retryable": False, "hint": "x"}})
+        with pytest.raises(CodeError, match="expected SCREAMING_SNAKE_CASE"):
+            register({"element-gone": {"http": 404, "retryable": False, "hint": "x"}})
+    finally:
+        assert registry.unregister()
+    with pytest.raises(UnknownCodeError):
+        ToolError("ELEMENT_NOT_VISIBLE", "x")
+
+
+def test_a_wrong_argument_after_a_change_does_not_ask_for_a_repetition() -> None:
+    error = from_exception(ValueError("the second row is bad"), state_changing=True)
+    assert (error.code, error.retryable, error.phase) == ("BAD_ARGUMENT", False, None)
+    assert error.hint is not None
+    assert "call again" not in error.hint.replace("before you call again", "")
+    refused = make_error("BAD_ARGUMENT", "x", phase="validation", state_changing=True)
+    assert refused.hint == "Correct the argument named in the error and call again."
 
 
 def test_a_wait_is_dropped_where_a_retry_is_not_safe() -> None:

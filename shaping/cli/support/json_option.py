@@ -119,7 +119,7 @@ def _failed(name: str, exit_: typer.Exit, messages: str) -> typer.Exit:
     code = exit_.exit_code
     if isinstance(exit_, Stopped):
         return failure(exit_.detail, as_json=True, exit_code=code)
-    detail = from_exit_code(code, messages or f"{name} failed; standard error says why")
+    detail = from_exit_code(code, messages or f"{name} failed; standard error says why", table="posix")
     return failure(detail, as_json=True, exit_code=code)
 
 

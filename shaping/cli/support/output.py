@@ -69,7 +69,7 @@ def config_error_detail(error: ConfigError) -> ErrorDetail:
 
 def failure(detail: ErrorDetail, *, as_json: bool, exit_code: int | None = None) -> typer.Exit:
     """Report an error to a program on standard output or to a person on standard error; return the exit to raise."""
-    code = exit_code_for(detail) if exit_code is None else exit_code
+    code = exit_code_for(detail, "posix") if exit_code is None else exit_code
     if as_json:
         print_json(command_envelope(None, exit_code=code, error=detail, duration_ms=_elapsed()).render("invariant"))
         return typer.Exit(code)

@@ -66,6 +66,16 @@ def test_a_partial_failure_keeps_what_it_managed(data: Any) -> None:
     assert Envelope.parse(wire).data == data
 
 
+def test_retryable_mirrors_the_exit_code_table_unless_the_operation_changes_something() -> None:
+    error = make_error("BAD_ARGUMENT", "bad")
+    plain = command_envelope(None, error=error)
+    changing = command_envelope(None, error=error, state_changing=True)
+    assert (plain.error and plain.error.retryable, changing.error and changing.error.retryable) == (True, False)
+    chosen = command_envelope(None, error=make_error("TIMEOUT", "x", retryable=False))
+    assert chosen.error is not None
+    assert chosen.error.retryable is False
+
+
 def test_an_error_is_named_as_the_exit_code_table_names_it() -> None:
     error = make_error("VALIDATION_ERROR", "bad", hint="Say why.", phase="validation", similar=["prod"])
     wire = command_envelope(None, error=error, warnings=["slow", Warned("OLD", "deprecated")]).render("invariant")
@@ -75,7 +85,7 @@ def test_an_error_is_named_as_the_exit_code_table_names_it() -> None:
         "error": {
             "code": "ARG_ERROR",
             "message": "bad",
-            "retryable": False,
+            "retryable": True,
             "phase": "validation",
             "suggestion": "Say why.",
             "similar": ["prod"],
@@ -86,7 +96,7 @@ def test_an_error_is_named_as_the_exit_code_table_names_it() -> None:
     back = Envelope.parse(wire)
     assert back.error is not None
     assert back.error.code == "BAD_ARGUMENT"
-    assert back.meta == CommandMeta(exit_code=2, duration_ms=0)
+    assert back.meta == CommandMeta(exit_code=3, duration_ms=0)
 
 
 def test_times_are_whole_numbers() -> None:

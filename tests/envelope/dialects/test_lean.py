@@ -105,7 +105,7 @@ def test_debug_shows_the_documented_members_even_where_null() -> None:
     ],
 )
 def test_codes_are_spelt_in_lower_case_and_come_back(ours: str, theirs: str) -> None:
-    wire = local_envelope(None, "op", error=make_error(ours, "x")).render("lean")
+    wire = local_envelope(None, "op", error=make_error(ours, "x", foreign=True)).render("lean")
     assert wire == {"error": {"error": "x", "error_code": theirs}}
     back = Envelope.parse(wire)
     assert back.error is not None
