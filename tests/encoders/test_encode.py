@@ -22,8 +22,8 @@ def test_auto_takes_a_table_for_records() -> None:
 
 def test_auto_leaves_small_and_shapeless_values_as_json() -> None:
     assert encode({"a": 1}) == Encoded('{"a":1}', "json")
-    matrix: Any = {"rows": [[i, i * i, i**3] for i in range(100)]}
-    assert encode(matrix).encoding == "json"
+    shapeless: Any = {"rows": [[i, [i * i], {"a": i**3}] for i in range(100)]}
+    assert encode(shapeless).encoding == "json"
 
 
 def test_auto_is_never_longer_than_compact_json() -> None:

@@ -7,7 +7,8 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.derive import given, legend, pattern
-from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Table, Text
+from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Stepped, Table, Text
+from shaping.encoders.table.series import steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +20,26 @@ _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "lo
 _WIDE = 24  # cells of a row that a reader still counts right
 _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 4  # columns that a nested record must have to be worth a line of its own
-_COLUMNS = (Leaf, Text, Record, Items, Also)
+_COLUMNS = Leaf | Text | Record | Items | Also
+_FEW = 8  # rows that are better read one by one, however regular they are
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
 
 def arranged(nodes: Sequence[Node], context: TableContext) -> list[Node]:
     """Return a table's columns: the identifying one first, seldom filled ones last, and few enough to count."""
+    if context.repeats and context.count > _FEW and (regular := _regular(nodes)):
+        return regular
     found = _shortened(given(nodes), context) if context.repeats else list(nodes)
     return _narrowed(_seldom_last(_identifier_first(found, context.count), context.count))
+
+
+def _regular(nodes: Sequence[Node]) -> list[Node]:
+    """Return nodes whose only column is regular without that column's rows, or nothing."""
+    columns = [node for node in nodes if isinstance(node, _COLUMNS | Group)]
+    if len(columns) != 1 or type(column := columns[0]) is not Leaf or column.strings is None:
+        return []
+    text = steps(column.strings)
+    return [Stepped(column.name, text) if node is column else node for node in nodes] if text else []
 
 
 def _shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:

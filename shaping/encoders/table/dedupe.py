@@ -29,6 +29,7 @@ _NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that re
 _IDENTIFIERS = (
     "name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code",
 )  # fmt: skip
+_BY_CHANCE = 8  # characters up to which two columns of two values each may agree by chance
 _SINGLE = frozenset({str, int})
 
 
@@ -125,7 +126,13 @@ def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
     cells = context.full(cells, "")
     if context.repeats and context.count > 1:
         known = context.known(cells, at.path)
-        if known and sum(map(len, cells)) > len(known) + len(at.path) + 8 and (copy := copied(known, at)):
+        # Two columns of yes and no may agree by chance.
+        worth = (
+            known
+            and sum(map(len, cells)) > len(known) + len(at.path) + 8
+            and (len(cells[0]) > _BY_CHANCE or len(set(cells)) > 2)
+        )
+        if worth and (copy := copied(str(known), at)):
             return copy
     return Leaf(at.label, cells)
 

@@ -36,7 +36,8 @@ _AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT", re.ASCII)
 _LINK = re.compile(r".*[/=#]")
-_END = re.compile(r"(?:[.:+/?#&]|Z$).*")
+_ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_END = re.compile(r"[./?#&].*")
 
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 200
 _TAGGED_WORD, _TAGGED_SENTENCE = 24, 40  # characters from which a recurring cell is worth a tag
@@ -205,7 +206,7 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
     start = found[0] if (found := (_DATE if _TIME.match(first) else _LINK).match(start)) else ""
     backwards = [text[len(start) :][::-1] for text in column]
     end = _beginning(min(backwards), max(backwards))[::-1]
-    end = found[0] if (found := _END.search(end)) else ""
+    end = found[0] if (found := (_ZONE if _TIME.match(first) else _END).search(end)) else ""
     if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
         return None
     between = [text[len(start) : len(text) - len(end)] for text in column]
@@ -234,15 +235,15 @@ def legend(cells: list[str]) -> list[str]:
 
 def as_float32(column: list[Any]) -> list[float] | None:
     """Return floats with the digits that they need as a float32, where all of them are one and most get shorter."""
-    if len(column) < 2 * _ROWS or type(column[0]) is not float or set(map(type, column)) != {float}:
+    if len(column) < 2 * _ROWS or not {float} <= set(map(type, column)) <= {float, int}:
         return None
     try:
         single = struct.unpack(f"{len(column)}f", struct.pack(f"{len(column)}f", *column))
-    except OverflowError:
+    except (OverflowError, struct.error):
         return None
     if list(single) != column:
         return None
-    short = [_shortest(value) for value in column]
+    short = [_shortest(value) if type(value) is float else value for value in column]
     longer = list(compress(column, (a != b for a, b in zip(column, short, strict=True))))
     return short if 2 * len(longer) > len(column) else None
 

@@ -35,6 +35,7 @@ from shaping.encoders.table.model import (
     Table,
     Text,
 )
+from shaping.encoders.table.series import series
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -208,11 +209,20 @@ def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at:
         shared, rest = common
         short = [f"{REST}{quoted(each) if each else ''}" for each in rest]
         return [Leaf(at.label, short, shared=quoted(shared))]
+    if context.count > 1 and (long := _series(column)):
+        marks = [BELOW if text else one for text, one in zip(long, node.cells, strict=True)]
+        return [Text(at.label, marks, long, as_series=True)]
     counts = Counter(one for one in node.cells if len(one) > _LONG)
     if counts.total() == len(counts):
         return [node]
     long = [one if counts[one] > 1 else None for one in node.cells]
     return [_tagged(Text(at.label, node.cells, long, as_json=True), context)]
+
+
+def _series(column: list[Any]) -> list[str | None]:
+    """Return the lists of a column that are series, or nothing where none is."""
+    found = [series(value) if type(value) is list else None for value in column]
+    return found if any(found) else []
 
 
 def _tagged(text: Text, context: TableContext) -> Text:

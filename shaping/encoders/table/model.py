@@ -48,6 +48,14 @@ class Given:
 
 
 @dataclass(slots=True)
+class Stepped:
+    """The only column of a table, where it is as regular as a clock: its first, its last and the step."""
+
+    name: str
+    steps: str
+
+
+@dataclass(slots=True)
 class Legend:
     """Cells that recur, by the tag that stands for them in the rows."""
 
@@ -63,6 +71,7 @@ class Text:
     values: list[str | None]  # what stands below each row
     tags: dict[str, str] = field(default_factory=dict)  # of values that recur: written once, then by tag
     as_json: bool = False  # whether the values are JSON already
+    as_series: bool = False  # whether they are lists in short
 
 
 @dataclass(slots=True)
@@ -110,7 +119,7 @@ class Also:
 
 
 Column: TypeAlias = Leaf | Text | Record | Items
-Node: TypeAlias = Column | Constant | Derived | Given | Legend | Group | Lookup | Also
+Node: TypeAlias = Column | Constant | Derived | Given | Stepped | Legend | Group | Lookup | Also
 
 
 @dataclass(slots=True)

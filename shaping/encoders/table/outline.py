@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from shaping.encoders.table.cells import Missing, name, quoted
+from shaping.encoders.table.cells import MISSING, name, quoted
 from shaping.encoders.table.dedupe import TableContext
 from shaping.encoders.table.header import TableError, read_path
 from shaping.encoders.table.infer import keyed, table
 from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
+from shaping.encoders.table.series import read_lists, read_series, series, write_lists
 from shaping.encoders.table.write import write, write_text
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def _outline(label: str, value: Json, context: TableContext, indent: int) -> lis
     if type(value) is list:
         return _list(label, value, context, indent)
     if type(value) is dict and value:
-        return _keyed(label, value, context, indent) or _object(label, value, context, indent)
+        lists = write_lists(label, value, indent) if label else []
+        return lists or _keyed(label, value, context, indent) or _object(label, value, context, indent)
     return []
 
 
@@ -56,7 +58,8 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int) -> 
     if len(value) == 1 and type(value[0]) is dict:
         return _object(f"{label}[0]", value[0], context, indent)
     if len(value) < 2 or set(map(type, value)) != {dict}:
-        return []
+        found = series(value) if label else None
+        return [f"{' ' * indent}{label}{found}"] if found else write_lists(label, value, indent)
     return write(f"{label}[{len(value)}]", table(value, context), indent)  # type: ignore[arg-type]
 
 
@@ -99,8 +102,7 @@ def _read_lines(lines: TableLines, indent: int) -> Json:
         lines.take()
         return [_read_lines(lines, indent + 1)]
     if first.startswith(("[", "{"), indent):
-        rest = lines.take(indent)
-        return listed_or_keyed(rest, read_table(rest, lines, indent))
+        return _member(lines.take(indent), lines, indent)
     return _read_object(lines, indent)
 
 
@@ -115,9 +117,14 @@ def _read_object(lines: TableLines, indent: int) -> Json:
 
 
 def _member(rest: str, lines: TableLines, indent: int) -> Json:
-    found: Json | Missing = read_text(rest, lines, indent)
-    if not isinstance(found, Missing):
-        return found
+    for found in (
+        read_text(rest, lines, indent),
+        read_series(rest),
+        read_lists(rest, lambda: lines.take(indent)),
+    ):
+        if found is not MISSING:
+            member: Json = found
+            return member
     if rest == ":":
         return _read_lines(lines, indent + 1)
     return listed_or_keyed(rest, read_table(rest, lines, indent))

@@ -13,6 +13,7 @@ from shaping.encoders.table.cells import EMPTY, KEY, MISSING, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER, to_float32
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, split_cells
 from shaping.encoders.table.model import BELOW, REST
+from shaping.encoders.table.series import read_series, read_steps
 from shaping.encoders.table.write import NO_COLUMNS
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _TAG = re.compile(r"#\d+", re.ASCII)
 _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
 _BY = re.compile(r"\[(\d+)\] by ")
+_STEPPED = ": row by row "
 _FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "(float32, shortest digits: ", ": all begin with ", ", written …", ": lists of {"
 
 
@@ -80,6 +82,7 @@ class TableSchema:
     float32: set[Path] = field(default_factory=set)
     shared: dict[Path, list[Json]] = field(default_factory=dict)
     entries: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    stepped: dict[Path, str] = field(default_factory=dict)
     nested: dict[Path, TableSchema] = field(default_factory=dict)  # lists and records below the rows
     # What is done to each record when its row has been read.
     lookups: list[Step] = field(default_factory=list)
@@ -118,7 +121,11 @@ def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
 
 def read_rows(schema: TableSchema, count: int, lines: TableLines, indent: int) -> list[dict[str, Json]]:
     """Return so many records under what was said above them."""
-    return [_row(schema, lines, indent) for _ in range(count)]
+    records = [_row(schema, lines, indent) for _ in range(count)]
+    for path, text in schema.stepped.items():
+        for record, value in zip(records, read_steps(text, count), strict=True):
+            _put(record, path, value)
+    return records
 
 
 def _all(text: str, at: int) -> list[tuple[Path, Json]]:
@@ -160,6 +167,8 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         _derivation(schema, path, rest[1:])
     elif rest.startswith(_BEGIN):
         schema.shared[path] = read_cell(rest[len(_BEGIN) : -len(_WRITTEN)])
+    elif rest.startswith(_STEPPED):
+        schema.stepped[path] = rest[len(_STEPPED) :]
     elif rest.startswith(_ENTRIES):
         key, at = read_path(rest, len(_ENTRIES))
         schema.entries[path] = str(key[0]), str(read_path(rest, at + 1)[0][0])
@@ -255,7 +264,8 @@ def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any
         text = orjson.loads(cell) if cell[0] == '"' else cell
         return schema.patterns[path].replace("{}", text, 1)
     if path in schema.float32:
-        return to_float32(read_cell(cell))
+        number = read_cell(cell)
+        return to_float32(number) if type(number) is float else number
     if path in schema.shared and cell.startswith(REST):
         return [*schema.shared[path], *(read_cell(cell[len(REST) :]) if cell != REST else ())]
     value = lines.cell(cell)
@@ -277,6 +287,8 @@ def _below(record: dict[str, Json], schema: TableSchema, lines: TableLines, inde
         return
     tag = _TAGGED.match(text, at)
     value = read_text(text[tag.end() if tag else at :], lines, indent)
+    if value is MISSING:
+        value = read_series(text[at:])
     if value is MISSING:
         raise TableError(f"expected what belongs below a row, got {text!r}")
     if tag:

@@ -20,6 +20,7 @@ from shaping.encoders.table.model import (
     Legend,
     Lookup,
     Record,
+    Stepped,
     Text,
 )
 
@@ -118,7 +119,7 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
         elif type(node) is Leaf and node.entries:
             key, value = node.entries
             lines.append(f"{pad}{prefix}{node.name}: lists of {{{key},{value}}} as {{{key}:{value}}}")
-        elif isinstance(node, Derived | Given | Lookup | Items | Record):
+        elif isinstance(node, Derived | Given | Stepped | Lookup | Items | Record):
             lines += _declared(node, f"{prefix}{node.name}", prefix, indent)
     return lines
 
@@ -127,6 +128,8 @@ def _declared(node: Node, path: str, prefix: str, indent: int) -> Iterator[str]:
     pad = " " * indent
     if type(node) is Derived:
         yield f"{pad}{path}={node.template}"
+    elif type(node) is Stepped:
+        yield f"{pad}{path}: row by row {node.steps}"
     elif type(node) is Given:
         yield f"{pad}{path}[{len(node.cells)}] by {prefix}{node.key}:"
         yield from (f"{pad} {cell},{value}" for cell, value in node.cells.items())
@@ -192,5 +195,7 @@ def _records(node: Record, label: str, indent: int) -> list[str]:
 
 
 def _text(node: Text, label: str, value: str, indent: int) -> str:
+    if node.as_series:
+        return f"{' ' * indent}{label}{value}"
     named = f"{label}={node.tags[value]}" if value in node.tags else label
     return f"{' ' * indent}{named}: {value}" if node.as_json else write_text(named, value, indent)

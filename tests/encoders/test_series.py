@@ -1,0 +1,109 @@
+"""Lists without records: what is regular is said by its rule, and everything reads back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from shaping.encoders.table import decode, encode
+from shaping.encoders.table.header import TableError
+
+HOURS = [(datetime(2021, 11, 24, tzinfo=UTC) + timedelta(hours=n)).strftime("%Y-%m-%dT%H:%M") for n in range(48)]
+
+
+def test_regular_times_are_their_first_their_last_and_the_step() -> None:
+    value: Any = {"hourly": {"time": HOURS, "name": "x"}, "n": 1}
+    text = encode(value)
+    assert text == "hourly:\n time[48] from 2021-11-24T00:00 to 2021-11-25T23:00 every 1 hour\n name: x\nn: 1"
+    assert decode(text) == value
+
+
+def test_values_that_stay_the_same_are_said_with_how_many_times() -> None:
+    value: Any = {"soil": [0.308] * 4 + [0.309] * 7 + [None, 0.308], "n": 1}
+    assert encode(value) == "soil[13] in runs: 0.308 x4,0.309 x7,null,0.308\nn: 1"
+    assert decode(encode(value)) == value
+
+
+def test_pairs_of_a_regular_time_and_a_value_are_said_apart_below_their_row() -> None:
+    value: Any = [{"job": f"j{j}", "values": [[1609746000 + 60 * n, str(j)] for n in range(20)]} for j in range(2)]
+    assert encode(value).splitlines()[1:4] == [
+        "job,values",
+        "j0,below",
+        ' values[20] pairs, first from 1609746000 to 1609747140 every 60, second: "0" x20',
+    ]
+    assert decode(encode(value)) == value
+
+
+def test_records_that_differ_only_by_a_regular_time_need_no_rows() -> None:
+    value: Any = [{"hour": hour, "hosts": 14} for hour in HOURS]
+    text = encode(value)
+    assert text == (
+        "[48], all with hosts=14:\n"
+        " hour: row by row from 2021-11-24T00:00 to 2021-11-25T23:00 every 1 hour\n(no columns)"
+    )
+    assert decode(text) == value
+
+
+def test_lists_of_lists_are_rows() -> None:
+    value: Any = {"range": "A1:C3", "values": [["name", "n", ""], ["web", 1, None], ["a,b"], ["7", 2.5, True]]}
+    assert encode(value) == 'range: A1:C3\nvalues[4] lists:\nname,n,""\nweb,1,null\n"a,b"\n"7",2.5,true'
+    assert decode(encode(value)) == value
+
+
+def test_parallel_lists_are_columns_with_their_time_first() -> None:
+    days = [f"2021-11-2{n}" for n in range(4, 9)]
+    value: Any = {"daily": {"max": [7.6, 5.4, 4.8, 4.5, 3.4], "time": days, "rain": [0, 1, 0, 2, 0]}}
+    text = encode(value)
+    assert text.splitlines()[:3] == ["daily, 3 lists as columns, 5 rows:", "time,max,rain", "2021-11-24,7.6,0"]
+    assert decode(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["a[3] in runs: 1 x2\nb: 1", "a[3] in runs: 1 x2,x\nb: 1", "a[2] pairs, first 1, second: 2\nb: 1"]
+)
+def test_a_series_that_was_cut_or_changed_is_refused(text: str) -> None:
+    with pytest.raises(TableError):
+        decode(text)
+
+
+def exact(value: Any) -> bytes:
+    """Tell 1 from 1.0 from true, and 0.0 from -0.0."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+values = st.sampled_from([0, 0.0, -0.0, 1, True, None, "", "a x3", "a,b", "2021-11-24", 0.1])
+runs = st.lists(st.tuples(values, st.integers(1, 9)), min_size=1, max_size=6).map(
+    lambda found: [value for value, times in found for _ in range(times)]
+)
+starts = st.datetimes(datetime(1, 1, 1), datetime(9999, 1, 1))  # noqa: DTZ001 (the zone is drawn apart, as text)
+forms = st.sampled_from(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S.000Z"])
+
+
+@st.composite
+def times(draw: st.DrawFn) -> list[str]:
+    start, form = draw(starts), draw(forms)
+    step = timedelta(seconds=draw(st.sampled_from([1, 60, 90, 3600, 86400, 7 * 86400])))
+    return [(start + step * n).strftime(form) for n in range(draw(st.integers(10, 20)))]
+
+
+ranges = st.builds(
+    lambda first, step, count: [first + step * n for n in range(count)],
+    st.integers(-(2**40), 2**40),
+    st.integers(-9, 9),
+    st.integers(12, 20),
+)
+lists = runs | times() | ranges
+
+
+@settings(max_examples=150, deadline=None)
+@given(lists, lists, st.booleans())
+def test_every_list_reads_back(one: list[Any], other: list[Any], nested: bool) -> None:
+    pairs: Any = [list(pair) for pair in zip(one, other, strict=False)]
+    value: Any = {"one": one, "both": {"a": one, "b": other, "c": one}, "pairs": pairs, "in": [one, other] * 2}
+    if nested:
+        value = [{"id": n, "list": [one, other, pairs][n % 3]} for n in range(4)]
+    assert exact(decode(encode(value))) == exact(value)
