@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from shaping.present.summary import summarize_columns
+from shaping.tokens import exact
+
+RECORDS = [
+    {
+        "id": number,
+        "state": "open" if number % 3 else "closed",
+        "draft": number == 7,
+        "score": number / 4,
+        "created_at": f"2026-01-{number % 28 + 1:02}T10:00:00Z",
+        "title": f"Title {number}",
+        "milestone": None,
+    }
+    for number in range(1, 3001)
+]
+
+
+def test_columns_of_few_values_are_counted_and_numbers_and_times_ranged() -> None:
+    assert summarize_columns(RECORDS) == (
+        "state: open 2,000, closed 1,000; draft: false 2,999, true 1; "
+        "id 1..3000; score 0.25..750; created_at 2026-01-01..2026-01-28"
+    )
+
+
+def test_a_wide_table_is_told_in_few_words() -> None:
+    wide = [{f"column_{at}": number * at for at in range(1, 200)} for number in range(100)]
+    assert 0 < exact(summarize_columns(wide)) <= 150
+
+
+def test_what_is_no_list_of_records_has_no_columns() -> None:
+    assert [summarize_columns(other) for other in ([], [1, 2, 3], [{"a": 1}], [{"a": 1}, 2])] == ["", "", "", ""]
+
+
+def test_long_values_and_free_text_are_not_counted() -> None:
+    assert summarize_columns([{"note": "x" * 40}, {"note": "y" * 40}] * 10) == ""
