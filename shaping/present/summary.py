@@ -8,7 +8,7 @@ from typing import Any, Final
 
 _FEW: Final = 6  # different values that are counted one by one
 _LOOKED_AT: Final = 20_000  # records; the counts of more would take longer than a reader gains
-_LENGTH: Final = 420  # characters of the whole line, about 120 tokens
+_LENGTH: Final = 300  # characters of the whole line, at most 150 tokens
 _VALUE: Final = 24  # characters of one value
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 
