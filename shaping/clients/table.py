@@ -1,16 +1,16 @@
-"""What is known of an MCP client: which channel of a result it shows its model."""
+"""What is known of MCP clients (`config/clients.json`): what they show their model of a tool's result."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
 
-from shaping.settings import bundled
+from shaping.settings.files import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,55 +19,100 @@ Reads: TypeAlias = Literal["structured", "content", "both"]
 
 _BRIDGED = re.compile(r" \(via mcp-remote [^)]*\)$")
 _COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*([0-9][0-9A-Za-z.+-]*)\s*$")
+_BETWEEN_BLOCKS = "\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of `config/clients.json`: a client, the versions meant, what it reads, and who says so."""
+class KnownClient:
+    """One entry of `config/clients.json`, whose first member explains each field."""
 
-    client: str
-    names: tuple[str, ...]
-    reads: Reads | None
-    source: str
+    client: str = ""
+    names: tuple[str, ...] = ()
+    reads: Reads | None = None
+    source: str = ""
     versions: str = ""
+    limit: Mapping[str, int] = field(default_factory=dict)
+    limit_by_result_json: bool = False
+    whole_lines: bool = False
+    meta: Literal["always", "errors"] | None = None
+    code_mode: bool = False
+    joins_blocks: bool = False
+    fails_on_json_lists: bool = False
+    tool_meta: Mapping[str, Any] = field(default_factory=dict)
+    expand_meta: Mapping[str, Any] = field(default_factory=dict)
+    tool_meta_limit: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, str] | None = None
+
+    def shows_meta(self, *, failed: bool) -> bool:
+        """Return whether this client's model reads the `_meta` of a result."""
+        return self.meta == "always" or (failed and self.meta == "errors")
+
+    def shown(self, result: Mapping[str, Any]) -> str:
+        """Return what this client shows its model of a result, before it cuts it."""
+        if self.limit_by_result_json:
+            return orjson.dumps(result).decode()
+        texts = [block["text"] for block in result.get("content") or () if block.get("type") == "text"]
+        text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts)
+        structured = result.get("structuredContent")
+        meta = result.get("_meta") if self.shows_meta(failed=result.get("isError") is True) else None
+        shown = [text]
+        if structured is not None and (self.reads in {"structured", "both"} or not text):
+            shown = [orjson.dumps(structured).decode()] if self.reads != "both" else [text, orjson.dumps(structured).decode()]
+        if meta:
+            shown.append(orjson.dumps(meta).decode())
+        return _BETWEEN_BLOCKS.join(part for part in shown if part)
+
+    def excess(self, result: Mapping[str, Any], limit: Mapping[str, int] | None = None) -> float:
+        """Return by which factor a result is over the limit of this client; 1 or less where all of it is shown."""
+        limit = self.limit if limit is None else limit
+        if not limit:
+            return 0.0
+        shown = self.shown(result)
+        sizes = {"chars": len, "bytes": lambda text: len(text.encode()), "lines": lambda text: text.count("\n") + 1}
+        return max((sizes[unit](shown) / most for unit, most in limit.items() if unit in sizes), default=0.0)
 
 
-def load(payload: bytes) -> tuple[Entry, ...]:
+UNKNOWN_CLIENT = KnownClient()
+
+
+def load(payload: bytes) -> tuple[KnownClient, ...]:
     """Read the entries of a clients file."""
+    known = {each.name for each in fields(KnownClient)}
     return tuple(
-        Entry(
-            client=entry["client"],
-            names=tuple(entry["names"]),
-            reads=entry["reads"],
-            source=entry["source"],
-            versions=entry.get("versions", ""),
-        )
+        KnownClient(**{key: tuple(value) if key == "names" else value for key, value in entry.items() if key in known})
         for entry in orjson.loads(payload)["clients"]
     )
 
 
 @cache
-def known() -> tuple[Entry, ...]:
+def known_clients() -> tuple[KnownClient, ...]:
     """Return the entries that ship with the package."""
     return load(bundled("config", "clients.json"))
 
 
-def reads(client: str | Mapping[str, object] | None, entries: tuple[Entry, ...] | None = None) -> Reads | None:
-    """Return the channel that this client's model reads, or None where nobody has said."""
+def find_client(
+    client: str | Mapping[str, object] | None, entries: tuple[KnownClient, ...] | None = None
+) -> KnownClient:
+    """Return what is known of a client by its `clientInfo`, or by `name@version`."""
     name, version = _identity(client)
     return _known(name, version) if entries is None else _found(name, version, entries)
 
 
+def reads(client: str | Mapping[str, object] | None, entries: tuple[KnownClient, ...] | None = None) -> Reads | None:
+    """Return the channel that this client's model reads, or None where nobody has said."""
+    return find_client(client, entries).reads
+
+
 @lru_cache(maxsize=256)  # asked with every result, and clients are few
-def _known(name: str, version: str) -> Reads | None:
-    return _found(name, version, known())
+def _known(name: str, version: str) -> KnownClient:
+    return _found(name, version, known_clients())
 
 
-def _found(name: str, version: str, entries: tuple[Entry, ...]) -> Reads | None:
+def _found(name: str, version: str, entries: tuple[KnownClient, ...]) -> KnownClient:
     for entry in entries:
         if any(fnmatchcase(name, pattern.casefold()) for pattern in entry.names) and _covers(entry.versions, version):
-            return entry.reads
-    return None
+            return entry
+    return UNKNOWN_CLIENT
 
 
 def _identity(client: str | Mapping[str, object] | None) -> tuple[str, str]:
@@ -75,12 +120,12 @@ def _identity(client: str | Mapping[str, object] | None) -> tuple[str, str]:
         return "", ""
     if isinstance(client, str):
         name, _, version = client.rpartition("@") if "@" in client[1:] else (client, "", "")
-        return _own(name), version
-    return _own(str(client.get("name", ""))), str(client.get("version", ""))
+        return _own_name(name), version
+    return _own_name(str(client.get("name", ""))), str(client.get("version", ""))
 
 
-def _own(name: str) -> str:
-    """Give a client's own name, without what a bridge in between adds to it."""
+def _own_name(name: str) -> str:
+    """Return a client's own name, without what a bridge in between adds to it."""
     return _BRIDGED.sub("", name).casefold()
 
 

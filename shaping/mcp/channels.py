@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shaping.clients.table import Reads
+    from shaping.clients.table import KnownClient
     from shaping.settings.model import Channels as Setting
 
 
@@ -24,21 +24,16 @@ BOTH = Channels(text=True, structured=True, schema=True)
 STRUCTURED = Channels(text=False, structured=True, schema=True)
 
 
-def decide(setting: Setting, reads: Reads | None, *, typed: bool = False) -> Channels:
-    """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always."""
+def decide(setting: Setting, client: KnownClient, *, typed: bool = False, relay: bool = False) -> Channels:
+    """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always.
+
+    A relay sends text alone, which every client shows its model, unless the client runs programs over results. In a
+    server's own process both channels stay, because programs may use them.
+    """
     if setting == "both":
         return BOTH
     if setting == "structured":
         return STRUCTURED
     if setting == "text":
         return BOTH if typed else TEXT
-    return _automatic(reads, typed=typed)
-
-
-def _automatic(reads: Reads | None, *, typed: bool) -> Channels:
-    if reads == "structured":
-        # Such a client never shows the text while there is data, so the data must go for the cheaper text to be seen.
-        return BOTH if typed else TEXT
-    if reads == "both":
-        return STRUCTURED if typed else TEXT
-    return BOTH
+    return BOTH if typed or client.code_mode or not relay else TEXT

@@ -1,52 +1,180 @@
-"""An MCP error result: coded in its text and in its `_meta`, and never in its structured content."""
+"""Coded errors from what MCP servers say: from an error result's text, or from an exception that a framework wrapped."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.mcp import faults
-from shaping.mcp.meta import ERROR, marked
-from shaping.response import CallContext, required
+from shaping.envelope.dialects.members import has_own_hint
+from shaping.errors import ErrorDetail, from_exception, make_error, nearest
+from shaping.errors.detail import scrub, scrub_value
+from shaping.errors.validation import summary
+from shaping.mcp.error_phrases import code_of, own_words, wait_of
+from shaping.response import present
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from shaping.errors import ErrorDetail
-    from shaping.settings import Plan
-    from shaping.shaper import Shaper
+# The SDKs' own refusals, which come before any work.
+_REFUSED = re.compile(
+    r"^(MCP error -32602|Input validation error|Invalid arguments?\b|\d+ validation errors? for )"
+    r"|\b\d+ validation errors? for \w*(arguments|call\[)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_UNKNOWN_TOOL = re.compile(r"^Unknown tool\b|^MCP error -32601", re.IGNORECASE | re.MULTILINE)
+_PYDANTIC = re.compile(r"^(?P<path>[\w.\[\]-]+)\n {2}(?P<message>.+?)(?: \[type=(?P<type>\w+).*)?$", re.MULTILINE)
+_ZOD = re.compile(r"(?P<message>.+?) at (?P<path>[\w.\[\]-]+)")
+# No code can be told from the words; a hint to retry or to give up would be a guess.
+_NO_HINT = "The message has the tool's own words; it does not say what kind of failure this is."
+# The members of an error that are read; all others are the server's own and go into the details.
+_READ = frozenset(
+    {"code", "error_code", "message", "error", "hint", "suggestion", "retryable", "http", "retry_after", "phase"}
+    | {"next_actions", "similar", "similar_refs", "details", "error_details", "redirect", "docs_url"}
+)
+_ENVELOPE = frozenset({"error", "ok", "meta", "_meta", "warnings", "jsonrpc", "id"})
+_FOR_MODELS = ("code", "message", "hint", "retry_after", "next_actions", "similar", "details", "redirect")
 
 
-def error_result(shaper: Shaper, result: Mapping[str, Any], plan: Plan, tools: Collection[str] = ()) -> dict[str, Any]:
-    """Code an error result by what its text or its data says; what is not text stays."""
-    content = result.get("content") or []
-    text = "\n".join(block["text"] for block in content if block.get("type") == "text")
-    data = result.get("structuredContent")
-    if not text and data is not None:
-        text = orjson.dumps(data).decode()
-    error = faults.of_text(text, plan.tool, tools)
-    written = coded(shaper, plan, error, data)
-    rest = [block for block in content if block.get("type") != "text"]
-    kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
-    meta = {**(result.get("_meta") or {}), **written["_meta"]}
-    return {**kept, "content": [*written["content"], *rest], "isError": True, "_meta": meta}
+def error_from_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorDetail:
+    """Describe an error result by its text: a coded error where it holds one, else by the words in it."""
+    coded = _coded(text)
+    if coded is not None:
+        return coded
+    message = text.strip()
+    if not message or (message.endswith(":") and not own_words(text)):
+        message = f"The tool {tool!r} failed and did not say why."
+    if _REFUSED.search(text[:2000]):
+        return refused_arguments(message)
+    if _UNKNOWN_TOOL.search(text[:2000]):
+        return make_error("OPERATION_NOT_FOUND", message, similar=nearest(tool, [*tools]))
+    code = code_of(text)
+    if code is None:
+        return make_error("INTERNAL_ERROR", message, hint=_NO_HINT)
+    return make_error(code, message, retry_after=wait_of(text))
 
 
-def coded(shaper: Shaper, plan: Plan, error: ErrorDetail, data: Any = None) -> dict[str, Any]:
-    """Write an error as an MCP result."""
-    shaped = shaper.shape_by(plan, data, CallContext(error=error))
-    error = required(shaped.envelope.error)
-    if plan.dialect == "none":
-        body = {"error": faults.said(error, hint=plan.debug or "error" in plan.envelope)}
-        if data is not None and shaped.data is not None and not _repeats(shaped.data, error):
-            body["data"] = shaped.data
-        text = orjson.dumps(body).decode()
-    else:
-        text = shaped.text
-    bare = {"content": [{"type": "text", "text": text}], "isError": True}
-    return marked(bare, plan, [], **{ERROR: faults.whole(error)})
+def refused_arguments(message: str) -> ErrorDetail:
+    """Describe refused arguments, with each issue apart where the text tells them apart."""
+    found = _issues(message)
+    if not found:
+        return make_error("BAD_ARGUMENT", message, phase="validation")
+    return make_error("BAD_ARGUMENT", summary(found), details={"issues": found}, phase="validation")
 
 
-def _repeats(data: Any, error: ErrorDetail) -> bool:
-    return error.message in orjson.dumps(data).decode()
+def error_from_exception(error: Exception, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
+    """Describe an exception that a framework wrapped, without telling what the framework masked."""
+    cause = error.__cause__
+    if not isinstance(cause, Exception) or not _tells(error, cause):
+        return error_from_text(str(error), "")
+    return from_exception(cause, table=table, debug=debug)
+
+
+def model_text(error: ErrorDetail, words: str | None = None) -> str:
+    """Write an error in one line for a model: its code, where that says more than that there is one, and its words."""
+    words = error.message if words is None else words
+    text = words if error.code == "INTERNAL_ERROR" or words.startswith(error.code) else f"{error.code}: {words}"
+    if error.hint and has_own_hint(error) and error.hint not in (_NO_HINT, *text.splitlines()):
+        text = f"{text}\n{error.hint}"
+    if error.similar:
+        text = f"{text}\nDid you mean {', '.join(map(str, error.similar))}?"
+    return text
+
+
+def model_members(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:
+    """Return the members that a model can act on; a hint that every error of its code has only where it is wanted."""
+    known = all_members(error)
+    if not hint and not has_own_hint(error):
+        known.pop("hint", None)
+    details = {name: value for name, value in known.get("details", {}).items() if name != "issues"}
+    known["details"] = details  # what is wrong with each argument stands in the message
+    return {name: known[name] for name in _FOR_MODELS if known.get(name) not in (None, {})}
+
+
+def all_members(error: ErrorDetail) -> dict[str, Any]:
+    """Return every member that is set."""
+    dumped = error.model_dump(mode="json", exclude_none=True)
+    return {name: value for name, value in dumped.items() if value != []}
+
+
+def _tells(error: Exception, cause: Exception) -> bool:
+    # A server that hides its errors puts none of the cause's words into the error that it raises from it.
+    words = str(cause).strip()
+    return bool(words) and words.splitlines()[0] in str(error)
+
+
+def _coded(text: str) -> ErrorDetail | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        wire = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    told = _error_in(wire)
+    if not isinstance(told.get("code", told.get("error_code")), str):
+        return None
+    from shaping.agent.reading import read_error  # noqa: PLC0415 (only errors that are JSON need it: costs 5 ms)
+
+    clean = scrub_value(wire)
+    told = _error_in(clean)
+    found = present(read_error(told))
+    more = _own_members({} if told is clean else clean, told)
+    return found.model_copy(
+        update={
+            "message": found.message or scrub(text),
+            "details": {**(found.details or {}), **more} if more else found.details,
+        }
+    )
+
+
+def _error_in(wire: dict[str, Any]) -> dict[str, Any]:
+    inner = wire.get("error")
+    return inner if isinstance(inner, dict) else wire
+
+
+def _own_members(around: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server says of an error in members of its own, which have no other place than the details."""
+    own = {key: value for key, value in told.items() if key not in _READ}
+    if "message" in told and "error" in told:
+        own["error"] = told["error"]
+    if not isinstance(told.get("details", {}), dict):
+        own["details"] = told["details"]
+    rest = {key: value for key, value in around.items() if key not in _ENVELOPE}
+    return {key: value for key, value in {**rest, **own}.items() if value not in (None, "", [], {})}
+
+
+def _issues(text: str) -> list[dict[str, str]]:
+    found = _zod_json(text) or [match.groupdict() for match in _PYDANTIC.finditer(text)]
+    if not found:
+        found = _zod_lines(text.rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2])
+    return [
+        {name: str(issue.get(name, "")) for name in ("path", "type", "message") if issue.get(name) or name == "path"}
+        for issue in found
+    ]
+
+
+def _zod_lines(text: str) -> list[dict[str, Any]]:
+    """Read `what is wrong at where`, one issue a line or after a semicolon; what names no place is kept without."""
+    parts = [part.strip() for part in re.split(r"; |\n", text) if part.strip()]
+    told = [_ZOD.fullmatch(part) for part in parts]
+    if not any(told):
+        return []
+    return [match.groupdict() if match else {"message": part} for part, match in zip(parts, told, strict=True)]
+
+
+def _zod_json(text: str) -> list[dict[str, Any]]:
+    start = text.find("[\n")
+    try:
+        listed = orjson.loads(text[start:]) if start >= 0 else []
+    except orjson.JSONDecodeError:
+        return []
+    return [
+        {
+            "path": ".".join(str(step) for step in issue.get("path", [])),
+            "type": issue.get("code", ""),
+            "message": issue.get("message", ""),
+        }
+        for issue in listed
+        if isinstance(issue, dict)
+    ]

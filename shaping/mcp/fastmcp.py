@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types
@@ -13,10 +14,10 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from shaping.mcp import faults
-from shaping.mcp.adapter import EXPAND, EXPAND_TOOL, Adapter
-from shaping.mcp.announce import Announcer
-from shaping.mcp.beside import answer, passed_on
+from shaping.mcp.errors import error_from_exception, error_from_text
+from shaping.mcp.messages import MessageShaper, ToolListNotifier
+from shaping.mcp.notes import CallNotes
+from shaping.mcp.redaction import redact_answer, redact_protocol_error
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -41,23 +42,27 @@ class ShapingMiddleware(Middleware):
         *,
         shaper: Shaper | None = None,
         expand: bool = True,
+        relay: bool = False,
     ) -> None:
-        self.adapter = Adapter(shaper or Shaper(config, expandable=expand), expand=expand)
-        self._announcer = Announcer(self.adapter)
+        shaper = shaper or Shaper(config, expandable=expand)
+        self.messages = MessageShaper(shaper, expand=expand, relay=relay)
+        self._notifier = ToolListNotifier(self.messages)
 
     async def on_list_tools(
         self,
         context: MiddlewareContext[mcp_types.ListToolsRequest],
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        """Show each tool as this client's session knows it."""
+        """List each tool as this client's session knows it."""
         tools = await call_next(context)
         session = await self._session(context.fastmcp_context)
         if session is None:
             return tools
-        shown = {wire["name"]: wire for wire in self.adapter.show(session, [_wire_tool(tool) for tool in tools])}
+        shown = {wire["name"]: wire for wire in self.messages.list_tools(session, [_wire_tool(tool) for tool in tools])}
         listed = [_as_shown(tool, shown[tool.name]) for tool in tools if tool.name in shown]
-        return [*listed, _EXPAND] if self.adapter.expandable and listed else listed
+        if not self.messages.expandable or not listed:
+            return listed
+        return [*listed, _expand_tool(self.messages.expand_tool(session))]
 
     async def on_call_tool(
         self,
@@ -69,19 +74,23 @@ class ShapingMiddleware(Middleware):
         if session is None:
             return await call_next(context)
         name, given = context.message.name, context.message.arguments or {}
-        if name == EXPAND and self.adapter.expandable:
-            return tool_result(self.adapter.expand(session, given))
-        arguments, wishes = self.adapter.wishes(session, given, _request_meta(context.fastmcp_context))
+        await self._know(session, name, context.fastmcp_context)
+        if self.messages.is_expand(session, name):
+            return tool_result(self.messages.expand(session, given))
+        arguments, options = self.messages.take_options(session, given, _request_meta(context.fastmcp_context))
         message = context.message.model_copy(update={"arguments": arguments})
+        notes = CallNotes()
         try:
-            await self._know(session, name, context.fastmcp_context)
-            result = await call_next(context.copy(message=message))
+            if self.messages.is_hidden(session, name):
+                raise NotFoundError(f"Unknown tool: {name!r}")
+            with notes:
+                result = await call_next(context.copy(message=message))
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return tool_result(self._failed(session, name, error))
+            return tool_result(self._failed(session, name, error, notes.about()))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
-        return tool_result(self.adapter.finish(session, name, wishes, wire_result(result)))
+        return tool_result(self.messages.shape_result(session, name, options, wire_result(result), **notes.about()))
 
     async def on_read_resource(
         self,
@@ -89,10 +98,10 @@ class ShapingMiddleware(Middleware):
         call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
     ) -> ResourceResult:
         """Pass a resource on without the secrets in it."""
-        result = await _asked(call_next, context)
+        result = await _asked(self.messages.shaper, call_next, context)
         if not isinstance(result, ResourceResult):
             return result
-        shaper, name = self.adapter.shaper, str(context.message.uri)
+        shaper, name = self.messages.shaper, str(context.message.uri)
         return result.model_copy(update={"contents": [_read(shaper, name, content) for content in result.contents]})
 
     async def on_get_prompt(
@@ -101,63 +110,65 @@ class ShapingMiddleware(Middleware):
         call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
         """Pass a prompt on without the secrets in it."""
-        result = await _asked(call_next, context)
+        result = await _asked(self.messages.shaper, call_next, context)
         if not isinstance(result, PromptResult):
             return result
-        shaper, name = self.adapter.shaper, context.message.name
+        shaper, name = self.messages.shaper, context.message.name
         return result.model_copy(update={"messages": [_said(shaper, name, message) for message in result.messages]})
 
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
         if context is None or context.request_context is None:
             return None
-        session = self.adapter.session(context.session)
-        if self.adapter.refresh(session):
+        session = self.messages.session(context.session)
+        if self.messages.refresh(session):
             await context.session.send_tool_list_changed()
-        self._announcer.look_after()
+        self._notifier.start()
         return session
 
     async def _know(self, session: Session, name: str, context: Context | None) -> None:
-        """See to it that a tool's schema is known even to a client that calls before it lists."""
-        if name in session.tools:
+        """Make a tool's schema known even for a client that calls before it lists."""
+        if name in session.tools or context is None or self.messages.is_hidden(session, name):
             return
-        if self.adapter.dropped(session, name):
-            raise NotFoundError(f"Unknown tool: {name!r}")
-        tool = None if context is None else await context.fastmcp.get_tool(name)
-        if tool is not None:
-            self.adapter.show(session, [_wire_tool(tool)])
+        with suppress(NotFoundError):
+            tool = await context.fastmcp.get_tool(name)
+            if tool is not None:
+                self.messages.list_tools(session, [_wire_tool(tool)])
 
-    def _failed(self, session: Session, name: str, error: Exception) -> dict[str, Any]:
+    def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
-                raise passed_on(cause)
-            return self.adapter.failed(session, name, detail)
+                raise redact_protocol_error(self.messages.shaper, cause, name)
+            return self.messages.error_result(session, name, detail, **about)
         if isinstance(error, NotFoundError):
-            return self.adapter.failed(session, name, faults.of_text(str(error), name, session.tools))
+            detail = error_from_text(str(error), name, session.tools)
+            return self.messages.error_result(session, name, detail, **about)
         table = session.generation.config.errors
-        debug = self.adapter.shaper.plan(name, surface="mcp").debug
-        return self.adapter.failed(session, name, faults.of_exception(error, table, debug=debug))
+        debug = self.messages.shaper.plan(name, surface="mcp").debug
+        return self.messages.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 
-async def _asked(call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
+async def _asked(
+    shaper: Shaper, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]
+) -> ResultT:
     try:
         return await call_next(context)
     except MCPError as error:
-        raise passed_on(error) from None
+        raise redact_protocol_error(shaper, error) from None
 
 
 def _read(shaper: Shaper, name: str, content: ResourceContent) -> ResourceContent:
     wire: dict[str, Any] = {} if isinstance(content.content, bytes) else {"text": content.content}
-    [clean] = answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})["contents"]
+    [clean] = redact_answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})["contents"]
     return content.model_copy(update={"content": clean.get("text", content.content), "meta": clean.get("_meta")})
 
 
 def _said(shaper: Shaper, name: str, message: Message) -> Message:
     block = message.content.model_dump(mode="json", by_alias=True, exclude_none=True)
-    [clean] = answer(shaper, name, {"messages": [{"content": block}]})["messages"]
+    [clean] = redact_answer(shaper, name, {"messages": [{"content": block}]})["messages"]
     return message.model_copy(update={"content": _CONTENT.validate_python([clean["content"]])[0]})
 
 
@@ -167,8 +178,12 @@ def _request_meta(context: Context | None) -> Mapping[str, Any] | None:
 
 
 def _wire_tool(tool: Tool) -> dict[str, Any]:
-    wire = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
-    return wire if tool.output_schema is None else {**wire, "outputSchema": tool.output_schema}
+    wire: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+    if tool.output_schema is not None:
+        wire["outputSchema"] = tool.output_schema
+    if tool.meta:
+        wire["_meta"] = tool.meta
+    return wire
 
 
 def _as_shown(tool: Tool, wire: Mapping[str, Any]) -> Tool:
@@ -176,6 +191,7 @@ def _as_shown(tool: Tool, wire: Mapping[str, Any]) -> Tool:
         "description": wire.get("description"),
         "parameters": wire["inputSchema"],
         "output_schema": wire.get("outputSchema"),
+        "meta": wire.get("_meta"),
     }
     return tool.model_copy(update=update)
 
@@ -205,4 +221,7 @@ def tool_result(wire: Mapping[str, Any]) -> ToolResult:
     )
 
 
-_EXPAND = Tool(name=EXPAND_TOOL["name"], description=EXPAND_TOOL["description"], parameters=EXPAND_TOOL["inputSchema"])
+def _expand_tool(wire: Mapping[str, Any]) -> Tool:
+    return Tool(
+        name=wire["name"], description=wire["description"], parameters=wire["inputSchema"], meta=wire.get("_meta")
+    )

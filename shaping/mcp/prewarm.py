@@ -1,4 +1,4 @@
-"""An answer that nobody asked for: what every answer needs is loaded before somebody waits for it."""
+"""Prewarming: what every answer needs is loaded in the background, before a client waits for it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _RESULT: dict[str, Any] = {"content": [{"type": "text", "text": orjson.dumps(_RE
 
 def warm_up(tokenizer: str) -> threading.Thread:
     """Load in the background what the first answer needs."""
-    thread = threading.Thread(target=_rehearse, args=(tokenizer,), name="shaping-rehearsal", daemon=True)
+    thread = threading.Thread(target=_prewarm, args=(tokenizer,), name="shaping-prewarm", daemon=True)
     thread.start()
     return thread
 
 
-def _rehearse(tokenizer: str) -> None:
-    # What is wrong with any of it is told where it is used.
+def _prewarm(tokenizer: str) -> None:
+    # What is wrong with any of it is reported where it is used.
     with contextlib.suppress(Exception):
-        from shaping.mcp.validate import usable  # noqa: PLC0415 (the same)
-        from shaping.shaper import Shaper  # noqa: PLC0415 (this is what it is for)
-        from shaping.tokens import counter  # noqa: PLC0415 (the same)
+        from shaping.mcp.schema import usable  # noqa: PLC0415 (loaded on this thread: costs 20 ms)
+        from shaping.shaper import Shaper  # noqa: PLC0415 (loaded on this thread: costs 200 ms)
+        from shaping.tokens import counter  # noqa: PLC0415 (loaded on this thread: costs 50 ms)
 
         # By the bundled config: what a user's config says to keep or to log is not for this one.
-        Shaper({}, watch=False, environ={}).shape_result(_RESULT, tool="rehearsal")
+        Shaper({}, watch=False, environ={}).shape_result(_RESULT, tool="prewarm")
         usable({"type": "object"})
         counter(tokenizer).count("warm")

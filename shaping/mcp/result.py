@@ -3,50 +3,40 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.clients.table import reads
-from shaping.mcp.beside import cleaned, noted
-from shaping.mcp.channels import Channels, decide
-from shaping.mcp.errors import error_result
-from shaping.mcp.meta import MARK, is_passed_on, marked
-from shaping.mcp.safe import withheld
-from shaping.mcp.source import Piece, Source, is_listing, read_source
-from shaping.response import CallContext, Warned
-from shaping.settings.plan import PRUNE_NOTHING
+from shaping.clients.table import find_client
+from shaping.mcp.channels import TEXT, decide
+from shaping.mcp.error_phrases import own_words
+from shaping.mcp.errors import all_members, error_from_text, model_members, model_text
+from shaping.mcp.parts import ResultContext, error_plan, possible_channels, shape_parts, whole_plan
+from shaping.mcp.reading import read_result
+from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
+from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
+from shaping.mcp.schema import advertised_schema, matches
+from shaping.response import CallContext, Warned, required
+from shaping.tokens import count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from shaping.clients.table import Reads
+    from shaping.errors import ErrorDetail
+    from shaping.mcp.channels import Channels
+    from shaping.mcp.reading import ResultData
     from shaping.response import Shaped
-    from shaping.settings import Overrides, Plan
+    from shaping.settings import Overrides
     from shaping.settings.model import Channels as Setting
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is known of one call when its result comes back."""
-
-    tool: str
-    plan: Plan
-    channels: Channels
-    declared: Mapping[str, Any] | None = None  # the schema the server gave its tool
-    advertised: Mapping[str, Any] | None = None  # the schema the client was shown
-    forced: bool = False  # whether a config, not a guess about the client, asked for these channels
-    if_none_match: str | None = None
-    arguments: frozenset[str] = frozenset()
-    tools: Collection[str] = ()
-    warnings: tuple[Warned, ...] = ()
-    owner: str | None = None
-    reads: Reads | None = None  # the channel the client's model reads
+# The member of structured content that says what was left out of it.
+NOTICE = "_shaping"
+_LONGEST_LINE = 2000  # characters, for clients that show whole lines
+_TRIES = 4  # budgets that are tried until a client shows all of a result
+_SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
 
 
 def shape_result(
@@ -59,192 +49,262 @@ def shape_result(
     schema: Mapping[str, Any] | None = None,
     profile: str | None = None,
     request: Overrides | None = None,
+    relay: bool = False,
+    **about: Any,
 ) -> dict[str, Any]:
-    """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema."""
-    from shaping.mcp.advertise import advertised_schema  # noqa: PLC0415 (only where a schema is given)
+    """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema.
 
-    plan = shaper.plan(tool, surface="mcp", profile=profile, request=request)
+    `about` is what the caller knows of the call (see `CallContext`).
+    """
+    plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, request=request)
     setting = channels or plan.channels
-    channel = reads(client)
-    chosen = decide(setting, channel, typed=plan.typed)
-    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
-    call = Call(tool, plan, chosen, schema, shown, forced=setting != "auto", reads=channel)
-    return shape_call(shaper, result, call)
+    known = find_client(client)
+    chosen = decide(setting, known, typed=plan.typed, relay=relay)
+    context = ResultContext(
+        tool,
+        plan,
+        chosen,
+        known,
+        known.limit,
+        declared=schema,
+        advertised=advertised_schema(plan, schema) if schema is not None and chosen.schema else None,
+        forced=setting != "auto",
+        call=CallContext(warnings=(*about.pop("warnings", ()), *warnings), **about),
+    )
+    return shape_call(shaper, result, context)
 
 
-def shape_call(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
+def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
-    mode = shaper.mode
-    if is_passed_on(result) or mode == "off":
+    mode, plan = shaper.mode, context.plan
+    if mode == "off" or is_shaped(result):
         return dict(result)
     try:
         if mode == "observe":
-            _shape_pieces(shaper, result, read_source(result, call.declared, verbatim=call.plan.verbatim), call)
+            shape_parts(shaper, result, read_result(result, context.declared, verbatim=plan.verbatim), context)
             return dict(result)
-        clean, hits = cleaned(result, call.plan)
-        if result.get("isError") is True:
-            return noted(error_result(shaper, clean, call.plan, call.tools), hits)
-        return noted(_shaped(shaper, clean, call), hits)
+        if not context.for_model or not is_for_model(result) or _is_for_app_only(result):
+            return redact_whole(result, plan)
+        clean, hits = redact_around(result, plan)
+        shape = _error if result.get("isError") is True else _success
+        return with_warnings(_within_limit(shaper, clean, context, shape), hits)
     except Exception as fault:
-        logger.exception("shaping a result of %r failed; it goes out unshaped", call.tool)
-        return withheld(result, call.plan, fault)
+        logger.exception("shaping a result of %r failed; it goes out unshaped", context.tool)
+        return unshaped(result, plan, fault)
 
 
-def _shaped(shaper: Shaper, result: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    source = read_source(result, call.declared, verbatim=call.plan.verbatim)
-    if not source.pieces:
-        return marked(result, call.plan, ())
-    shaped = _shape_pieces(shaper, result, source, call)
-    written = _written(result, source, shaped, call)
-    if _misfit(written, call):
-        return _unfiltered(shaper, result, source, call)
-    return marked(written, call.plan, shaped, raw=result)
+def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
+    """Write an error that no result told of."""
+    shaped = shaper.shape_by(context.plan, None, replace(context.call, error=error))
+    return _write_error(required(shaped.envelope.error), [], context, shaped)
 
 
-def _shape_pieces(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> list[Shaped]:
-    """Shape every piece within the whole budget, and where they are over it together, again within their shares."""
-    budget = call.plan.max_tokens
-    shaped = _shape_within(shaper, result, source, call, [budget] * len(source.pieces))
-    if budget is None or len(shaped) == 1:
-        return shaped
-    if sum(len(one.text.encode()) for one in shaped) <= budget:  # no text has more tokens than bytes
-        return shaped
-    costs = [int(one.tokens.after) for one in shaped]
-    if sum(costs) <= budget:
-        return shaped
-    return _shape_within(shaper, result, source, call, shares(costs, budget))
+def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | None = None) -> str:
+    """Return what the model reads of a part: clients cut from the end, so what was cut is said in the first line.
+
+    Data whose point is the text of one member is that text.
+    """
+    text, notice = shaped.text, shaped.notice
+    if member is not None and isinstance(shaped.value, dict) and isinstance(shaped.value.get(member), str):
+        text = f"{shaped.value[member]}{notice}"
+    if context is not None and context.client.whole_lines and shaped.encoding == "json":
+        text = _short_lines(text.removesuffix(notice)) + notice
+    if shaped.truncated and notice and text.endswith(notice):
+        text = f"{notice.strip()}\n{text.removesuffix(notice)}"
+    if context is not None and context.expand_name != "shaping_expand":
+        text = text.replace("shaping_expand ref=", f"{context.expand_name} ref=")
+    return text
 
 
-def shares(costs: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget so that small pieces stay whole and the largest are cut first, to one level."""
-    given = [0] * len(costs)
-    left, waiting = budget, len(costs)
-    for index in sorted(range(len(costs)), key=costs.__getitem__):
-        given[index] = max(1, min(costs[index], left // waiting))
-        left, waiting = left - given[index], waiting - 1
-    return given
-
-
-def _shape_within(
-    shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call, budgets: Sequence[int | None]
-) -> list[Shaped]:
-    as_json = _possible(call, source).structured
-    return [
-        shaper.shape_by(
-            _plan_for(piece, call.plan, budget),
-            piece.value,
-            CallContext(
-                if_none_match=call.if_none_match if index == 0 else None,
-                warnings=call.warnings if index == 0 else (),
-                shown=partial(_shown, result, source, piece, call.reads),
-                arguments=call.arguments,
-                owner=call.owner,
-                written=piece.written,
-                as_json=as_json,
-            ),
-        )
-        for index, (piece, budget) in enumerate(zip(source.pieces, budgets, strict=True))
-    ]
-
-
-def _shown(result: Mapping[str, Any], source: Source, piece: Piece, reads: Reads | None) -> str:
-    """Give what this client would have shown its model of a piece, had nobody shaped it."""
-    text = "\n".join(result["content"][index]["text"] for index in piece.blocks)
-    if piece is not source.structured or (reads in {None, "content"} and text):
-        return text
-    structured = orjson.dumps(result["structuredContent"]).decode()
-    return f"{text}\n{structured}" if reads == "both" and text else structured
-
-
-def _plan_for(piece: Piece, plan: Plan, budget: int | None) -> Plan:
-    if plan.verbatim and not is_listing(piece.value):
-        plan = replace(plan, noise=())
-    if piece.prose:
-        # Field rules apply to the data that stands in prose, and hold back prose that may hold what is private.
-        return replace(plan, dialect="none", max_tokens=budget)
-    return plan if plan.max_tokens == budget else replace(plan, max_tokens=budget)
-
-
-def _written(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], call: Call) -> dict[str, Any]:
-    out = dict(result)
-    chosen = _possible(call, source)
-    out["content"] = _content(result, source, shaped, chosen)
-    structured = _structured(result, source, shaped, chosen)
-    out.pop("structuredContent", None)
-    if structured is not None:
-        out["structuredContent"] = structured
+def _within_limit(
+    shaper: Shaper,
+    result: Mapping[str, Any],
+    context: ResultContext,
+    shape: Callable[[Shaper, Mapping[str, Any], ResultContext], dict[str, Any]],
+) -> dict[str, Any]:
+    """Shape a result, with a smaller budget until its client shows all of it."""
+    out = shape(shaper, result, context)
+    for _ in range(_TRIES):
+        excess = context.client.excess(out, context.limit)
+        if excess <= 1:
+            break
+        now = int(count(context.client.shown(out)))
+        budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
+        context = replace(context, plan=replace(context.plan, max_tokens=budget))
+        out = shape(shaper, result, context)
     return out
 
 
-def _possible(call: Call, source: Source) -> Channels:
-    """Narrow the choice to what the result can carry: data that came as text alone stays there unless a config asks."""
-    if source.structured is not None or call.advertised is not None:
-        return call.channels
-    single = len(source.pieces) == 1 and not source.pieces[0].prose
-    return call.channels if call.forced and single else Channels(text=True, structured=False, schema=False)
+def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+    data = read_result(result, context.declared, verbatim=context.plan.verbatim)
+    if not data.parts:
+        return with_meta(result, context.plan, (), context.client)
+    shaped = shape_parts(shaper, result, data, context)
+    written = _written(result, data, shaped, context)
+    if _misfit(written, context):
+        if context.advertised_plan is not None:
+            # The config was edited since the schema was advertised, and what it asks for now does not fit.
+            return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
+        return _unfiltered(shaper, result, data, context)
+    return with_meta(written, context.plan, shaped, context.client)
 
 
-def _content(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], chosen: Channels) -> list[Any]:
+def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+    """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
+    context = replace(context, channels=TEXT, advertised=None)
+    data = read_result(result, context.declared, verbatim=context.plan.verbatim)
+    raw = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
+    if not raw and result.get("structuredContent") is not None:
+        raw = orjson.dumps(result["structuredContent"]).decode()
+    error = error_from_text(raw, context.tool, context.tools)
+    shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
+    texts = [text_of(one, context, data.member if part is data.structured and not data.packed else None) for one, part in zip(shaped, data.parts, strict=True)]
+    out = _write_error(error, texts, context, shaped[0] if shaped else None)
+    rest = [block for block in result.get("content") or () if block.get("type") != "text"]
+    kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
+    meta = {**(result.get("_meta") or {}), **(out.get("_meta") or {})}
+    return {**kept, "content": [*out["content"], *rest], "isError": True, **({"_meta": meta} if meta else {})}
+
+
+def _write_error(
+    error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Shaped | None
+) -> dict[str, Any]:
+    plan = context.plan
+    refused = error.phase == "validation" and bool(error.details)
+    words = error.message if refused or not texts else "\n".join([own_words(texts[0]), *texts[1:]])
+    if plan.dialect != "none" and shaped is not None and not texts:
+        text = shaped.text
+    elif plan.debug or "error" in plan.envelope or plan.dialect != "none":
+        told = error if _is_json(words) else error.model_copy(update={"message": words or error.message})
+        text = orjson.dumps({"error": model_members(told)}).decode()
+    else:
+        text = words if _is_json(words) else model_text(error, words or error.message)
+    out = {"content": [{"type": "text", "text": text}], "isError": True}
+    return with_meta(out, plan, [] if shaped is None else [shaped], context.client, **{ERROR: all_members(error)})
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _written(
+    result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], context: ResultContext
+) -> dict[str, Any]:
+    out = dict(result)
+    chosen = possible_channels(context, data)
+    out["content"] = _content(result, data, shaped, chosen, context)
+    structured = result.get("structuredContent") if context.for_app else _structured(result, data, shaped, chosen)
+    out.pop("structuredContent", None)
+    if structured is not None:
+        out["structuredContent"] = structured
+    elif context.client.fails_on_json_lists and (value := _bare_json(out["content"])) is not None:
+        out["structuredContent"] = {"result": value[0]}
+    return out
+
+
+def _content(
+    result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: Channels, context: ResultContext
+) -> list[Any]:
     content = list(result.get("content") or ())
     placed: dict[int, Any] = {}
     gone: set[int] = set()
-    for piece, one in zip(source.pieces, shaped, strict=True):
-        gone.update(piece.blocks)
-        silent = not chosen.text and piece is (source.structured or source.pieces[0])
-        if piece.blocks and not silent:
-            spoken = source.spoken if piece is source.structured and not source.packed else None
-            placed[piece.blocks[0]] = {**content[piece.blocks[0]], "text": text_of(one, spoken)}
+    for part, one in zip(data.parts, shaped, strict=True):
+        gone.update(part.blocks)
+        silent = not chosen.text and part is (data.structured or data.parts[0])
+        if part.blocks and not silent:
+            member = data.member if part is data.structured and not data.packed else None
+            placed[part.blocks[0]] = {**content[part.blocks[0]], "text": text_of(one, context, member)}
     kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
-    if source.structured is not None and not source.structured.blocks and not chosen.structured:
-        return [{"type": "text", "text": text_of(shaped[0])}, *kept]
-    return kept
+    if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context):
+        kept = [{"type": "text", "text": text_of(shaped[0], context)}, *kept]
+    return _separated(kept) if context.client.joins_blocks else kept
 
 
-def text_of(shaped: Shaped, spoken: str | None = None) -> str:
-    """Give what the model reads; data whose point is one text is that text, with the notice below it."""
-    if spoken is not None and isinstance(shaped.value, dict) and isinstance(shaped.value.get(spoken), str):
-        return f"{shaped.value[spoken]}{shaped.notice}"
-    return shaped.text
+def _wants_text(chosen: Channels, context: ResultContext) -> bool:
+    """Return whether data that came without a text gets one: some clients show their model nothing else."""
+    if not chosen.structured:
+        return not context.for_app or context.client.reads != "structured"
+    return chosen.text and context.client.reads not in {"structured", "both"}
 
 
-def _structured(result: Mapping[str, Any], source: Source, shaped: Sequence[Shaped], chosen: Channels) -> Any:
+def _separated(blocks: list[Any]) -> list[Any]:
+    """End every text block but the last with a newline, for a client that joins them without a separator."""
+    return [
+        {**block, "text": f"{block['text']}\n"}
+        if block.get("type") == "text" and place < len(blocks) - 1 and not block["text"].endswith("\n")
+        else block
+        for place, block in enumerate(blocks)
+    ]
+
+
+def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: Channels) -> Any:
     if not chosen.structured:
         return None
     if shaped[0].envelope.meta.not_modified:
         return {} if chosen.schema else None
     value = shaped[0].value
-    if source.packed:
-        return {source.spoken: orjson.dumps(value).decode()}
-    if source.wrapped or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None)):
-        return {"result": value}
-    return value
+    if data.packed:
+        value = {data.member: orjson.dumps(value).decode()}
+    elif data.wrapped or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None)):
+        value = {"result": value}
+    notice = shaped[0].notice if shaped[0].plan.dialect == "none" else ""
+    return {**value, NOTICE: notice.strip(" \n()")} if notice and NOTICE not in value else value
 
 
-def _misfit(written: Mapping[str, Any], call: Call) -> bool:
-    if call.advertised is None:
-        return False
-    from shaping.mcp.validate import matches  # noqa: PLC0415 (an extra, and only for tools with a schema)
-
-    return not matches(call.advertised, written.get("structuredContent"))
+def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
+    return context.advertised is not None and not matches(context.advertised, written.get("structuredContent"))
 
 
-def _unfiltered(shaper: Shaper, result: Mapping[str, Any], source: Source, call: Call) -> dict[str, Any]:
+def _unfiltered(
+    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext
+) -> dict[str, Any]:
     """Send the whole data, less only what must never leave, where the shaped data does not fit the schema."""
     warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is all of it")
-    logger.warning("%r: %s", call.tool, warning.message)
-    plan = replace(
-        call.plan,
-        fields=call.plan.private,
-        error_fields=call.plan.private,
-        prune=PRUNE_NOTHING,
-        noise=(),
-        max_tokens=None,
-        max_items=None,
-        max_string=None,
-    )
-    whole = replace(call, plan=plan, if_none_match=None, warnings=(*call.warnings, warning))
-    shaped = _shape_pieces(shaper, result, source, whole)
-    return marked(_written(result, source, shaped, whole), call.plan, shaped, raw=result)
+    logger.warning("%r: %s", context.tool, warning.message)
+    call = replace(context.call, if_none_match=None, warnings=(*context.warnings, warning))
+    whole = replace(context, plan=whole_plan(context.plan), call=call)
+    shaped = shape_parts(shaper, result, data, whole)
+    return with_meta(_written(result, data, shaped, whole), context.plan, shaped, context.client)
 
 
-__all__ = ["MARK", "Call", "shape_call", "shape_result", "text_of"]
+def _is_for_app_only(result: Mapping[str, Any]) -> bool:
+    """Return whether a result is drawn by an app (MCP Apps) and never shown to the model."""
+    ui = (result.get("_meta") or {}).get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, dict) else None
+    return isinstance(visibility, list) and "model" not in visibility
+
+
+def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:
+    """Return the value of a first text that is JSON and no object: one client takes such a text for a wrong result."""
+    text = next((block["text"] for block in content if block.get("type") == "text"), "")
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return None if isinstance(value, dict) else (value,)
+
+
+def _short_lines(text: str) -> str:
+    """Break JSON into lines that a client which shows whole lines does not drop; one element or member a line."""
+    if len(text) <= _LONGEST_LINE or "\n" in text:
+        return text
+    try:
+        return _broken(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _broken(value: Any) -> str:
+    compact = orjson.dumps(value).decode()
+    if len(compact) <= _LONGEST_LINE or not isinstance(value, dict | list):
+        return compact
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(_broken(item) for item in value) + "\n]"
+    members = (f"{orjson.dumps(key).decode()}:{_broken(item)}" for key, item in value.items())
+    return "{\n" + ",\n".join(members) + "\n}"

@@ -1,14 +1,21 @@
-"""The JSON Schema of a shaped answer: the declared one, projected by the plan and wrapped as the dialect wraps data."""
+"""The JSON Schema of a shaped answer, projected by the plan from the declared one, and the check of results against it."""
 
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from shaping.envelope.dialects.flat import TAKEN
+from shaping.mcp.reading import is_wrapper
 from shaping.paths import Unprojectable, open_schema
+from shaping.paths.schema import WRAPPED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from shaping.settings import Plan
 
 logger = logging.getLogger("shaping")
@@ -16,6 +23,9 @@ logger = logging.getLogger("shaping")
 
 def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
     """Project a schema as the plan projects data; an empty schema where that cannot be said."""
+    if declared.get("type") == "string":
+        # Data in a string stays in a string where the data stands alone; an envelope holds it as data.
+        return declared if plan.dialect == "none" else {}
     try:
         projected = declared if plan.fields is None else plan.fields.schema(declared)
         return open_schema(projected, prune=plan.prune.anything or bool(plan.noise), lossy=True)
@@ -26,7 +36,7 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def tell_misses(plan: Plan, declared: dict[str, Any]) -> None:
+def warn_unmatched(plan: Plan, declared: dict[str, Any]) -> None:
     """Log the fields to keep that no answer of a tool can have: somebody misspelt them."""
     try:
         missed = [] if plan.fields is None else plan.fields.matches_nothing_in(declared)
@@ -59,9 +69,69 @@ def _forms(plan: Plan, projected: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _flat(projected: dict[str, Any]) -> dict[str, Any]:
-    """Say of the root only what holds beside `ok` and `_meta`; data whose own names are taken is under `result`."""
+    """Describe of the root only what holds beside `ok` and `_meta`; data whose own names are taken is under `result`."""
     known = projected.get("properties", {})
     if projected.get("type") != "object" or not TAKEN.isdisjoint(known):
         return {"type": "object"}
     unsaid = ("required", "additionalProperties", "patternProperties", "propertyNames", "maxProperties")
     return {word: said for word, said in projected.items() if word not in unsaid}
+
+
+def advertised_schema(plan: Plan, declared: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of what will be sent, or None where that cannot be said: a wrong schema is worse than none."""
+    inner = inside_wrapper(declared)
+    projected = wire_schema(plan, dict(declared) if inner is None else inner)
+    if not projected:
+        return None
+    # A call may choose its own fields, so no member can be promised to be there.
+    schema = open_schema(projected, prune=True, lossy=True)
+    if inner is not None:
+        schema = _wrapped(schema, declared)
+    if not _is_object(schema) or not usable(schema):
+        logger.warning("the output schema of %r is not one that clients accept and is not advertised", plan.tool)
+        return None
+    # Older clients accept a schema only with this word at its root, even beside a reference.
+    return {"type": "object", **schema}
+
+
+def inside_wrapper(declared: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of the value that a framework wrapped into an object, with the definitions it refers to."""
+    properties = declared.get("properties") or {}
+    if not is_wrapper(declared) or "result" not in properties:
+        return None
+    definitions = {key: declared[key] for key in ("$defs", "definitions") if key in declared}
+    return {**properties["result"], **definitions}
+
+
+def _wrapped(schema: dict[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    inner = dict(schema)
+    definitions: dict[str, Any] = {key: inner.pop(key) for key in ("$defs", "definitions") if key in inner}
+    mark: dict[str, Any] = {key: declared[key] for key in (WRAPPED, "title") if key in declared}
+    return {"type": "object", "properties": {"result": inner}, **definitions, **mark}
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type", "object") == "object" and any(key in schema for key in ("type", "properties", "$ref"))
+
+
+def matches(schema: Mapping[str, Any], value: Any) -> bool:
+    """Return whether a value fits a schema; the schema is compiled once."""
+    return _compiled(orjson.dumps(schema))(value)
+
+
+def usable(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema can be compiled at all: one that cannot must not be advertised."""
+    try:
+        _compiled(orjson.dumps(schema))
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _compiled(schema: bytes) -> Callable[[Any], bool]:
+    try:
+        import jsonschema_rs  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise ImportError('MCP results are checked by an extra: pip install "shaping[mcp]"') from None
+    return jsonschema_rs.validator_for(orjson.loads(schema)).is_valid

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types
+from mcp.server.mcpserver.exceptions import UnexpectedResourceError, UnexpectedToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from shaping.errors import from_exception
-from shaping.mcp.adapter import EXPAND, EXPAND_TOOL, Adapter
-from shaping.mcp.announce import Announcer
-from shaping.mcp.beside import answer, passed_on
-from shaping.mcp.crashes import listening, overhear
+from shaping.mcp.messages import MessageShaper, ToolListNotifier
+from shaping.mcp.notes import CallNotes
+from shaping.mcp.private_api import lowlevel_server
+from shaping.mcp.redaction import redact_answer, redact_protocol_error
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from os import PathLike
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from shaping.mcp.sessions import Session
 
 ServerT = TypeVar("ServerT")
+# The handler that masks a crash runs inside the middleware that wants to know of it, in one task.
+_CRASHES: ContextVar[list[BaseException] | None] = ContextVar("shaping_crashes", default=None)
+_MASKS = (UnexpectedToolError, UnexpectedResourceError)
 _READ = {"resources/read": "uri", "prompts/get": "name"}
 _MOST_PAGES = 100  # a server whose list never ends must not keep a call from being made
 _OURS = frozenset({"tools/list", "tools/call", *_READ})
@@ -49,22 +55,22 @@ def shape_server(
 
         server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand))
         return server
-    adapter = Adapter(shaper or Shaper(config, expandable=expand), expand=expand)
-    lowlevel = getattr(server, "_lowlevel_server", server)
+    messages = MessageShaper(shaper or Shaper(config, expandable=expand), expand=expand)
+    lowlevel = lowlevel_server(server)
     if lowlevel is not server and not mask_errors:
-        overhear(server)
+        _record_crashes(server)
     # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.
-    server.middleware.append(ShapedServer(adapter, lowlevel))  # type: ignore[attr-defined]  # both SDK servers have the list, no base class of theirs says so
+    server.middleware.append(ShapedServer(messages, lowlevel))  # type: ignore[attr-defined]  # both SDK servers have the list, no base class of theirs says so
     return server
 
 
 class ShapedServer:
     """The SDK's own kind of middleware, which sees every message in its wire form."""
 
-    def __init__(self, adapter: Adapter, server: Any) -> None:
-        self.adapter = adapter
+    def __init__(self, messages: MessageShaper, server: Any) -> None:
+        self.messages = messages
         self.server = server
-        self._announcer = Announcer(adapter)
+        self._notifier = ToolListNotifier(messages)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Shape what passes where it is a list of tools or a tool's result."""
@@ -72,10 +78,10 @@ class ShapedServer:
             return await call_next(ctx)
         if ctx.method in _READ:
             return await self._read(ctx, call_next)
-        session = self.adapter.session(ctx.session)
-        if self.adapter.refresh(session):
+        session = self.messages.session(ctx.session)
+        if self.messages.refresh(session):
             await ctx.session.send_tool_list_changed()
-        self._announcer.look_after()
+        self._notifier.start()
         if ctx.method == "tools/list":
             return self._list(session, await call_next(ctx))
         return await self._call(session, ctx, call_next)
@@ -85,16 +91,16 @@ class ShapedServer:
         try:
             result = await call_next(ctx)
         except MCPError as error:
-            raise passed_on(error) from None
+            raise redact_protocol_error(self.messages.shaper, error, _asked_for(ctx)) from None
         name = (ctx.params or {}).get(_READ[ctx.method])
-        return answer(self.adapter.shaper, str(name), result) if isinstance(result, dict) else result
+        return redact_answer(self.messages.shaper, str(name), result) if isinstance(result, dict) else result
 
     def _list(self, session: Session, result: HandlerResult) -> HandlerResult:
         if not isinstance(result, dict) or "tools" not in result:
             return result
-        shown: list[Any] = self.adapter.show(session, result["tools"])
-        if self.adapter.expandable and shown and not result.get("nextCursor"):
-            shown.append(EXPAND_TOOL)
+        shown: list[Any] = self.messages.list_tools(session, result["tools"])
+        if self.messages.expandable and shown and not result.get("nextCursor"):
+            shown.append(self.messages.expand_tool(session))
         return {**result, "tools": shown}
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -102,34 +108,35 @@ class ShapedServer:
         name, given = params.get("name"), params.get("arguments") or {}
         if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)
-        if name == EXPAND and self.adapter.expandable:
-            return _enveloped(self.adapter.expand(session, given), ctx)
         await self._know(session, name, ctx)
-        arguments, wishes = self.adapter.wishes(session, given, params.get("_meta"))
+        if self.messages.is_expand(session, name):
+            return _enveloped(self.messages.expand(session, given), ctx)
+        arguments, options = self.messages.take_options(session, given, params.get("_meta"))
         if arguments != given:
             ctx = replace(ctx, params={**params, "arguments": arguments})
+        notes = CallNotes()
         try:
-            with listening() as heard:
+            with notes, _crashes() as crashes:
                 result = await call_next(ctx)
         except MCPError as error:
-            raise passed_on(error) from None
+            raise redact_protocol_error(self.messages.shaper, error, _asked_for(ctx)) from None
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return _enveloped(self._failed(session, name, error), ctx)
+            return _enveloped(self._failed(session, name, error, notes.about()), ctx)
         if not isinstance(result, dict):
             return result
-        if result.get("isError") and heard:
-            return _enveloped(self._failed(session, name, heard[-1]), ctx)
-        return self.adapter.finish(session, name, wishes, result)
+        if result.get("isError") and crashes:
+            return _enveloped(self._failed(session, name, crashes[-1], notes.about()), ctx)
+        return self.messages.shape_result(session, name, options, result, **notes.about())
 
-    def _failed(self, session: Session, name: str, error: BaseException) -> dict[str, Any]:
+    def _failed(self, session: Session, name: str, error: BaseException, about: dict[str, Any]) -> dict[str, Any]:
         table = session.generation.config.errors
-        debug = self.adapter.shaper.plan(name, surface="mcp").debug
-        return self.adapter.failed(session, name, from_exception(error, table=table, debug=debug))
+        debug = self.messages.shaper.plan(name, surface="mcp").debug
+        return self.messages.error_result(session, name, from_exception(error, table=table, debug=debug), **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
-        """See to it that a tool's schema is known even to a client that calls before it lists."""
+        """Make a tool's schema known even for a client that calls before it lists."""
         entry = self.server.get_request_handler("tools/list")
         if name in session.tools or entry is None:
             return
@@ -140,10 +147,54 @@ class ShapedServer:
             cursor = listing.next_cursor
             if found or cursor is None:
                 wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
-                self.adapter.show(session, wire)
+                self.messages.list_tools(session, wire)
                 return
 
 
 def _enveloped(result: dict[str, Any], ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
     """Say that a result of our own is complete, which the newer protocol wants said and the SDK leaves to us."""
     return {**result, "resultType": "complete"} if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else result
+
+
+def _asked_for(ctx: ServerRequestContext[Any, Any]) -> str:
+    return str((ctx.params or {}).get("name") or "")
+
+
+@contextmanager
+def _crashes() -> Iterator[list[BaseException]]:
+    """Return the list in which a crash inside this block is recorded; it stays empty where nothing was masked."""
+    recorded: list[BaseException] = []
+    token = _CRASHES.set(recorded)
+    try:
+        yield recorded
+    finally:
+        _CRASHES.reset(token)
+
+
+def _record_crashes(server: Any) -> None:
+    """Record what a server's tools really raise, before `MCPServer` masks it."""
+    call = server.call_tool
+
+    async def call_tool(*arguments: Any, **named: Any) -> Any:
+        recorded = _CRASHES.get()
+        if recorded is None:
+            return await call(*arguments, **named)
+        try:
+            result = await call(*arguments, **named)
+        except _MASKS as mask:
+            recorded[:] = [_cause_of(mask)]
+            raise
+        except Exception:
+            recorded.clear()
+            raise
+        # A tool that called another one and lived with its crash has not crashed.
+        recorded.clear()
+        return result
+
+    vars(server)["call_tool"] = call_tool
+
+
+def _cause_of(mask: BaseException) -> BaseException:
+    while isinstance(mask, _MASKS) and mask.__cause__ is not None:
+        mask = mask.__cause__
+    return mask

@@ -1,4 +1,4 @@
-"""What a client was told stays true while its session lives, whatever happens to the config."""
+"""Client sessions: what a client was told stays true while its session lives, whatever happens to the config."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-from shaping.clients.table import reads
+from shaping.clients.table import find_client
+from shaping.mcp.private_api import connection_of
+from shaping.mcp.tools import EXPAND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.clients.table import Reads
-    from shaping.mcp.advertise import Listed
-    from shaping.settings import LoadedConfig, Plan
+    from shaping.clients.table import KnownClient
+    from shaping.mcp.tools import ToolEntry
+    from shaping.settings.loading import LoadedConfig
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
 _IDLE_SECONDS = 1800.0
@@ -29,16 +31,16 @@ class Session:
 
     generation: LoadedConfig
     client: Mapping[str, Any] | None = None
-    tools: dict[str, Listed] = field(default_factory=dict)
+    tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
-    kept: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether a plan keeps what a tool's schema says
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
+    expand_name: str = EXPAND
 
     @cached_property
-    def reads(self) -> Reads | None:
-        """The channel this client's model reads, as far as anybody knows."""
-        return reads(self.client)
+    def known(self) -> KnownClient:
+        """What is known of this client."""
+        return find_client(self.client)
 
 
 class Sessions:
@@ -50,7 +52,7 @@ class Sessions:
 
     def of(self, session: Any, generation: LoadedConfig) -> Session:
         """Return the session that an SDK session object belongs to, begun now where it is new."""
-        key = _channel(getattr(session, "_connection", None))
+        key = _channel(connection_of(session))
         if key is None:
             return self._known_by_name(_client(session), generation)
         found = self._connected.get(key)
@@ -59,7 +61,7 @@ class Sessions:
         return found
 
     def live(self) -> list[tuple[Any, Session]]:
-        """List the sessions that can still be told something, each with the connection to tell it by."""
+        """List the sessions that can still be sent a notification, each with the connection to send it by."""
         return list(self._connected.items())
 
     def _known_by_name(self, client: Mapping[str, Any] | None, generation: LoadedConfig) -> Session:
@@ -80,7 +82,7 @@ def _client(session: Any) -> Mapping[str, Any] | None:
 
 
 def _channel(connection: Any) -> Any:
-    """Give what lasts as long as a client stays: the connection, or the pipe under connections made per request."""
+    """Return what lasts as long as a client stays: the connection, or the pipe under connections made per request."""
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: PLC0415 (an extra)
 
     if connection is None:

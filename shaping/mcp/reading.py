@@ -21,8 +21,8 @@ _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which 
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Data, or prose, and the text blocks that hold it; `blocks` is empty where only structured content does."""
+class DataPart:
+    """Data or prose, and the text blocks that hold it; `blocks` is empty where only structured content holds it."""
 
     value: Any
     blocks: tuple[int, ...]
@@ -31,19 +31,19 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """All pieces of a result in order, which of them the structured content mirrors, and how that wraps it."""
+class ResultData:
+    """All parts of a result in order, which of them the structured content mirrors, and how that wraps it."""
 
-    pieces: tuple[Piece, ...]
-    structured: Piece | None = None
+    parts: tuple[DataPart, ...]
+    structured: DataPart | None = None
     wrapped: bool = False  # the framework put the value under `result`
-    spoken: str | None = None  # the one member of the structured content whose string the text repeats
+    member: str | None = None  # the one member of the structured content whose string the text repeats
     packed: bool = False  # and that string holds JSON, which is the data
 
 
-def read_source(
+def read_result(
     result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, *, verbatim: bool = False
-) -> Source:
+) -> ResultData:
     """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
     texts = [
         (index, block["text"])
@@ -52,13 +52,13 @@ def read_source(
     ]
     structured = result.get("structuredContent")
     if structured is None:
-        return Source(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
+        return ResultData(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
     read = _to_the_letter if verbatim else _text_piece
     return _from_structured(structured, texts, _says_wrapped(result, schema), read)
 
 
 def is_listing(value: Any) -> bool:
-    """Say whether a value is a folder as code hosts list it, which their tools give in place of a file."""
+    """Return whether a value is a folder as code hosts list it, which their tools give in place of a file."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -67,8 +67,8 @@ def is_listing(value: Any) -> bool:
 
 
 def _from_structured(
-    structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], Piece]
-) -> Source:
+    structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], DataPart]
+) -> ResultData:
     if (found := _one_string(structured, texts, read)) is not None:
         return found
     inner = structured["result"] if _is_wrap(structured) else _MISSING
@@ -79,13 +79,13 @@ def _from_structured(
         wrapped = wrapped or bool(inside.blocks)
         piece = inside if wrapped else piece
     elif wrapped and inner is not _MISSING:
-        piece = Piece(inner, piece.blocks)
+        piece = DataPart(inner, piece.blocks)
     wrapped = wrapped and inner is not _MISSING
     rest = [read(index, text) for index, text in texts if index not in piece.blocks]
-    return Source((piece, *rest), piece, wrapped)
+    return ResultData((piece, *rest), piece, wrapped)
 
 
-def _one_string(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], Piece]) -> Source | None:
+def _one_string(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], DataPart]) -> ResultData | None:
     """Read `{"result": "..."}`, as frameworks write for tools that return a string, and its mirror in a text block.
 
     Where the string holds JSON, that is the data, and the structured content stays a string.
@@ -103,12 +103,12 @@ def _one_string(structured: Any, texts: Sequence[tuple[int, str]], read: Callabl
     inside = read(-1, string)
     if not inside.prose:
         piece = replace(inside, blocks=blocks)
-        return Source((piece, *rest), piece, spoken=key, packed=True)
+        return ResultData((piece, *rest), piece, member=key, packed=True)
     if key == "result":
-        piece = Piece(string, blocks)
-        return Source((piece, *rest), piece, wrapped=True)
-    piece = Piece(structured, blocks)
-    return Source((piece, *rest), piece, spoken=key)
+        piece = DataPart(string, blocks)
+        return ResultData((piece, *rest), piece, wrapped=True)
+    piece = DataPart(structured, blocks)
+    return ResultData((piece, *rest), piece, member=key)
 
 
 def _is_wrap(structured: Any) -> bool:
@@ -123,71 +123,110 @@ def _says_wrapped(result: Mapping[str, Any], schema: Mapping[str, Any] | None) -
 
 
 def is_wrapper(schema: Mapping[str, Any]) -> bool:
-    """Say whether a schema is of an object into which a framework put a value that is none."""
+    """Return whether a schema is of an object into which a framework put a value that is none."""
     if schema.get(WRAPPED) is True:
         return True
     # The SDK's own wrapper carries no mark but a title of its own making.
     return str(schema.get("title", "")).endswith("Output") and (schema.get("properties") or {}).keys() == {"result"}
 
 
-def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> Piece:
-    """Give a value with the text blocks that say the same: one block, or one for each of its items."""
+def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
+    """Return a value with the text blocks that say the same: one block, or one for each of its items."""
     if not isinstance(value, dict | list):
         index = next((index for index, text in texts if _says(value, text)), None)
-        return Piece(value, () if index is None else (index,))
+        return DataPart(value, () if index is None else (index,))
     written = _compact(value)
     for index, text in texts:
         data, read = _read(text)
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
         if read is not None and read == written:
-            return Piece(data, (index,), written=read)
-        if data is not _MISSING and data == value:
-            return Piece(value, (index,))
+            return DataPart(data, (index,), written=read)
+        if data is _MISSING:
+            continue
+        if data == value or contains(value, data):
+            return DataPart(value, (index,))
+        if contains(data, value, same_names=True):
+            return DataPart(data, (index,))
     split = isinstance(value, list) and 0 < len(value) == len(texts)
     if split and all(_same(item, text) for item, (_, text) in zip(value, texts, strict=True)):
-        return Piece(value, tuple(index for index, _ in texts))
-    return Piece(value, ())
+        return DataPart(value, tuple(index for index, _ in texts))
+    return DataPart(value, ())
+
+
+def contains(whole: Any, part: Any, *, same_names: bool = False) -> bool:
+    """Return whether `part` says nothing that `whole` does not: nulls, order and the spelling of names aside."""
+    if isinstance(whole, dict) and isinstance(part, dict):
+        named = whole if same_names else {_spelling(key): item for key, item in whole.items()}
+        return all(
+            _is_in(named, key if same_names else _spelling(key), item, same_names=same_names)
+            for key, item in part.items()
+            if item is not None
+        )
+    if isinstance(whole, list) and isinstance(part, list):
+        return len(whole) == len(part) and all(
+            contains(one, other, same_names=same_names) for one, other in zip(whole, part, strict=True)
+        )
+    # A number that one side writes as text is the same number.
+    return bool(whole == part) or (whole is not None and part is not None and _scalar(whole) == _scalar(part))
+
+
+def _is_in(named: Mapping[str, Any], key: str, item: Any, *, same_names: bool) -> bool:
+    if key not in named:
+        return item in ("", [], {})
+    return contains(named[key], item, same_names=same_names)
+
+
+def _spelling(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _same(value: Any, text: str) -> bool:
     if not isinstance(value, dict | list):
         return _says(value, text)
     parsed = read_data(text)
-    return parsed is not _MISSING and bool(parsed == value)
+    return parsed is not _MISSING and contains(value, parsed)
 
 
 def _says(value: Any, text: str) -> bool:
-    return bool(value == text) if isinstance(value, str) else text.strip() == orjson.dumps(value).decode()
+    if isinstance(value, str):
+        return value.strip() == text.strip()
+    return text.strip() == orjson.dumps(value).decode() or text.strip() == str(value)
 
 
-def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[Piece, ...]:
-    pieces = [_text_piece(index, text) for index, text in texts]
-    if len(pieces) > 1 and _one_list(pieces):
-        return (Piece([piece.value for piece in pieces], tuple(index for index, _ in texts)),)
-    return tuple(pieces)
+def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[DataPart, ...]:
+    parts = [_text_piece(index, text) for index, text in texts]
+    if len(parts) > 1 and _one_list(parts):
+        return (DataPart([piece.value for piece in parts], tuple(index for index, _ in texts)),)
+    return tuple(parts)
 
 
-def _one_list(pieces: Sequence[Piece]) -> bool:
-    """Say whether blocks look like the items of one list: all of them objects, alike enough to share a member."""
-    if not all(isinstance(piece.value, dict) for piece in pieces):
+def _one_list(parts: Sequence[DataPart]) -> bool:
+    """Return whether blocks look like the items of one list: all of them objects, alike enough to share a member."""
+    if not all(isinstance(piece.value, dict) for piece in parts):
         return False
-    first = pieces[0].value.keys()
-    return all(piece.value.keys() & first for piece in pieces[1:])
+    first = parts[0].value.keys()
+    return all(piece.value.keys() & first for piece in parts[1:])
 
 
-def _text_piece(index: int, text: str) -> Piece:
+def _text_piece(index: int, text: str) -> DataPart:
     data, written = _read(text)
-    return _prose(index, text) if data is _MISSING else Piece(data, (index,), written=written)
+    return _prose(index, text) if data is _MISSING else DataPart(data, (index,), written=written)
 
 
-def _to_the_letter(index: int, text: str) -> Piece:
+def _to_the_letter(index: int, text: str) -> DataPart:
     if text.lstrip().startswith("[") and is_listing((listed := _text_piece(index, text)).value):
         return listed
     return _prose(index, text)
 
 
-def _prose(index: int, text: str) -> Piece:
-    return Piece(text, (index,), prose=True)
+def _prose(index: int, text: str) -> DataPart:
+    return DataPart(text, (index,), prose=True)
 
 
 def read_data(text: str) -> Any:
@@ -209,7 +248,7 @@ def _read(text: str) -> tuple[Any, bytes | None]:
 
 
 def _exactly(data: Any, text: str) -> tuple[Any, bytes | None]:
-    """Give what was read of a text, read again where the fast parser made a float of an integer beyond 64 bits."""
+    """Return what was read of a text, read again where the fast parser made a float of an integer beyond 64 bits."""
     written = _compact(data)
     if written is None or not shallow(data, written):
         return data, None

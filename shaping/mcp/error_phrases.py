@@ -30,6 +30,8 @@ _PHRASES: Mapping[str, tuple[str, ...]] = {
         r"\bforbidden\b(?! (characters?|words?|names?|keys?|values?)\b)",
         r"\bnot (allowed|permitted|authori[sz]ed) to\b|insufficient (permission|scope|privilege)",
         r"\bdo(es)? not have permission",
+        r"\b(command|operation|path|file|method|host|domain|url) (is )?not (allowed|permitted)\b",
+        r"\boutside (of )?(the |any )?(allowed|permitted)\b|\bnot in the allow(ed)?.?list\b",
     ),
     "AUTH_REQUIRED": (
         r"\bunauthori[sz]ed\b|authentication (required|failed)|bad credentials|not (logged in|authenticated)",
@@ -40,6 +42,7 @@ _PHRASES: Mapping[str, tuple[str, ...]] = {
     "BAD_ARGUMENT": (
         r"\b(timeout|rate.?limit)\b.{0,20} (is|are) (invalid|not (valid|an?|supported))\b",
         r"\b(missing|invalid|unknown|unexpected|unsupported) (required )?(argument|param|input|option|field)",
+        r"\b(invalid|unknown|unsupported|malformed) (time ?zone|date|url|uri|regex|pattern|query|format|syntax|language)\b",
         r"\bmust be (an?|one of|at (least|most)|between|positive|negative|non-?\w+|greater|less|in the|of type)\b",
     ),
     "RATE_LIMITED": (r"rate.?limit(?!ers?\b)|too many requests",),
@@ -50,27 +53,28 @@ _PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "CONFLICT": (r"\balready exists\b",),
     "NOT_IMPLEMENTED": (r"\bnot (yet )?implemented\b",),
-    "NOT_FOUND": (r"\bnot found\b|\b(does not|doesn't) exist\b|\bno such \w+\b|(could not|cannot|unable to) find\b",),
+    "NOT_FOUND": (r"\bnot found\b|\b(does not|doesn't) exist\b|\bno such \w+\b|(could not|cannot|unable to) find\b",
+        r"\bdid not resolve\b|\bno (files?|results?|matches|entries) (matching|found|match)\b",),
 }
 _COMPILED = tuple((re.compile("|".join(each), re.IGNORECASE), code) for code, each in _PHRASES.items())
 
 
 def own_words(text: str) -> str:
-    """Give an error's text without what the SDK of its server put before it."""
+    """Return an error's text without what the SDK of its server put before it."""
     return _WRAPPED.sub("", text.strip(), count=1)
 
 
-def code_of(text: str) -> str:
-    """Give the code for what a text tells of; INTERNAL_ERROR where it does not say."""
+def code_of(text: str) -> str | None:
+    """Return the code for what a text tells of, or None where it does not say."""
     said = own_words(text)[:_LOOK]
     status = _status(said)
     if status is not None:
         return code_for_status(status)
-    return next((code for pattern, code in _COMPILED if pattern.search(said)), "INTERNAL_ERROR")
+    return next((code for pattern, code in _COMPILED if pattern.search(said)), None)
 
 
 def wait_of(text: str) -> int | None:
-    """Give the seconds that a text asks to wait, where it says that they are seconds, or says no unit."""
+    """Return the seconds that a text asks to wait, where it says that they are seconds, or says no unit."""
     found = _WAIT.search(text[:_LOOK])
     return int(found[1]) if found else None
 

@@ -1,0 +1,246 @@
+"""What every MCP surface does alike: list tools, take a call's options, shape its result, answer expand."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from shaping.errors import from_exception, make_error
+from shaping.mcp.channels import decide
+from shaping.mcp.parts import ResultContext
+from shaping.mcp.prewarm import warm_up
+from shaping.mcp.result import error_result, shape_call, text_of
+from shaping.mcp.result_meta import with_meta
+from shaping.mcp.sessions import Session, Sessions
+from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, tool_entry
+from shaping.response import CallContext
+from shaping.settings import Overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shaping.errors import ErrorDetail
+    from shaping.response import Warned
+    from shaping.settings import LoadedConfig, Plan
+    from shaping.shaper import Shaper
+
+_NO_REF = "the argument ref is missing: it stands with the answer that left something out"
+_LOOK_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """What one call asks for itself, by `_meta` or by the `_shape` argument."""
+
+    profile: str | None = None
+    request: Overrides | None = None
+    if_none_match: str | None = None
+
+
+class MessageShaper:
+    """A shaper's MCP side; surfaces only move messages between it and their framework.
+
+    `relay` is for a proxy, which sends text alone to clients that run no programs over results. `server` is the name
+    that a config may put before a tool's (`github/list_issues`).
+    """
+
+    def __init__(
+        self, shaper: Shaper, *, expand: bool = True, relay: bool = False, server: str | None = None
+    ) -> None:
+        self.shaper = shaper
+        self.expandable = expand
+        self.relay = relay
+        self.server = server
+        self.sessions = Sessions()
+        self._warmed = False
+
+    def session(self, sdk_session: Any) -> Session:
+        """Return the session of a request; with the first one a server has begun to serve."""
+        self.warm_up()
+        return self.sessions.of(sdk_session, self.shaper.generation)
+
+    def warm_up(self) -> None:
+        """Load in the background what the first answer will need, once."""
+        if not self._warmed:
+            self._warmed = True
+            warm_up(self.shaper.generation.config.tokenizer)
+
+    def list_tools(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the tools as this client is shown them; one that it has been shown before is shown the same again."""
+        if self.shaper.mode != "on":
+            return [dict(tool) for tool in tools]
+        listed: list[dict[str, Any]] = []
+        names: set[str] = set(session.arguments)
+        for tool in tools:
+            names.update((tool.get("inputSchema") or {}).get("properties") or {})
+            entry = self.tool_entry(session, tool)
+            if entry is not None:
+                listed.append(entry.wire)
+        session.arguments = frozenset(names)
+        return listed
+
+    def expand_tool(self, session: Session) -> dict[str, Any]:
+        """Return the definition of our own tool, under a name that no tool of this session has."""
+        entry = expand_entry(session.known, session.tools)
+        session.expand_name = entry["name"]
+        return entry
+
+    def is_expand(self, session: Session, name: str) -> bool:
+        """Return whether a call is of our own tool."""
+        return self.expandable and name == session.expand_name and name not in session.tools
+
+    def tool_entry(self, session: Session, tool: Mapping[str, Any]) -> ToolEntry | None:
+        """Return a tool as this session knows it, decided now where it has not been listed yet."""
+        found = session.tools.get(tool["name"])
+        if found is not None and found.declared == tool.get("outputSchema"):
+            return found
+        plan = self._plan(session.generation, tool["name"], CallOptions())[0]
+        found = tool_entry(tool, plan, session.known, session.generation.config, relay=self.relay)
+        if found is not None:
+            session.tools[tool["name"]] = found
+        return found
+
+    def is_hidden(self, session: Session, name: str) -> bool:
+        """Return whether the config keeps a tool from this client."""
+        plan = self._plan(session.generation, name, CallOptions())[0]
+        return tool_entry({"name": name}, plan, session.known, session.generation.config) is None
+
+    def take_options(
+        self, session: Session, arguments: Mapping[str, Any], meta: Mapping[str, Any] | None
+    ) -> tuple[dict[str, Any], CallOptions]:
+        """Take what a call asks of us out of its arguments and its `_meta`."""
+        kept = dict(arguments)
+        said = dict(meta or {})
+        control = kept.pop(CONTROL, None) if session.generation.config.agent_controls else None
+        control = control if isinstance(control, dict) else {}
+        fields = control.get("fields", said.get("shaping/fields"))
+        most = control.get("max_tokens", said.get("shaping/max_tokens"))
+        request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
+        return kept, CallOptions(
+            control.get("profile", said.get("shaping/profile")), request, said.get("shaping/if_none_match")
+        )
+
+    def shape_result(
+        self, session: Session, tool: str, options: CallOptions, result: Mapping[str, Any], **about: Any
+    ) -> dict[str, Any]:
+        """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`)."""
+        return shape_call(self.shaper, result, self._context(session, tool, options, **about))
+
+    def error_result(
+        self, session: Session, tool: str, error: ErrorDetail, options: CallOptions | None = None, **about: Any
+    ) -> dict[str, Any]:
+        """Write an error that no result told of."""
+        context = self._context(session, tool, options or CallOptions(), **about)
+        return error_result(self.shaper, context, error)
+
+    def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a call of the tool that brings back what was left out."""
+        if not arguments.get("ref"):
+            return self.error_result(session, EXPAND, make_error("BAD_ARGUMENT", _NO_REF, phase="validation"))
+        asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens")}
+        context = self._context(session, EXPAND, CallOptions())
+        try:
+            expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
+            return self.error_result(session, EXPAND, from_exception(problem))
+        text = text_of(expanded, context)
+        result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+        if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
+            result["structuredContent"] = {"result": expanded.value}
+        return with_meta(result, expanded.plan, [expanded], session.known)
+
+    def refresh(self, session: Session) -> bool:
+        """Let a session see the config of now, where the config says to announce; return whether its tools changed."""
+        fresh = self.shaper.generation
+        if session.generation is fresh or fresh.config.tools_changed != "announce":
+            return False
+        before, session.tools, session.generation = session.tools, {}, fresh
+        for name, old in before.items():
+            self.tool_entry(session, _as_declared(name, old))
+        return {name: old.wire for name, old in before.items()} != {
+            name: new.wire for name, new in session.tools.items()
+        }
+
+    def _context(self, session: Session, tool: str, options: CallOptions, **about: Any) -> ResultContext:
+        plan, warnings = self._plan(self.shaper.generation, tool, options)
+        entry = session.tools.get(tool)
+        edited = session.generation is not self.shaper.generation and options.request is None
+        begun = None
+        if edited and entry is not None and entry.advertised is not None:
+            begun = _as_advertised(plan, self._plan(session.generation, tool, options)[0])
+        client = session.known
+        chosen = entry.channels if entry else decide(plan.channels, client, typed=plan.typed, relay=self.relay)
+        return ResultContext(
+            tool,
+            plan,
+            chosen,
+            client,
+            entry.limit if entry else client.limit,
+            declared=entry.declared if entry else None,
+            advertised=entry.advertised if entry else None,
+            advertised_plan=begun,
+            forced=entry.forced if entry else plan.channels != "auto",
+            for_app=entry.for_app if entry else False,
+            for_model=entry.for_model if entry else True,
+            arguments=session.arguments,
+            tools=session.tools,
+            expand_name=session.expand_name,
+            call=CallContext(
+                if_none_match=options.if_none_match,
+                owner=session.owner,
+                warnings=(*about.pop("warnings", ()), *warnings),
+                **about,
+            ),
+        )
+
+    def _plan(self, generation: LoadedConfig, tool: str, options: CallOptions) -> tuple[Plan, tuple[Warned, ...]]:
+        named = tool if self.server is None or tool == EXPAND else f"{self.server}/{tool}"
+        return self.shaper.choose(
+            named, surface="mcp", profile=options.profile, request=options.request, generation=generation
+        )
+
+
+class ToolListNotifier:
+    """Tells live sessions of a changed list of tools, where the config wants changes announced."""
+
+    def __init__(self, messages: MessageShaper) -> None:
+        self.messages = messages
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look for changes, unless that runs already or nobody wants it."""
+        if self.messages.shaper.generation.config.tools_changed != "announce":
+            return
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        while self.messages.sessions.live():
+            await asyncio.sleep(_LOOK_SECONDS)
+            for connection, session in self.messages.sessions.live():
+                if self.messages.refresh(session):
+                    # A pipe of the newer protocol takes such news only by subscription, and drops it without harm.
+                    await connection.notify("notifications/tools/list_changed", None)
+
+
+def _as_advertised(plan: Plan, begun: Plan) -> Plan | None:
+    """Return the plan of now with the fields that a session's schemas promise; None where that would let out more."""
+    if plan.private_paths != begun.private_paths:
+        # What must not leave outranks what was promised.
+        return None
+    return replace(plan, fields=begun.fields, error_fields=begun.error_fields, dialect=begun.dialect)
+
+
+def _as_declared(name: str, old: ToolEntry) -> dict[str, Any]:
+    wire = {**old.wire, "name": name}
+    wire.pop("outputSchema", None)
+    return wire if old.declared is None else {**wire, "outputSchema": old.declared}
+
+
+def _paths(fields: Any) -> tuple[str, ...] | None:
+    if fields is None:
+        return None
+    if isinstance(fields, str):
+        return tuple(path.strip() for path in fields.split(",") if path.strip())
+    return tuple(fields) if isinstance(fields, list | tuple) else (str(fields),)

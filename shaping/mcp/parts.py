@@ -1,0 +1,142 @@
+"""The parts of one result, shaped within one budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.clients.table import UNKNOWN_CLIENT
+from shaping.mcp.channels import TEXT
+from shaping.mcp.reading import is_listing
+from shaping.response import CallContext
+from shaping.settings.plan import PRUNE_NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from shaping.clients.table import KnownClient
+    from shaping.mcp.channels import Channels
+    from shaping.mcp.reading import DataPart, ResultData
+    from shaping.response import Shaped, Warned
+    from shaping.settings import Plan
+    from shaping.shaper import Shaper
+
+
+@dataclass(frozen=True, slots=True)
+class ResultContext:
+    """What is known of a call when its result comes back."""
+
+    tool: str
+    plan: Plan
+    channels: Channels
+    client: KnownClient = UNKNOWN_CLIENT
+    limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
+    declared: Mapping[str, Any] | None = None  # the schema the server gave its tool
+    advertised: Mapping[str, Any] | None = None  # the schema the client was shown
+    advertised_plan: Plan | None = None  # the plan that schema was made by, where the config was edited since
+    forced: bool = False  # whether a config asked for these channels
+    for_app: bool = False  # whether the structured content is drawn by an app (MCP Apps)
+    for_model: bool = True  # whether the model is shown this tool's results at all
+    arguments: frozenset[str] = frozenset()
+    tools: Collection[str] = ()
+    expand_name: str = "shaping_expand"
+    call: CallContext = field(default_factory=CallContext)
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What is to be warned of, whatever the result is."""
+        return self.call.warnings
+
+
+def shape_parts(
+    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext
+) -> list[Shaped]:
+    """Shape every part within the whole budget, and where they are over it together, again within their shares."""
+    budget = context.plan.max_tokens
+    shaped = _shape_within(shaper, result, data, context, [budget] * len(data.parts))
+    if budget is None or len(shaped) == 1:
+        return shaped
+    if sum(len(one.text.encode()) for one in shaped) <= budget:  # no text has more tokens than bytes
+        return shaped
+    costs = [int(one.tokens.after) for one in shaped]
+    if sum(costs) <= budget:
+        return shaped
+    return _shape_within(shaper, result, data, context, shares(costs, budget))
+
+
+def shares(costs: Sequence[int], budget: int) -> list[int]:
+    """Divide a budget so that small parts stay whole and the largest are cut first, to one level."""
+    given = [0] * len(costs)
+    left, waiting = budget, len(costs)
+    for index in sorted(range(len(costs)), key=costs.__getitem__):
+        given[index] = max(1, min(costs[index], left // waiting))
+        left, waiting = left - given[index], waiting - 1
+    return given
+
+
+def possible_channels(context: ResultContext, data: ResultData) -> Channels:
+    """Narrow the choice to what the result can carry: data that came as text alone stays there unless a config asks."""
+    if data.structured is not None or context.advertised is not None:
+        return context.channels
+    single = len(data.parts) == 1 and not data.parts[0].prose
+    return context.channels if context.forced and single else TEXT
+
+
+def whole_plan(plan: Plan) -> Plan:
+    """Return a plan that leaves out only what must never leave."""
+    return replace(
+        plan,
+        fields=plan.private,
+        error_fields=plan.private,
+        prune=PRUNE_NOTHING,
+        noise=(),
+        max_tokens=None,
+        max_items=None,
+        max_string=None,
+    )
+
+
+def error_plan(plan: Plan) -> Plan:
+    """Return a plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
+    return replace(plan, fields=plan.error_fields, prune=PRUNE_NOTHING, noise=(), encoding="json", dialect="none")
+
+
+def _shape_within(
+    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext, budgets: Sequence[int | None]
+) -> list[Shaped]:
+    as_json = possible_channels(context, data).structured
+    return [
+        shaper.shape_by(
+            _plan_for(part, context.plan, budget),
+            part.value,
+            replace(
+                context.call if index == 0 else CallContext(owner=context.call.owner),
+                shown=partial(_shown, result, data, part, context.client),
+                arguments=context.arguments,
+                written=part.written,
+                as_json=as_json,
+            ),
+        )
+        for index, (part, budget) in enumerate(zip(data.parts, budgets, strict=True))
+    ]
+
+
+def _shown(result: Mapping[str, Any], data: ResultData, part: DataPart, client: KnownClient) -> str:
+    """Return what this client would have shown its model of a part, had nobody shaped it."""
+    text = "\n".join(result["content"][index]["text"] for index in part.blocks)
+    if part is not data.structured or (client.reads in {None, "content"} and text):
+        return text
+    structured = orjson.dumps(result["structuredContent"]).decode()
+    return f"{text}\n{structured}" if client.reads == "both" and text else structured
+
+
+def _plan_for(part: DataPart, plan: Plan, budget: int | None) -> Plan:
+    if plan.verbatim and not is_listing(part.value):
+        plan = replace(plan, noise=())
+    if part.prose:
+        # Field rules apply to the data that stands in prose, and hold back prose that may hold what is private.
+        return replace(plan, dialect="none", max_tokens=budget)
+    return plan if plan.max_tokens == budget else replace(plan, max_tokens=budget)

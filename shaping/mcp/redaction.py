@@ -1,0 +1,191 @@
+"""Secrets and private fields in what a model reads besides a tool's data: resources, prompts, `_meta`, errors, logs."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.cleaning.redact import WITHHELD, replaced, without_held
+from shaping.mcp.reading import read_data
+from shaping.mcp.result_meta import MARK, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from mcp.shared.exceptions import MCPError
+
+    from shaping.response import Warned
+    from shaping.settings import Plan
+    from shaping.settings.plan import Redact
+    from shaping.shaper import Shaper
+
+logger = logging.getLogger("shaping")
+_BARE = frozenset({"type", "text"})
+_KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
+_BINARY = frozenset({"data", "blob", "bytes"})  # base64, in which a rule can only match by chance and so break it
+
+
+def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
+    """Take secrets and private fields out of a tool's result but for its data, which is shaped."""
+    result = _without_private(result, plan)
+    if plan.redact.off:
+        return result, []
+    hits: list[Warned] = []
+    own = bool(result.keys() - _KNOWN - {"isError"})
+    out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
+    if any(block.keys() - _BARE for block in result.get("content") or ()):
+        blocks = enumerate(result["content"])
+        out["content"] = [_block(block, f"content[{place}]", plan.redact, hits, {"text"}) for place, block in blocks]
+    if result.get("_meta"):
+        # Names are the protocol's and the server's own there: a progressToken is no secret.
+        out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, {MARK}, names=False)
+    return (out, hits) if hits else (result, hits)
+
+
+def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return a result that is not shaped, without secrets and private fields; base64 in it stays as it is."""
+    out = dict(redact_around(result, plan)[0])
+    if "content" in out:
+        out["content"] = [_unshaped_block(block, plan) for block in out["content"]]
+    structured = out.get("structuredContent")
+    if isinstance(structured, dict):
+        binary = {key: value for key, value in structured.items() if key in _BINARY}
+        rest = {key: value for key, value in structured.items() if key not in _BINARY}
+        clean = without_held(rest, plan)
+        out["structuredContent"] = {key: binary.get(key, clean.get(key)) for key in structured if key in {*binary, *clean}}
+    return out
+
+
+def unshaped(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[str, Any]:
+    """Return the result redacted and with a warning after a fault in shaping; withheld where redaction fails too."""
+    message = f"shaping failed ({type(fault).__name__}); this result is unshaped"
+    about = {"warnings": [{"code": "SHAPING_FAULT", "message": message}]}
+    try:
+        out = redact_whole(result, plan)
+        return {**out, "_meta": {**(out.get("_meta") or {}), MARK: about}}
+    except Exception:
+        logger.exception("redaction failed; the result is withheld")
+        return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {MARK: about}}
+
+
+def with_warnings(result: dict[str, Any], hits: Collection[Warned]) -> dict[str, Any]:
+    """Add what redaction replaced to the warnings of a shaped result, where it carries any `_meta` of ours."""
+    if not hits or MARK not in (result.get("_meta") or {}):
+        return result
+    about = dict(result["_meta"][MARK])
+    about["warnings"] = [*about.get("warnings", ()), *(warning(hit) for hit in hits)]
+    return {**result, "_meta": {**result["_meta"], MARK: about}}
+
+
+def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, Any]:
+    """Redact a resource that was read or a prompt that was asked for, by the rules for its name."""
+    plan = shaper.plan(name, surface="mcp")
+    if shaper.mode != "on":
+        return wire
+    hits: list[Warned] = []
+    out = dict(wire)
+    # The address is what was asked for and comes back as it was.
+    skipped = {*_BINARY, "uri"}
+    if "contents" in wire:
+        out["contents"] = [
+            _members(_private_members(one, plan, skipped), "", plan.redact, hits, skipped) for one in wire["contents"]
+        ]
+    if "messages" in wire:
+        out["messages"] = [
+            {**one, "content": _block(_private_members(one["content"], plan, _BINARY), "", plan.redact, hits)}
+            for one in wire["messages"]
+        ]
+    return wire if out == wire else out
+
+
+def redact_error(shaper: Shaper, error: Mapping[str, Any], tool: str = "") -> dict[str, Any]:
+    """Redact a JSON-RPC error (`code`, `message`, `data`), by the rules for the tool that was called."""
+    plan = shaper.plan(tool, surface="mcp")
+    return _clean(dict(error), plan)
+
+
+def redact_notification(shaper: Shaper, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Redact the parameters of a notification or request that a server sends and a model may read, such as a log."""
+    return _clean(dict(params), shaper.plan("", surface="mcp"))
+
+
+def redact_protocol_error(shaper: Shaper, error: MCPError, tool: str = "") -> MCPError:
+    """Redact the words and the data of the SDK's protocol error; itself where there is nothing to redact."""
+    from mcp.shared.exceptions import MCPError as ProtocolError  # noqa: PLC0415 (an extra)
+
+    said = {"message": error.error.message, "data": error.error.data}
+    clean = redact_error(shaper, said, tool)
+    return error if clean == said else ProtocolError(error.error.code, clean["message"], clean["data"])
+
+
+def _clean(value: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
+
+    kept: dict[str, Any] = value if plan.private is None else plan.private.at_any_depth().apply(value)
+    if plan.redact.off:
+        return kept
+    clean: dict[str, Any] = redact(kept, values=plan.redact.values, names=plan.redact.names)[0]
+    return clean
+
+
+def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
+    """Take private fields out of `_meta`, embedded resources, links, and all of an error."""
+    if plan.private is None:
+        return result
+    failed = result.get("isError") is True
+    out = dict(_private_members(result, plan, {"content"} if failed else {"content", "structuredContent"}))
+    if "content" in result:
+        skipped = _BINARY if failed else {*_BINARY, "text"}
+        out["content"] = [_private_members(block, plan, skipped) for block in result["content"]]
+    return out
+
+
+def _private_members(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> Mapping[str, Any]:
+    if plan.private is None:
+        return value
+    looked = {key: member for key, member in value.items() if key not in skipped}
+    kept = plan.private.at_any_depth().apply(looked)
+    return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
+
+
+def _unshaped_block(block: Any, plan: Plan) -> Any:
+    if not isinstance(block.get("text"), str):
+        return block
+    data = read_data(block["text"]) if plan.private is not None else None
+    if isinstance(data, dict | list):
+        return {**block, "text": orjson.dumps(without_held(data, plan)).decode()}
+    return {**block, "text": without_held(block["text"], plan)}
+
+
+def _block(
+    block: Mapping[str, Any], place: str, rules: Redact, hits: list[Warned], skipped: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """Clean a content block; the text of a text block is skipped where it is data."""
+    resource = block.get("resource")
+    if isinstance(resource, dict):
+        block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, _BINARY)}
+    passed = {*_BINARY, "resource", *(skipped if block.get("type") == "text" else ())}
+    return _members(block, place, rules, hits, passed)
+
+
+def _members(
+    value: Mapping[str, Any],
+    place: str,
+    rules: Redact,
+    hits: list[Warned],
+    skipped: Collection[str],
+    *,
+    names: bool = True,
+) -> Mapping[str, Any]:
+    if rules.off:
+        return value
+    from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
+
+    looked = {key: member for key, member in value.items() if key not in skipped}
+    clean, found = redact(looked, values=rules.values, names=rules.names and names)
+    if not found:
+        return value
+    hits.extend(replaced(hit.rule, f"{place}.{hit.path}") for hit in found)
+    return {**clean, **{key: value[key] for key in skipped if key in value}}

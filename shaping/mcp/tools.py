@@ -1,0 +1,141 @@
+"""The entries of `tools/list`: the schema of what will really be sent, and no more words than needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shaping.mcp.channels import Channels, decide
+from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
+from shaping.settings.resolve import ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from shaping.clients.table import KnownClient
+    from shaping.settings import Config, Plan
+
+EXPAND = "shaping_expand"
+CONTROL = "_shape"
+EXPAND_TOOL: dict[str, Any] = {
+    "name": EXPAND,
+    "description": "Get what an answer left out; path like items[0].name, rows[20:] or several: id,name",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "ref": {"type": "string"},
+            "path": {"type": "string"},
+            "cursor": {"type": "string"},
+            "max_tokens": {"type": "integer"},
+        },
+        "required": ["ref"],
+    },
+}
+_CONTROL_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "How to shape the answer.",
+    "properties": {
+        "profile": {"type": "string"},
+        "fields": {"type": "array", "items": {"type": "string"}},
+        "max_tokens": {"type": "integer"},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """A tool as one session was shown it; fixed for that session's life."""
+
+    wire: dict[str, Any]
+    channels: Channels
+    forced: bool = False  # whether a config asked for these channels
+    declared: Mapping[str, Any] | None = None
+    advertised: Mapping[str, Any] | None = None
+    limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
+    for_app: bool = False  # whether an app draws the structured content (MCP Apps)
+    for_model: bool = True  # whether the model is shown the results
+
+
+def tool_entry(
+    tool: Mapping[str, Any], plan: Plan, client: KnownClient, config: Config, *, relay: bool = False
+) -> ToolEntry | None:
+    """Return a tool as a client is shown it, or None where the config drops it from the list."""
+    rules = _rules(tool["name"], config)
+    if rules.get("drop"):
+        return None
+    for_app, for_model = _audience(tool)
+    if not for_model:
+        return ToolEntry(dict(tool), Channels(text=True, structured=True, schema=True), for_model=False)
+    chosen = decide(plan.channels, client, typed=plan.typed or for_app, relay=relay)
+    declared = tool.get("outputSchema")
+    if declared is not None:
+        warn_unmatched(plan, inside_wrapper(declared) or dict(declared))
+    shown = advertised_schema(plan, declared) if declared is not None and chosen.schema else None
+    wire = {key: value for key, value in tool.items() if key != "outputSchema"}
+    if for_app and declared is not None:
+        wire["outputSchema"] = declared
+    elif shown is not None:
+        wire["outputSchema"] = shown
+    if config.agent_controls:
+        wire["inputSchema"] = _with_control(tool.get("inputSchema") or {"type": "object"})
+    described = _described(tool.get("description"), rules)
+    if described is not None:
+        wire["description"] = described
+    hinted = bool(client.tool_meta) and plan.surface == "mcp"
+    if hinted:
+        wire["_meta"] = {**client.tool_meta, **(tool.get("_meta") or {})}
+    return ToolEntry(
+        wire,
+        chosen,
+        plan.channels != "auto",
+        declared,
+        None if for_app else shown,
+        client.tool_meta_limit if hinted else client.limit,
+        for_app,
+    )
+
+
+def expand_entry(client: KnownClient, taken: Collection[str] = ()) -> dict[str, Any]:
+    """Return the definition of the tool that brings back what was left out, under a name that no other tool has."""
+    name = EXPAND
+    while name in taken:
+        name = f"{name}_"
+    meta = {**client.tool_meta, **client.expand_meta}
+    return {**EXPAND_TOOL, "name": name, **({"_meta": meta} if meta else {})}
+
+
+def _audience(tool: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return whether an app draws a tool's results (MCP Apps), and whether the model is shown them."""
+    meta = tool.get("_meta") or {}
+    ui = meta.get("ui") if isinstance(meta.get("ui"), dict) else {}
+    visibility = ui.get("visibility")
+    for_model = not isinstance(visibility, list) or "model" in visibility
+    return bool(ui.get("resourceUri") or meta.get("ui/resourceUri")), for_model
+
+
+def _rules(name: str, config: Config) -> dict[str, Any]:
+    rules: dict[str, Any] = {}
+    for pattern in ranked(name, config.tools):
+        rules |= config.tools[pattern].model_dump(exclude_none=True)
+    return rules
+
+
+def _described(description: str | None, rules: Mapping[str, Any]) -> str | None:
+    text: str | None = rules.get("description", description)
+    most = rules.get("max_description")
+    if text is None or most is None or len(text) <= most:
+        return text
+    return _cut(text, most)
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut at the last sentence that fits, else at the last word: half a word says nothing."""
+    head = text[:most]
+    sentence = max(head.rfind(". "), head.rfind(".\n"))
+    if sentence > most // 2:
+        return head[: sentence + 1]
+    return head[:-1].rsplit(None, 1)[0].rstrip(",;:") + "…" if " " in head else head
+
+
+def _with_control(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {**schema, "properties": {**(schema.get("properties") or {}), CONTROL: _CONTROL_SCHEMA}}
