@@ -211,7 +211,7 @@ def _proxy(backends: list[Backend], config: Path | None, profile: str | None, *,
         raise Stopped(config_error_detail(problem), 1) from None
     if profile is not None and profile not in shaper.generation.profiles:
         raise stopped(f"there is no profile {profile!r}; there are {', '.join(shaper.generation.profiles)}")
-    shaping = ShapingMiddleware(shaper=shaper, expand=expand)
+    shaping = ShapingMiddleware(shaper=shaper, expand=expand, relay=True)
     # Its client has not said a word yet, and its server may take a while to start.
-    shaping.adapter.warm_up()
+    shaping.messages.warm_up()
     return Proxy(backends, [shaping])

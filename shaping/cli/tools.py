@@ -88,10 +88,11 @@ async def _listed(backends: list[Backend]) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
-    from shaping.mcp.advertise import listed  # noqa: PLC0415 (an extra)
+    from shaping.clients.table import UNKNOWN_CLIENT  # noqa: PLC0415 (an extra)
+    from shaping.mcp.tools import tool_entry  # noqa: PLC0415 (an extra)
 
     plan = shaper.plan(tool["name"], surface="mcp")
-    shown = listed(tool, plan, None, shaper.generation.config)
+    shown = tool_entry(tool, plan, UNKNOWN_CLIENT, shaper.generation.config)
     return {"tool": tool["name"], "tokens": _cost(tool), "shown": _cost(shown.wire) if shown else 0}
 
 

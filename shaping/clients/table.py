@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -57,7 +57,11 @@ class KnownClient:
         meta = result.get("_meta") if self.shows_meta(failed=result.get("isError") is True) else None
         shown = [text]
         if structured is not None and (self.reads in {"structured", "both"} or not text):
-            shown = [orjson.dumps(structured).decode()] if self.reads != "both" else [text, orjson.dumps(structured).decode()]
+            shown = (
+                [orjson.dumps(structured).decode()]
+                if self.reads != "both"
+                else [text, orjson.dumps(structured).decode()]
+            )
         if meta:
             shown.append(orjson.dumps(meta).decode())
         return _BETWEEN_BLOCKS.join(part for part in shown if part)
@@ -68,8 +72,8 @@ class KnownClient:
         if not limit:
             return 0.0
         shown = self.shown(result)
-        sizes = {"chars": len, "bytes": lambda text: len(text.encode()), "lines": lambda text: text.count("\n") + 1}
-        return max((sizes[unit](shown) / most for unit, most in limit.items() if unit in sizes), default=0.0)
+        sizes = {"chars": len(shown), "bytes": len(shown.encode()), "lines": shown.count("\n") + 1}
+        return max((sizes[unit] / most for unit, most in limit.items() if unit in sizes), default=0.0)
 
 
 UNKNOWN_CLIENT = KnownClient()
@@ -77,11 +81,8 @@ UNKNOWN_CLIENT = KnownClient()
 
 def load(payload: bytes) -> tuple[KnownClient, ...]:
     """Read the entries of a clients file."""
-    known = {each.name for each in fields(KnownClient)}
-    return tuple(
-        KnownClient(**{key: tuple(value) if key == "names" else value for key, value in entry.items() if key in known})
-        for entry in orjson.loads(payload)["clients"]
-    )
+    entries: list[dict[str, Any]] = orjson.loads(payload)["clients"]
+    return tuple(KnownClient(**{**entry, "names": tuple(entry["names"])}) for entry in entries)
 
 
 @cache

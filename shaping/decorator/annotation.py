@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 
 from shaping.decorator.content import mentions_content
 from shaping.decorator.frameworks import reader_of_signature
-from shaping.mcp.schema import tell_misses, wire_schema
+from shaping.mcp.schema import warn_unmatched, wire_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,7 +141,7 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 
 def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
     plan, described = tool.plan(), declared_schema(declared)
-    tell_misses(plan, described)
+    warn_unmatched(plan, described)
     schema = wire_schema(plan, described, nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
     return whole

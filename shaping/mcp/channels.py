@@ -36,4 +36,8 @@ def decide(setting: Setting, client: KnownClient, *, typed: bool = False, relay:
         return STRUCTURED
     if setting == "text":
         return BOTH if typed else TEXT
-    return BOTH if typed or client.code_mode or not relay else TEXT
+    if not relay:
+        return BOTH
+    if not (typed or client.code_mode):
+        return TEXT
+    return STRUCTURED if client.reads == "both" else BOTH

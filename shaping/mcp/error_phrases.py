@@ -42,7 +42,7 @@ _PHRASES: Mapping[str, tuple[str, ...]] = {
     "BAD_ARGUMENT": (
         r"\b(timeout|rate.?limit)\b.{0,20} (is|are) (invalid|not (valid|an?|supported))\b",
         r"\b(missing|invalid|unknown|unexpected|unsupported) (required )?(argument|param|input|option|field)",
-        r"\b(invalid|unknown|unsupported|malformed) (time ?zone|date|url|uri|regex|pattern|query|format|syntax|language)\b",
+        r"\b(invalid|unknown|unsupported|malformed) (time ?zone|date|ur[il]|regex|pattern|query|format|syntax)\b",
         r"\bmust be (an?|one of|at (least|most)|between|positive|negative|non-?\w+|greater|less|in the|of type)\b",
     ),
     "RATE_LIMITED": (r"rate.?limit(?!ers?\b)|too many requests",),
@@ -53,8 +53,10 @@ _PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "CONFLICT": (r"\balready exists\b",),
     "NOT_IMPLEMENTED": (r"\bnot (yet )?implemented\b",),
-    "NOT_FOUND": (r"\bnot found\b|\b(does not|doesn't) exist\b|\bno such \w+\b|(could not|cannot|unable to) find\b",
-        r"\bdid not resolve\b|\bno (files?|results?|matches|entries) (matching|found|match)\b",),
+    "NOT_FOUND": (
+        r"\bnot found\b|\b(does not|doesn't) exist\b|\bno such \w+\b|(could not|cannot|unable to) find\b",
+        r"\bdid not resolve\b|\bno (files?|results?|matches|entries) (matching|found|match)\b",
+    ),
 }
 _COMPILED = tuple((re.compile("|".join(each), re.IGNORECASE), code) for code, each in _PHRASES.items())
 

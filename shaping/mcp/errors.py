@@ -1,4 +1,4 @@
-"""Coded errors from what MCP servers say: from an error result's text, or from an exception that a framework wrapped."""
+"""Coded errors from what MCP servers say: an error result's text, or an exception that a framework wrapped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import scrub, scrub_value
 from shaping.errors.validation import summary
 from shaping.mcp.error_phrases import code_of, own_words, wait_of
-from shaping.response import present
+from shaping.response import required
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -118,7 +118,7 @@ def _coded(text: str) -> ErrorDetail | None:
 
     clean = scrub_value(wire)
     told = _error_in(clean)
-    found = present(read_error(told))
+    found = required(read_error(told))
     more = _own_members({} if told is clean else clean, told)
     return found.model_copy(
         update={

@@ -81,16 +81,25 @@ class ShapingMiddleware(Middleware):
         message = context.message.model_copy(update={"arguments": arguments})
         notes = CallNotes()
         try:
-            if self.messages.is_hidden(session, name):
-                raise NotFoundError(f"Unknown tool: {name!r}")
             with notes:
-                result = await call_next(context.copy(message=message))
+                result = await self._called(session, context.copy(message=message), call_next)
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
             return tool_result(self._failed(session, name, error, notes.about()))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
         return tool_result(self.messages.shape_result(session, name, options, wire_result(result), **notes.about()))
+
+    async def _called(
+        self,
+        session: Session,
+        context: MiddlewareContext[mcp_types.CallToolRequestParams],
+        call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        name = context.message.name
+        if name not in session.tools and self.messages.is_hidden(session, name):
+            raise NotFoundError(f"Unknown tool: {name!r}")
+        return await call_next(context)
 
     async def on_read_resource(
         self,
@@ -151,9 +160,7 @@ class ShapingMiddleware(Middleware):
         return self.messages.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 
-async def _asked(
-    shaper: Shaper, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]
-) -> ResultT:
+async def _asked(shaper: Shaper, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
     try:
         return await call_next(context)
     except MCPError as error:
@@ -162,7 +169,9 @@ async def _asked(
 
 def _read(shaper: Shaper, name: str, content: ResourceContent) -> ResourceContent:
     wire: dict[str, Any] = {} if isinstance(content.content, bytes) else {"text": content.content}
-    [clean] = redact_answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})["contents"]
+    [clean] = redact_answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})[
+        "contents"
+    ]
     return content.model_copy(update={"content": clean.get("text", content.content), "meta": clean.get("_meta")})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from shaping.mcp.parts import ResultContext
 from shaping.mcp.prewarm import warm_up
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.result_meta import with_meta
+from shaping.mcp.schema import advertised_schema, shows_no_more
 from shaping.mcp.sessions import Session, Sessions
 from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, tool_entry
 from shaping.response import CallContext
@@ -26,7 +28,13 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 _NO_REF = "the argument ref is missing: it stands with the answer that left something out"
+_WAITS = (
+    "the edited fields of {!r} wait for the client's next session, because they would change the output schema it was"
+    ' shown; "tools_changed": "announce" in the config tells clients of such a change at once'
+)
 _LOOK_SECONDS = 0.25
+
+logger = logging.getLogger("shaping")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +53,7 @@ class MessageShaper:
     that a config may put before a tool's (`github/list_issues`).
     """
 
-    def __init__(
-        self, shaper: Shaper, *, expand: bool = True, relay: bool = False, server: str | None = None
-    ) -> None:
+    def __init__(self, shaper: Shaper, *, expand: bool = True, relay: bool = False, server: str | None = None) -> None:
         self.shaper = shaper
         self.expandable = expand
         self.relay = relay
@@ -169,6 +175,8 @@ class MessageShaper:
         begun = None
         if edited and entry is not None and entry.advertised is not None:
             begun = _as_advertised(plan, self._plan(session.generation, tool, options)[0])
+            if begun is not None and not _fits(session, entry, plan):
+                plan, begun = begun, None
         client = session.known
         chosen = entry.channels if entry else decide(plan.channels, client, typed=plan.typed, relay=self.relay)
         return ResultContext(
@@ -230,6 +238,18 @@ def _as_advertised(plan: Plan, begun: Plan) -> Plan | None:
         # What must not leave outranks what was promised.
         return None
     return replace(plan, fields=begun.fields, error_fields=begun.error_fields, dialect=begun.dialect)
+
+
+def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:
+    """Return whether what an edited config asks for shows no field that the session's schema does not have."""
+    known, answer = session.fitting.get(plan.tool, (None, False))
+    if known is not plan:
+        fresh = advertised_schema(plan, entry.declared or {})
+        answer = fresh is not None and shows_no_more(fresh, entry.advertised or {})
+        session.fitting[plan.tool] = plan, answer
+        if not answer:
+            logger.warning("%s", _WAITS.format(plan.tool))
+    return answer
 
 
 def _as_declared(name: str, old: ToolEntry) -> dict[str, Any]:

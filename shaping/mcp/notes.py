@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from shaping.response import Warned
 from shaping.settings import context
@@ -20,7 +20,7 @@ class CallNotes:
         self.started = self.ended = perf_counter()
         self._token: Token[context.Notes | None] | None = None
 
-    def __enter__(self) -> CallNotes:
+    def __enter__(self) -> Self:
         self.started = perf_counter()
         self._token = context.start_notes(self.notes)
         return self

@@ -51,9 +51,7 @@ class ResultContext:
         return self.call.warnings
 
 
-def shape_parts(
-    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext
-) -> list[Shaped]:
+def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> list[Shaped]:
     """Shape every part within the whole budget, and where they are over it together, again within their shares."""
     budget = context.plan.max_tokens
     shaped = _shape_within(shaper, result, data, context, [budget] * len(data.parts))

@@ -85,7 +85,9 @@ def _from_structured(
     return ResultData((piece, *rest), piece, wrapped)
 
 
-def _one_string(structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], DataPart]) -> ResultData | None:
+def _one_string(
+    structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], DataPart]
+) -> ResultData | None:
     """Read `{"result": "..."}`, as frameworks write for tools that return a string, and its mirror in a text block.
 
     Where the string holds JSON, that is the data, and the structured content stays a string.

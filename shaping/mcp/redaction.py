@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.cleaning.redact import WITHHELD, replaced, without_held
+from shaping.cleaning.failsafe import WITHHELD, without_held
+from shaping.cleaning.redact import replaced
 from shaping.mcp.reading import read_data
 from shaping.mcp.result_meta import MARK, warning
 
@@ -54,7 +55,9 @@ def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         binary = {key: value for key, value in structured.items() if key in _BINARY}
         rest = {key: value for key, value in structured.items() if key not in _BINARY}
         clean = without_held(rest, plan)
-        out["structuredContent"] = {key: binary.get(key, clean.get(key)) for key in structured if key in {*binary, *clean}}
+        out["structuredContent"] = {
+            key: binary.get(key, clean.get(key)) for key in structured if key in {*binary, *clean}
+        }
     return out
 
 
@@ -100,15 +103,27 @@ def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, 
     return wire if out == wire else out
 
 
-def redact_error(shaper: Shaper, error: Mapping[str, Any], tool: str = "") -> dict[str, Any]:
-    """Redact a JSON-RPC error (`code`, `message`, `data`), by the rules for the tool that was called."""
+def redact_members(
+    shaper: Shaper, value: dict[str, Any], members: Collection[str], tool: str = "", *, names: bool = True
+) -> dict[str, Any]:
+    """Redact some members of a message that somebody reads: a JSON-RPC error, a log, a request of the server's.
+
+    The same object comes back where there is nothing to redact.
+    """
     plan = shaper.plan(tool, surface="mcp")
-    return _clean(dict(error), plan)
+    looked = {name: value[name] for name in members if name in value}
+    if shaper.mode != "on" or not looked:
+        return value
+    clean = looked if plan.private is None else plan.private.at_any_depth().apply(looked)
+    if not plan.redact.off:
+        from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
 
-
-def redact_notification(shaper: Shaper, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Redact the parameters of a notification or request that a server sends and a model may read, such as a log."""
-    return _clean(dict(params), shaper.plan("", surface="mcp"))
+        clean = redact(clean, values=plan.redact.values, names=plan.redact.names and names)[0]
+    if clean == looked:
+        return value
+    return {
+        name: clean[name] if name in clean else value[name] for name in value if name in clean or name not in looked
+    }
 
 
 def redact_protocol_error(shaper: Shaper, error: MCPError, tool: str = "") -> MCPError:
@@ -116,18 +131,10 @@ def redact_protocol_error(shaper: Shaper, error: MCPError, tool: str = "") -> MC
     from mcp.shared.exceptions import MCPError as ProtocolError  # noqa: PLC0415 (an extra)
 
     said = {"message": error.error.message, "data": error.error.data}
-    clean = redact_error(shaper, said, tool)
-    return error if clean == said else ProtocolError(error.error.code, clean["message"], clean["data"])
-
-
-def _clean(value: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
-
-    kept: dict[str, Any] = value if plan.private is None else plan.private.at_any_depth().apply(value)
-    if plan.redact.off:
-        return kept
-    clean: dict[str, Any] = redact(kept, values=plan.redact.values, names=plan.redact.names)[0]
-    return clean
+    clean = redact_members(shaper, said, ("message", "data"), tool)
+    if clean is said:
+        return error
+    return ProtocolError(error.error.code, clean.get("message", ""), clean.get("data"))
 
 
 def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.cleaning.redact import scrub_call
 from shaping.clients.table import find_client
 from shaping.mcp.channels import TEXT, decide
 from shaping.mcp.error_phrases import own_words
@@ -17,7 +18,7 @@ from shaping.mcp.reading import read_result
 from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
 from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
 from shaping.mcp.schema import advertised_schema, matches
-from shaping.response import CallContext, Warned, required
+from shaping.response import CallContext, Warned
 from shaping.tokens import count
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from shaping.errors import ErrorDetail
     from shaping.mcp.channels import Channels
-    from shaping.mcp.reading import ResultData
+    from shaping.mcp.reading import DataPart, ResultData
     from shaping.response import Shaped
     from shaping.settings import Overrides
     from shaping.settings.model import Channels as Setting
@@ -95,8 +96,8 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
 
 def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
     """Write an error that no result told of."""
-    shaped = shaper.shape_by(context.plan, None, replace(context.call, error=error))
-    return _write_error(required(shaped.envelope.error), [], context, shaped)
+    error = scrub_call(replace(context.call, error=error), context.plan).error or error
+    return _write_error(shaper, error, [], context)
 
 
 def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | None = None) -> str:
@@ -152,35 +153,50 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
 def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = replace(context, channels=TEXT, advertised=None)
-    data = read_result(result, context.declared, verbatim=context.plan.verbatim)
-    raw = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
-    if not raw and result.get("structuredContent") is not None:
-        raw = orjson.dumps(result["structuredContent"]).decode()
-    error = error_from_text(raw, context.tool, context.tools)
+    data = _words_first(read_result(result, context.declared, verbatim=context.plan.verbatim))
+    said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
+    told = said or orjson.dumps(result.get("structuredContent") or "").decode()
+    error = error_from_text(told, context.tool, context.tools)
     shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
-    texts = [text_of(one, context, data.member if part is data.structured and not data.packed else None) for one, part in zip(shaped, data.parts, strict=True)]
-    out = _write_error(error, texts, context, shaped[0] if shaped else None)
+    texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
+    out = _write_error(shaper, error, texts, context, shaped)
     rest = [block for block in result.get("content") or () if block.get("type") != "text"]
     kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
     meta = {**(result.get("_meta") or {}), **(out.get("_meta") or {})}
     return {**kept, "content": [*out["content"], *rest], "isError": True, **({"_meta": meta} if meta else {})}
 
 
+def _words_first(data: ResultData) -> ResultData:
+    """Put what an error says before the data that goes with it."""
+    return replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))
+
+
+def _error_text(shaped: Shaped, part: DataPart, data: ResultData, said: str) -> str:
+    """Return what a part of an error says; nothing where its text is said already, or it is empty."""
+    if part is data.structured and not part.blocks and said:
+        repeated = isinstance(part.value, dict) and all(str(value) in said for value in part.value.values())
+        return "" if repeated or not shaped.data else shaped.text
+    return text_of(shaped, member=data.member if part is data.structured and not data.packed else None)
+
+
 def _write_error(
-    error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Shaped | None
+    shaper: Shaper, error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Sequence[Shaped] = ()
 ) -> dict[str, Any]:
+    """Write an error: the code and the tool's own words, or the coded envelope where profile or dialect ask for it."""
     plan = context.plan
     refused = error.phase == "validation" and bool(error.details)
-    words = error.message if refused or not texts else "\n".join([own_words(texts[0]), *texts[1:]])
-    if plan.dialect != "none" and shaped is not None and not texts:
-        text = shaped.text
-    elif plan.debug or "error" in plan.envelope or plan.dialect != "none":
-        told = error if _is_json(words) else error.model_copy(update={"message": words or error.message})
+    words = error.message if refused or not texts else "\n".join([own_words(texts[0]), *texts[1:]]) or error.message
+    told = error if _is_json(words) else error.model_copy(update={"message": words})
+    if plan.dialect != "none" or not shaped:
+        shaped = [shaper.shape_by(plan, None, replace(context.call, error=told))]
+    if plan.dialect != "none":
+        text = shaped[0].text
+    elif plan.debug or "error" in plan.envelope:
         text = orjson.dumps({"error": model_members(told)}).decode()
     else:
-        text = words if _is_json(words) else model_text(error, words or error.message)
+        text = words if _is_json(words) else model_text(error, words)
     out = {"content": [{"type": "text", "text": text}], "isError": True}
-    return with_meta(out, plan, [] if shaped is None else [shaped], context.client, **{ERROR: all_members(error)})
+    return with_meta(out, plan, shaped, context.client, **{ERROR: all_members(error)})
 
 
 def _is_json(text: str) -> bool:
@@ -221,16 +237,17 @@ def _content(
             member = data.member if part is data.structured and not data.packed else None
             placed[part.blocks[0]] = {**content[part.blocks[0]], "text": text_of(one, context, member)}
     kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
-    if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context):
+    if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context, kept):
         kept = [{"type": "text", "text": text_of(shaped[0], context)}, *kept]
     return _separated(kept) if context.client.joins_blocks else kept
 
 
-def _wants_text(chosen: Channels, context: ResultContext) -> bool:
+def _wants_text(chosen: Channels, context: ResultContext, blocks: Sequence[Any]) -> bool:
     """Return whether data that came without a text gets one: some clients show their model nothing else."""
     if not chosen.structured:
         return not context.for_app or context.client.reads != "structured"
-    return chosen.text and context.client.reads not in {"structured", "both"}
+    has_text = any(block.get("type") == "text" for block in blocks)
+    return chosen.text and not has_text and context.client.reads not in {"structured", "both"}
 
 
 def _separated(blocks: list[Any]) -> list[Any]:
@@ -261,9 +278,7 @@ def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
     return context.advertised is not None and not matches(context.advertised, written.get("structuredContent"))
 
 
-def _unfiltered(
-    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext
-) -> dict[str, Any]:
+def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> dict[str, Any]:
     """Send the whole data, less only what must never leave, where the shaped data does not fit the schema."""
     warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is all of it")
     logger.warning("%r: %s", context.tool, warning.message)

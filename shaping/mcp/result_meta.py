@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.omissions import grouped
+from shaping.response import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +75,7 @@ def _about(shaped: Shaped) -> dict[str, Any]:
         "truncated": meta.truncated or None,
         "not_modified": meta.not_modified or None,
         "request_id": meta.request_id,
-        "upgrade_hints": [hint.model_dump(exclude_none=True) for hint in meta.upgrade_hints or ()] or None,
+        "upgrade_hints": [_hint(hint) for hint in meta.upgrade_hints or ()] or None,
     }
     about = {name: value for name, value in said.items() if value is not None}
     if shaped.plan.debug:
@@ -86,6 +87,10 @@ def _about(shaped: Shaped) -> dict[str, Any]:
         if shaped.expandable and "ref" not in about:
             about["ref"] = shaped.ref
     return about
+
+
+def _hint(hint: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(hint).items() if value is not None}
 
 
 def _omission(omission: Any) -> dict[str, Any]:

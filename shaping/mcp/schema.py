@@ -1,4 +1,4 @@
-"""The JSON Schema of a shaped answer, projected by the plan from the declared one, and the check of results against it."""
+"""The JSON Schema of a shaped answer, projected by the plan, and the check of results against it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _forms(plan: Plan, projected: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _flat(projected: dict[str, Any]) -> dict[str, Any]:
-    """Describe of the root only what holds beside `ok` and `_meta`; data whose own names are taken is under `result`."""
+    """Describe only what holds beside `ok` and `_meta`; data whose own names are taken stands under `result`."""
     known = projected.get("properties", {})
     if projected.get("type") != "object" or not TAKEN.isdisjoint(known):
         return {"type": "object"}
@@ -112,6 +112,18 @@ def _wrapped(schema: dict[str, Any], declared: Mapping[str, Any]) -> dict[str, A
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
     return schema.get("type", "object") == "object" and any(key in schema for key in ("type", "properties", "$ref"))
+
+
+def shows_no_more(new: Any, old: Any) -> bool:
+    """Return whether every property of one schema is also one of another, at the same place."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        named = new.get("properties") or {}
+        return named.keys() <= (old.get("properties") or {}).keys() and all(
+            shows_no_more(value, old.get(key)) for key, value in new.items() if isinstance(value, dict | list)
+        )
+    if isinstance(new, list) and isinstance(old, list):
+        return len(new) == len(old) and all(map(shows_no_more, new, old))
+    return not isinstance(new, dict | list)
 
 
 def matches(schema: Mapping[str, Any], value: Any) -> bool:

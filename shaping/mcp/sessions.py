@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from shaping.clients.table import KnownClient
     from shaping.mcp.tools import ToolEntry
-    from shaping.settings.loading import LoadedConfig
+    from shaping.settings import LoadedConfig, Plan
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
 _IDLE_SECONDS = 1800.0
@@ -33,6 +33,7 @@ class Session:
     client: Mapping[str, Any] | None = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
+    fitting: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether an edited plan fits a tool's schema
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
     expand_name: str = EXPAND

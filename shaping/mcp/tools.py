@@ -107,7 +107,7 @@ def expand_entry(client: KnownClient, taken: Collection[str] = ()) -> dict[str, 
 def _audience(tool: Mapping[str, Any]) -> tuple[bool, bool]:
     """Return whether an app draws a tool's results (MCP Apps), and whether the model is shown them."""
     meta = tool.get("_meta") or {}
-    ui = meta.get("ui") if isinstance(meta.get("ui"), dict) else {}
+    ui: Any = meta.get("ui") if isinstance(meta.get("ui"), dict) else {}
     visibility = ui.get("visibility")
     for_model = not isinstance(visibility, list) or "model" in visibility
     return bool(ui.get("resourceUri") or meta.get("ui/resourceUri")), for_model

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.mcp.adapter import Adapter
+    from shaping.mcp.messages import MessageShaper
     from shaping.proxy.shaping import ClientShaping
 
 
@@ -37,8 +37,8 @@ class Loading:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.adapter: Adapter | None = None
-        self._loaded: asyncio.Future[Adapter] = asyncio.get_running_loop().create_future()
+        self.messages: MessageShaper | None = None
+        self._loaded: asyncio.Future[MessageShaper] = asyncio.get_running_loop().create_future()
         self._held: list[tuple[str, bytes]] = []
 
     def start(self) -> None:
@@ -46,20 +46,20 @@ class Loading:
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._load, args=(loop,), name="shaping-loading", daemon=True).start()
 
-    async def wait(self) -> Adapter:
+    async def wait(self) -> MessageShaper:
         """Wait until everything is loaded; raise what is wrong with the config."""
         return await asyncio.shield(self._loaded)
 
     async def open(self, client: Mapping[str, Any] | None, owner: str | None) -> ClientShaping:
         """Begin the session of a client."""
-        adapter = self.adapter or await self.wait()
+        messages = self.messages or await self.wait()
         from shaping.proxy.shaping import ClientShaping  # noqa: PLC0415 (loaded by now)
 
-        return ClientShaping(adapter, client, owner)
+        return ClientShaping(messages, client, owner)
 
     def log(self, name: str, line: bytes) -> None:
         """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""
-        if self.adapter is None:
+        if self.messages is None:
             self._held.append((name, line))
         else:
             _print(name, line)
@@ -67,26 +67,26 @@ class Loading:
     def close(self) -> None:
         """Print what is still held, and write what is still to be kept."""
         self._flush()
-        if self.adapter is not None:
-            self.adapter.shaper.close()
+        if self.messages is not None:
+            self.messages.shaper.close()
 
     def _load(self, loop: asyncio.AbstractEventLoop) -> None:
         # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
         gc.disable()
         try:
-            adapter = make_adapter(self.options)
+            messages = make_messages(self.options)
         except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
             self._tell(loop, self._loaded.set_exception, problem)
             return
-        self._tell(loop, self._set, adapter)
-        adapter.warm_up()
+        self._tell(loop, self._set, messages)
+        messages.warm_up()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         gc.enable()
 
-    def _set(self, adapter: Adapter) -> None:
-        self.adapter = adapter
-        self._loaded.set_result(adapter)
+    def _set(self, messages: MessageShaper) -> None:
+        self.messages = messages
+        self._loaded.set_result(messages)
         self._flush()
 
     def _flush(self) -> None:
@@ -100,9 +100,9 @@ class Loading:
             loop.call_soon_threadsafe(*call)
 
 
-def make_adapter(options: Options) -> Adapter:
+def make_messages(options: Options) -> MessageShaper:
     """Load shaping by a command line's options."""
-    from shaping.mcp.adapter import Adapter as McpAdapter  # noqa: PLC0415 (loaded on a thread: costs 300 ms)
+    from shaping.mcp.messages import MessageShaper as Messages  # noqa: PLC0415 (loaded on a thread: costs 300 ms)
     from shaping.proxy import shaping as _  # noqa: F401, PLC0415 (the same thread loads what sessions will need)
     from shaping.shaper import Shaper  # noqa: PLC0415 (loaded on a thread: costs 250 ms)
 
@@ -114,7 +114,7 @@ def make_adapter(options: Options) -> Adapter:
     if options.for_user:
         # A command's store is a file of the user's, which another connection and `shaping expand` find.
         shaper.keeper("command")
-    return McpAdapter(shaper, expand=options.expand)
+    return Messages(shaper, expand=options.expand, relay=True)
 
 
 def _print(name: str, line: bytes) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from shaping.errors import ErrorDetail
-    from shaping.mcp.adapter import Wishes
+    from shaping.mcp.messages import CallOptions
     from shaping.proxy.loading import Loading
     from shaping.proxy.shaping import ClientShaping
     from shaping.proxy.upstream import Upstream
@@ -50,7 +50,7 @@ class Asked:
 
     method: str
     name: str = ""
-    wishes: Wishes | None = None
+    options: CallOptions | None = None
     modern: bool = False  # whether it came without a handshake, in a protocol whose results say that they are complete
 
 
@@ -113,10 +113,10 @@ class Relay:
             shaping = self._shaping or await self._open()
             await self._send(_own(request, shaping.failed(asked.name, detail)))
             return
-        from shaping.mcp.faults import whole  # noqa: PLC0415 (only where a server fails: costs 100 ms)
+        from shaping.mcp.errors import all_members  # noqa: PLC0415 (only where a server fails: costs 100 ms)
         from shaping.proxy.outage import told  # noqa: PLC0415 (only where a server fails: costs 100 ms)
 
-        await self._send(error(request.id, INTERNAL_ERROR, told(detail), whole(detail)))
+        await self._send(error(request.id, INTERNAL_ERROR, told(detail), all_members(detail)))
 
     @property
     def is_busy(self) -> bool:
@@ -158,10 +158,10 @@ class Relay:
         if shaping.is_dropped(name):
             await self._send(_own(message, shaping.failed(name, shaping.unknown_tool(name))))
             return
-        params, wishes = shaping.wishes(message.params)
+        params, options = shaping.take_options(message.params)
         if params is not message.params:
             message = write({**message.data, "params": params})
-        self._pending[message.id] = Asked("tools/call", name, wishes, modern=_is_modern(message))
+        self._pending[message.id] = Asked("tools/call", name, options, modern=_is_modern(message))
         await self.upstream.send(message)
 
     async def _expand(self, message: Message, shaping: ClientShaping) -> None:
@@ -196,7 +196,7 @@ class Relay:
             if asked.method != "tools/call":
                 return _changed(message, "result", result, shaping.read(asked.name, result))
             self._remember_task(result, asked)
-            shaped = shaping.result(asked.name, asked.wishes, result)
+            shaped = shaping.result(asked.name, asked.options, result)
             return _changed(message, "result", result, shaped)
         except Exception:
             logger.exception("shaping an answer to %s failed", asked.method)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from shaping.clients.table import Entry, known, load, reads
+from shaping.clients.table import KnownClient, known_clients, load, reads
 
 OLD_AND_NEW = (
-    Entry("new", ("agent",), "structured", "here", ">=2.0.21"),
-    Entry("old", ("agent",), "content", "here", "<2.0.21"),
+    KnownClient("new", ("agent",), "structured", "here", ">=2.0.21"),
+    KnownClient("old", ("agent",), "content", "here", "<2.0.21"),
 )
 
 
@@ -63,27 +63,27 @@ def test_a_version_bound_divides_a_clients_past_from_its_present(version: str, c
 
 @pytest.mark.parametrize(("bound", "met"), [("==1.0", True), ("<=1", True), (">1.0.0", False), (">=0.9,<1.1", True)])
 def test_every_kind_of_bound_is_understood(bound: str, met: bool) -> None:
-    entries = (Entry("a", ("agent",), "content", "here", bound),)
+    entries = (KnownClient("a", ("agent",), "content", "here", bound),)
     assert (reads("agent@1.0.0", entries) == "content") is met
 
 
 def test_a_bound_that_is_no_bound_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'~1' is not a version bound"):
-        reads("agent@1", (Entry("a", ("agent",), "content", "here", "~1"),))
+        reads("agent@1", (KnownClient("a", ("agent",), "content", "here", "~1"),))
 
 
 def test_every_entry_says_where_it_is_known_from() -> None:
-    assert [entry.client for entry in known() if not entry.source or not entry.names] == []
+    assert [entry.client for entry in known_clients() if not entry.source or not entry.names] == []
 
 
 def test_a_clients_file_is_read_as_it_is_written() -> None:
     payload = b'{"clients": [{"client": "A", "names": ["a", "b"], "reads": "both", "source": "s"}]}'
-    assert load(payload) == (Entry("A", ("a", "b"), "both", "s"),)
+    assert load(payload) == (KnownClient("A", ("a", "b"), "both", "s"),)
 
 
 def test_no_two_entries_tell_different_things_of_the_same_client() -> None:
     told: dict[tuple[str, str], set[str | None]] = {}
-    for entry in known():
+    for entry in known_clients():
         for name in entry.names:
             told.setdefault((name.casefold(), entry.versions), set()).add(entry.reads)
     assert {key: reads for key, reads in told.items() if len(reads) > 1} == {}

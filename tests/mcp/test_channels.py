@@ -4,34 +4,39 @@ from typing import Any
 
 import pytest
 
+from shaping.clients.table import UNKNOWN_CLIENT, KnownClient
 from shaping.mcp.channels import BOTH, STRUCTURED, TEXT, Channels, decide
+
+CODE = KnownClient(reads="structured", code_mode=True)
 
 
 @pytest.mark.parametrize(
-    ("setting", "reads", "typed", "expected"),
+    ("setting", "client", "typed", "relay", "expected"),
     [
-        ("auto", None, False, BOTH),
-        ("auto", None, True, BOTH),
-        ("auto", "content", False, BOTH),
-        ("auto", "content", True, BOTH),
-        ("auto", "structured", False, TEXT),
-        ("auto", "structured", True, BOTH),
-        ("auto", "both", False, TEXT),
-        ("auto", "both", True, STRUCTURED),
-        ("both", "structured", False, BOTH),
-        ("text", None, False, TEXT),
-        ("text", None, True, BOTH),
-        ("structured", "content", False, STRUCTURED),
+        ("auto", UNKNOWN_CLIENT, False, False, BOTH),
+        ("auto", KnownClient(reads="structured"), False, False, BOTH),
+        ("auto", UNKNOWN_CLIENT, False, True, TEXT),
+        ("auto", KnownClient(reads="structured"), False, True, TEXT),
+        ("auto", KnownClient(reads="content"), True, True, BOTH),
+        ("auto", KnownClient(reads="both"), True, True, STRUCTURED),
+        ("auto", CODE, False, True, BOTH),
+        ("both", KnownClient(reads="structured"), False, True, BOTH),
+        ("text", CODE, False, True, TEXT),
+        ("text", UNKNOWN_CLIENT, True, False, BOTH),
+        ("structured", KnownClient(reads="content"), False, True, STRUCTURED),
     ],
 )
-def test_the_table_of_channels(setting: Any, reads: Any, typed: bool, expected: Channels) -> None:
-    assert decide(setting, reads, typed=typed) == expected
+def test_the_table_of_channels(setting: Any, client: KnownClient, typed: bool, relay: bool, expected: Channels) -> None:
+    assert decide(setting, client, typed=typed, relay=relay) == expected
 
 
 @pytest.mark.parametrize("setting", ["auto", "both", "text", "structured"])
 @pytest.mark.parametrize("reads", [None, "content", "structured", "both"])
 @pytest.mark.parametrize("typed", [True, False])
-def test_a_tool_with_a_schema_always_sends_structured_content(setting: Any, reads: Any, typed: bool) -> None:
-    chosen = decide(setting, reads, typed=typed)
+@pytest.mark.parametrize("relay", [True, False])
+def test_a_tool_with_a_schema_always_sends_structured_content(
+    setting: Any, reads: Any, typed: bool, relay: bool
+) -> None:
+    chosen = decide(setting, KnownClient(reads=reads), typed=typed, relay=relay)
     assert chosen.structured == chosen.schema
     assert chosen.schema or not typed

@@ -11,8 +11,8 @@ from fastmcp.exceptions import ToolError
 from pydantic import BaseModel
 
 from shaping import shape
-from shaping.mcp.advertise import EXPAND_TOOL
 from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.mcp.tools import EXPAND_TOOL
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ async def test_one_line_shapes_every_tool_and_its_schema(mode: str) -> None:
     assert result.structured_content == {"result": KEPT}
     assert [item.user.login for item in result.data] == ["ada", "ada"]
     assert json.loads(result.content[0].text) == KEPT
-    assert result.meta["shaping"]["profile"] == "minimal"
+    assert result.meta["shaping"]["tag"]
 
 
 async def test_a_call_can_choose_its_profile_and_its_fields() -> None:
@@ -123,7 +123,7 @@ async def test_every_failure_is_a_coded_error_without_structured_content(
     async with Client(server()) as client:
         result = await client.call_tool(tool, arguments, raise_on_error=False)
     assert (result.is_error, result.structured_content) == (True, None)
-    assert json.loads(result.content[0].text)["error"]["code"] == code
+    assert result.content[0].text.startswith(f"{code}: ")
     assert result.meta["shaping/error"]["code"] == code
 
 
@@ -141,7 +141,6 @@ async def test_the_control_argument_is_offered_where_the_config_says_and_never_r
         result = await client.call_tool("issues", {"_shape": {"fields": ["title"], "profile": "standard"}})
     assert "_shape" in tool.input_schema["properties"]
     assert result.structured_content == {"result": [{"title": "t"}, {"title": "t"}]}
-    assert result.meta["shaping"]["profile"] == "standard"
 
 
 async def test_a_dropped_tool_is_neither_listed_nor_called() -> None:
@@ -209,14 +208,14 @@ async def test_a_session_keeps_its_schema_while_everything_else_of_a_new_config_
     made.add_middleware(ShapingMiddleware(shaper=shaper))
     async with Client(made) as client:
         before = await client.list_tools()
-        write(file, include_only=["title"], profile="standard")
+        write(file, include_only=["title"], envelope={"include": ["etag"]})
         shaper._live.reload()
         assert await client.list_tools() == before
         kept = await client.call_tool("issues", {})
     async with Client(made) as client:
         fresh = await client.call_tool("issues", {})
     assert kept.structured_content == {"result": [{"number": 1}, {"number": 2}]}
-    assert kept.meta["shaping"]["profile"] == "standard"
+    assert kept.meta["shaping"]["etag"]
     assert fresh.structured_content == {"result": [{"title": "t"}, {"title": "t"}]}
 
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.mcp.source import Piece, Source, read_source
+from shaping.mcp.reading import DataPart, ResultData, read_result
 from shaping.values.plain import DEEPEST, OddError, plain
 
 ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
@@ -18,15 +18,15 @@ def text(value: Any) -> dict[str, Any]:
 
 
 def test_structured_content_and_the_text_that_mirrors_it_are_one_piece() -> None:
-    piece = Piece({"a": 1}, (0,))
-    assert read_source({"content": [text({"a": 1})], "structuredContent": {"a": 1}}) == Source((piece,), piece)
+    piece = DataPart({"a": 1}, (0,))
+    assert read_result({"content": [text({"a": 1})], "structuredContent": {"a": 1}}) == ResultData((piece,), piece)
 
 
 def test_text_beside_structured_content_that_says_something_else_is_a_piece_of_its_own() -> None:
-    piece = Piece({"a": 1}, (1,))
-    prose = Piece("Found one.", (0,), prose=True)
+    piece = DataPart({"a": 1}, (1,))
+    prose = DataPart("Found one.", (0,), prose=True)
     result = {"content": [text("Found one."), text({"a": 1})], "structuredContent": {"a": 1}}
-    assert read_source(result) == Source((piece, prose), piece)
+    assert read_result(result) == ResultData((piece, prose), piece)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_text_beside_structured_content_that_says_something_else_is_a_piece_of_i
     ],
 )
 def test_a_wrapper_is_known_by_the_text_that_mirrors_what_is_inside(result: dict[str, Any]) -> None:
-    piece = Piece(ITEMS, tuple(range(len(result["content"]))))
-    assert read_source(result) == Source((piece,), piece, wrapped=True)
+    piece = DataPart(ITEMS, tuple(range(len(result["content"]))))
+    assert read_result(result) == ResultData((piece,), piece, wrapped=True)
 
 
 @pytest.mark.parametrize(
@@ -50,59 +50,61 @@ def test_a_wrapper_is_known_by_the_text_that_mirrors_what_is_inside(result: dict
     ],
 )
 def test_a_wrapper_is_known_by_its_frameworks_mark(meta: dict[str, Any], schema: dict[str, Any] | None) -> None:
-    piece = Piece([1], ())
+    piece = DataPart([1], ())
     result = {"content": [], "structuredContent": {"result": [1]}, "_meta": meta}
-    assert read_source(result, schema) == Source((piece,), piece, wrapped=True)
+    assert read_result(result, schema) == ResultData((piece,), piece, wrapped=True)
 
 
 def test_a_member_called_result_is_no_wrapper_without_a_sign() -> None:
-    piece = Piece({"result": [1]}, (0,))
+    piece = DataPart({"result": [1]}, (0,))
     result = {"content": [text({"result": [1]})], "structuredContent": {"result": [1]}}
-    assert read_source(result, {"title": "Answer"}) == Source((piece,), piece)
+    assert read_result(result, {"title": "Answer"}) == ResultData((piece,), piece)
 
 
 @pytest.mark.parametrize(("value", "shown"), [("hi", "hi"), (True, "true"), (3, "3"), (None, "null")])
 def test_a_wrapped_scalar_is_mirrored_by_its_text(value: Any, shown: str) -> None:
-    piece = Piece(value, (0,))
+    piece = DataPart(value, (0,))
     result = {"content": [text(shown)], "structuredContent": {"result": value}}
-    assert read_source(result) == Source((piece,), piece, wrapped=True)
+    assert read_result(result) == ResultData((piece,), piece, wrapped=True)
 
 
 def test_a_server_that_only_has_text_repeats_it_under_one_member() -> None:
-    piece = Piece({"content": "[FILE] a"}, (0,))
+    piece = DataPart({"content": "[FILE] a"}, (0,))
     result = {"content": [text("[FILE] a")], "structuredContent": {"content": "[FILE] a"}}
-    assert read_source(result) == Source((piece,), piece, spoken="content")
+    assert read_result(result) == ResultData((piece,), piece, member="content")
 
 
 def test_json_under_that_one_member_is_the_data() -> None:
     packed = json.dumps(ITEMS, indent=2)
-    piece, note = Piece(ITEMS, (0,)), Piece("note", (1,), prose=True)
+    piece, note = DataPart(ITEMS, (0,)), DataPart("note", (1,), prose=True)
     result = {"content": [text(packed), text("note")], "structuredContent": {"content": packed}}
-    assert read_source(result) == Source((piece, note), piece, spoken="content", packed=True)
+    assert read_result(result) == ResultData((piece, note), piece, member="content", packed=True)
 
 
 def test_a_list_that_was_split_into_blocks_is_put_together() -> None:
-    assert read_source({"content": [text(item) for item in ITEMS]}) == Source((Piece(ITEMS, (0, 1)),))
+    assert read_result({"content": [text(item) for item in ITEMS]}) == ResultData((DataPart(ITEMS, (0, 1)),))
 
 
 def test_blocks_that_have_nothing_in_common_stay_apart() -> None:
-    pieces = (Piece({"a": 1}, (0,)), Piece({"b": 2}, (1,)))
-    assert read_source({"content": [text({"a": 1}), text({"b": 2})]}) == Source(pieces)
+    pieces = (DataPart({"a": 1}, (0,)), DataPart({"b": 2}, (1,)))
+    assert read_result({"content": [text({"a": 1}), text({"b": 2})]}) == ResultData(pieces)
 
 
 def test_text_as_python_prints_it_is_data_too() -> None:
-    assert read_source({"content": [text("{'a': None, 'b': True}")]}) == Source((Piece({"a": None, "b": True}, (0,)),))
+    assert read_result({"content": [text("{'a': None, 'b': True}")]}) == ResultData(
+        (DataPart({"a": None, "b": True}, (0,)),)
+    )
 
 
 @pytest.mark.parametrize("prose", ["hello", "42", "true", '"quoted"', "[not json", "{half", ""])
 def test_what_holds_no_object_and_no_list_is_prose(prose: str) -> None:
-    assert read_source({"content": [text(prose)]}) == Source((Piece(prose, (0,), prose=True),))
+    assert read_result({"content": [text(prose)]}) == ResultData((DataPart(prose, (0,), prose=True),))
 
 
 def test_only_text_is_looked_at() -> None:
     content = [{"type": "image", "data": "x", "mimeType": "image/png"}, {"type": "text"}, text("a")]
-    assert read_source({"content": content}) == Source((Piece("a", (2,), prose=True),))
-    assert read_source({}) == Source(())
+    assert read_result({"content": content}) == ResultData((DataPart("a", (2,), prose=True),))
+    assert read_result({}) == ResultData(())
 
 
 VALUES = st.recursive(
@@ -117,28 +119,28 @@ def test_what_is_said_to_need_no_intake_is_plain_and_written_as_it_is(
     value: dict[str, Any], indent: int | None, beside: bool
 ) -> None:
     result = {"content": [text(json.dumps(value, indent=indent))]}
-    for piece in read_source(result | ({"structuredContent": value} if beside else {})).pieces:
+    for piece in read_result(result | ({"structuredContent": value} if beside else {})).parts:
         if piece.written is not None:
             assert plain(piece.value, 0) is piece.value
             assert piece.written == orjson.dumps(piece.value)
 
 
 def test_a_mirror_needs_no_intake_however_it_is_printed() -> None:
-    [piece] = read_source({"content": [text(ITEMS)], "structuredContent": {"result": ITEMS}}).pieces
+    [piece] = read_result({"content": [text(ITEMS)], "structuredContent": {"result": ITEMS}}).parts
     assert piece.written == orjson.dumps(ITEMS)
 
 
 @pytest.mark.parametrize(("structured", "told"), [({"a": 1}, {"a": True}), ({"a": 1.0}, {"a": 1})])
 def test_a_mirror_that_only_compares_equal_does_not_replace_the_data(structured: Any, told: Any) -> None:
-    [piece] = read_source({"content": [text(told)], "structuredContent": structured}).pieces
+    [piece] = read_result({"content": [text(told)], "structuredContent": structured}).parts
     assert (repr(piece.value), piece.blocks, piece.written) == (repr(structured), (0,), None)
 
 
 @pytest.mark.parametrize("levels", [DEEPEST + 1, 300])
 def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
-    [piece] = read_source({"content": [text("[" * levels + "]" * levels)]}).pieces
+    [piece] = read_result({"content": [text("[" * levels + "]" * levels)]}).parts
     assert piece.written is None or plain(piece.value, 0) is piece.value
-    [deeper] = read_source({"content": [text("[" * (levels + 1) + "]" * (levels + 1))]}).pieces
+    [deeper] = read_result({"content": [text("[" * (levels + 1) + "]" * (levels + 1))]}).parts
     assert deeper.written is None
     with pytest.raises(OddError):
         plain(deeper.value, 0)
@@ -148,9 +150,9 @@ def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
 def test_an_integer_beyond_64_bits_in_a_text_is_not_rounded(beside: bool) -> None:
     value = {"wei": 123456789012345678901234, "ten": 10**22, "rows": [{"n": 2**64}, {"n": -(2**63) - 1}, {"n": 1e22}]}
     result = {"content": [text(value)]} | ({"structuredContent": value} if beside else {})
-    assert [repr(piece.value) for piece in read_source(result).pieces] == [repr(value)]
+    assert [repr(piece.value) for piece in read_result(result).parts] == [repr(value)]
 
 
 def test_a_wide_value_needs_no_intake() -> None:
-    [piece] = read_source({"content": [text([[[index]] for index in range(DEEPEST)])]}).pieces
+    [piece] = read_result({"content": [text([[[index]] for index in range(DEEPEST)])]}).parts
     assert piece.written is not None

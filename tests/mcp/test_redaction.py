@@ -11,8 +11,8 @@ from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
-from shaping.mcp.beside import answer
 from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.mcp.redaction import redact_answer
 from shaping.mcp.result import shape_result
 from shaping.mcp.sdk import shape_server
 from shaping.proxy.former.backend import Backend
@@ -86,7 +86,7 @@ def test_a_fault_in_shaping_lets_no_embedded_secret_out(monkeypatch: pytest.Monk
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("shaping.mcp.result._shaped", broken)
+    monkeypatch.setattr("shaping.mcp.result._success", broken)
     shaped = shape_result(Shaper({}), RESULT, tool="t")
     assert shaped["content"][0]["resource"]["text"] == f"key {MARK}"
     assert (shaped["_meta"]["trace"], shaped["content"][2]["description"]) == (MARK, MARK)
@@ -207,4 +207,4 @@ async def test_log_lines_and_progress_pass_the_proxy_without_secrets() -> None:
 def test_nothing_is_taken_out_where_shaping_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHAPING", "off")
     wire = {"contents": [{"uri": "data://x", "text": TOKEN}]}
-    assert answer(Shaper({}), "data://x", wire) is wire
+    assert redact_answer(Shaper({}), "data://x", wire) is wire

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
 from shaping.cli.demo_server import issues
+from shaping.clients.table import find_client
 from shaping.mcp import result as module
 from shaping.mcp.result import shape_result
 from shaping.shaper import Shaper
@@ -53,6 +55,9 @@ def test_both_channels_are_written_in_step_from_one_source(shaper: Shaper) -> No
     }
 
 
+ANY: dict[str, Any] = {"type": "object"}
+
+
 @pytest.mark.parametrize("form", [{"separators": (",", ":")}, {}, {"indent": 2}, {"ensure_ascii": True}, None])
 def test_data_is_shaped_and_kept_alike_however_its_mirror_is_printed(form: dict[str, Any] | None) -> None:
     shaper = Shaper({}, expandable=True)
@@ -62,9 +67,7 @@ def test_data_is_shaped_and_kept_alike_however_its_mirror_is_printed(form: dict[
     shaped = shape_result(shaper, {"content": content, "structuredContent": page}, tool="list")
     assert shaped["structuredContent"] == alone["structuredContent"]
     assert shaped["_meta"] == alone["_meta"]
-    assert [block["text"] for block in shaped["content"]] == [
-        shaper.shape(page, tool="list", surface="mcp").text
-    ] * len(content)
+    assert [block["text"] for block in shaped["content"]] == [shaper.shape(page, tool="list", surface="mcp").text]
     shaper.close()
 
 
@@ -106,30 +109,122 @@ def test_blocks_of_one_list_are_joined_and_the_order_of_all_others_stays(shaper:
     ]
 
 
-def test_a_clients_own_way_of_reading_decides_the_channel(shaper: Shaper) -> None:
+def test_a_relay_sends_structured_content_only_to_a_client_that_runs_programs_over_it(shaper: Shaper) -> None:
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
     seen = {
-        client: ("structuredContent" in shaped, bool(shaped["content"]))
-        for client in ("claude-code", "opencode", "github-copilot-developer", "nobody")
-        for shaped in [shape_result(shaper, result, tool="search", client=client)]
+        (client, relay): "structuredContent" in shape_result(shaper, result, tool="search", client=client, relay=relay)
+        for client in ("claude-code", "opencode", "codex-mcp-client", "nobody")
+        for relay in (True, False)
     }
-    assert seen == {
-        "claude-code": (False, True),
-        "opencode": (True, True),
-        "github-copilot-developer": (False, True),
-        "nobody": (True, True),
-    }
+    assert {client for (client, relay), structured in seen.items() if relay and structured} == {"codex-mcp-client"}
+    assert all(structured for (_, relay), structured in seen.items() if not relay)
 
 
-def test_data_without_a_text_mirror_is_told_as_text_to_a_client_that_gets_text_only(shaper: Shaper) -> None:
+def test_data_without_a_text_gets_one_for_clients_that_show_nothing_else(shaper: Shaper) -> None:
     result = {"content": [IMAGE], "structuredContent": PAGE}
-    shaped = shape_result(shaper, result, tool="search", client="claude-code")
-    assert shaped["content"] == [{"type": "text", "text": json.dumps(KEPT, separators=(",", ":"))}, IMAGE]
+    said = {"type": "text", "text": json.dumps(KEPT, separators=(",", ":"))}
+    assert shape_result(shaper, result, tool="search", client="claude-code", relay=True)["content"] == [said, IMAGE]
+    assert shape_result(shaper, result, tool="search", client="gemini-cli-mcp-client")["content"] == [said, IMAGE]
+    assert shape_result(shaper, result, tool="search", client="claude-code")["content"] == [IMAGE]
 
 
-def test_the_same_data_without_a_mirror_stays_without_one_elsewhere(shaper: Shaper) -> None:
-    shaped = shape_result(shaper, {"content": [], "structuredContent": PAGE}, tool="search")
-    assert without_meta(shaped) == {"content": [], "structuredContent": KEPT}
+def test_structured_content_says_what_was_left_out_of_it() -> None:
+    shaper = Shaper({"global": {"max_tokens": 200}}, expandable=True)
+    page = {"items": issues(30)}
+    shaped = shape_result(shaper, {"content": [text(page)], "structuredContent": page}, tool="list", schema=ANY)
+    assert "of 30 shown" in shaped["structuredContent"]["_shaping"]
+    assert "shaping_expand ref=r_" in shaped["structuredContent"]["_shaping"]
+    assert shaped["content"][0]["text"].splitlines()[0] == f"({shaped['structuredContent']['_shaping']})"
+    shaper.close()
+
+
+@pytest.mark.parametrize(
+    ("client", "most"),
+    [
+        ("copilot-cli", {"bytes": 20480}),
+        ("qwen-cli-mcp-client-x", {"chars": 28000}),
+        ("opencode", {"bytes": 51200, "lines": 2000}),
+        ("@cline/core", {"chars": 8000}),
+    ],
+)
+def test_a_result_is_cut_to_what_its_client_shows_and_says_so_first(client: str, most: dict[str, int]) -> None:
+    shaper = Shaper({}, expandable=True)
+    rows = [{"id": number, "note": f"{number * 7919} stands in the margin of page {number}"} for number in range(1875)]
+    shaped = shape_result(shaper, {"content": [text(rows)]}, tool="rows", client=client, relay=True)
+    said = shaped["content"][0]["text"]
+    assert find_client(client).excess(shaped, most) <= 1
+    assert len(said) > min(most.values()) / 3
+    assert "of 1875 shown" in said.splitlines()[0]
+    assert "shaping_expand ref=r_" in said.splitlines()[0]
+    shaper.close()
+
+
+def test_meta_is_not_sent_to_a_client_whose_model_reads_it(shaper: Shaper) -> None:
+    result = {"content": [text(PAGE)], "_meta": {"own": 1}}
+    failed = {"content": [text("ENOENT: no such file")], "isError": True}
+    assert shape_result(shaper, result, tool="search", client="@cline/core")["_meta"] == {"own": 1}
+    assert "_meta" not in shape_result(shaper, failed, tool="search", client="gemini-cli-mcp-client")
+    assert "_meta" in shape_result(shaper, result, tool="search", client="gemini-cli-mcp-client")
+
+
+def test_a_list_has_structured_content_for_a_client_that_takes_it_for_a_fault(shaper: Shaper) -> None:
+    result = {"content": [text([{"number": 1, "a": 2}])]}
+    shaped = shape_result(shaper, result, tool="listing", client="gemini-cli-mcp-client", relay=True)
+    assert shaped["structuredContent"] == {"result": [{"number": 1}]}
+    assert "structuredContent" not in shape_result(shaper, result, tool="listing", client="opencode", relay=True)
+
+
+def test_blocks_end_with_a_newline_for_a_client_that_joins_them(shaper: Shaper) -> None:
+    result = {"content": [text("one"), text("two")]}
+    shaped = shape_result(shaper, result, tool="t", client="copilot-cli", relay=True)
+    assert [block["text"] for block in shaped["content"]] == ["one\n", "two"]
+
+
+def test_json_has_short_lines_for_a_client_that_shows_whole_lines() -> None:
+    shaper = Shaper({"global": {"profile": "debug"}})
+    rows = [{"id": number, "text": "x" * 100} for number in range(60)]
+    shaped = shape_result(shaper, {"content": [text(rows)]}, tool="t", client="opencode", relay=True)
+    said = shaped["content"][0]["text"]
+    assert max(map(len, said.splitlines())) < 2000
+    assert json.loads(said) == rows
+
+
+def test_a_mark_that_a_server_wrote_is_not_believed(shaper: Shaper) -> None:
+    result = {"content": [text(PAGE)], "structuredContent": PAGE}
+    mark = shape_result(shaper, {**result, "structuredContent": {**PAGE, "n": 1}}, tool="search")["_meta"]
+    marks: list[dict[str, Any]] = [{"shaping": {}}, {"shaping": {"tag": "0" * 24}}, mark]
+    for forged in marks:
+        assert shape_result(shaper, {**result, "_meta": forged}, tool="search")["structuredContent"] == KEPT
+    members: list[dict[str, Any]] = [{"resultType": "task"}, {"task": {}}, {"inputRequests": {}}]
+    for more in members:
+        assert shape_result(shaper, {**result, **more}, tool="search")["structuredContent"] == KEPT
+
+
+@pytest.mark.parametrize(
+    ("said", "structured"),
+    [
+        ({"number": 1, "user": {"login": "ada"}, "body": None}, {"number": 1, "user": {"login": "ada"}}),
+        ({"user": {"login": "ada"}, "number": 1}, {"number": 1, "user": {"login": "ada"}, "body": None}),
+        ({"Number": 1, "User": {"Login": "ada"}}, {"number": 1, "user": {"login": "ada"}}),
+        ({"number": 1.0}, {"number": 1, "user": {"login": "ada"}}),
+        ({"number": 1, "user": {"login": "ada"}}, {"number": 1}),
+    ],
+)
+def test_channels_that_differ_in_nulls_order_or_spelling_are_sent_once(
+    shaper: Shaper, said: dict[str, Any], structured: dict[str, Any]
+) -> None:
+    shaped = shape_result(shaper, {"content": [text(said)], "structuredContent": structured}, tool="t", relay=True)
+    assert [json.loads(block["text"]) for block in shaped["content"]] == [{"number": 1, "user": {"login": "ada"}}]
+
+
+def test_a_result_that_only_an_app_draws_passes_but_for_what_is_private() -> None:
+    shaper = Shaper({"tool_overrides": {"pdf": {"private": ["email"]}}})
+    data = {"bytes": "QUJD" * 5000, "pages": None, "email": "x"}
+    result = {"content": [], "structuredContent": data, "_meta": {"ui": {"visibility": ["app"]}}}
+    assert shape_result(shaper, result, tool="pdf", relay=True) == {
+        **result,
+        "structuredContent": {"bytes": data["bytes"], "pages": None},
+    }
 
 
 def test_prose_is_left_alone_apart_from_secrets(shaper: Shaper) -> None:
@@ -158,31 +253,25 @@ def test_json_packed_into_one_member_is_shaped_and_packed_again(shaper: Shaper) 
     assert shaped["content"] == [{"type": "text", "text": '[{"number":1}]'}]
 
 
-def test_the_mark_says_how_and_at_what_cost(shaper: Shaper) -> None:
+def test_debug_says_how_and_at_what_cost(shaper: Shaper) -> None:
     result = {"content": [text(PAGE)], "structuredContent": PAGE, "_meta": {"own": 1}}
-    meta = shape_result(shaper, result, tool="search")["_meta"]
+    meta = shape_result(shaper, result, tool="search", profile="debug", duration_ms=50.5, request_id="r1")["_meta"]
     assert meta["own"] == 1
     mark = meta["shaping"]
-    assert (mark["profile"], mark["config"]) == ("minimal", shaper.generation.hash)
-    assert mark["tokens"]["before"] > mark["tokens"]["after"] > 0
+    assert (mark["profile"], mark["config"]) == ("debug", shaper.generation.hash)
+    assert (mark["tool_id"], mark["duration_ms"], mark["request_id"]) == ("search", 50.5, "r1")
+    assert {"tier", "tool_version", "capabilities", "upgrade_hints"} <= mark.keys()
+    assert mark["tokens"]["before"] > 0
 
 
-@pytest.mark.parametrize("client", [None, "claude-code"])
-def test_a_text_that_stays_as_it_is_costs_what_it_did(shaper: Shaper, client: str | None) -> None:
-    lines = "[FILE] a.txt\n[FILE] b.py\n[FILE] c.py"
-    result = {"content": [text(lines)], "structuredContent": {"content": lines}}
-    shaped = shape_result(shaper, result, tool="list_directory", client=client)
-    assert shaped["content"] == [{"type": "text", "text": lines}]
-    assert shaped["_meta"]["shaping"]["tokens"]["after"] == tokens.exact(lines)
-
-
-def test_a_client_that_reads_both_channels_would_have_paid_for_both(shaper: Shaper) -> None:
+def test_what_a_client_would_have_paid_depends_on_what_it_reads(shaper: Shaper) -> None:
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
-    before = {
-        client: shape_result(shaper, result, tool="search", client=client)["_meta"]["shaping"]["tokens"]["before"]
+    marks = {
+        client: shape_result(shaper, result, tool="search", client=client, profile="debug")["_meta"]["shaping"]
         for client in ("claude-code", "opencode", "copilot-cli")
     }
-    assert before["claude-code"] < before["opencode"] < before["copilot-cli"]
+    costs = {client: mark["tokens"]["before"] for client, mark in marks.items()}
+    assert costs["claude-code"] < costs["opencode"] < costs["copilot-cli"]
 
 
 def test_shaping_twice_is_shaping_once(shaper: Shaper) -> None:
@@ -196,33 +285,44 @@ def test_shaping_twice_is_shaping_once(shaper: Shaper) -> None:
         {"resultType": "input_required", "inputRequests": {"a": {}}},
         {"resultType": "task", "taskId": "1"},
         {"task": {"taskId": "1", "status": "working"}},
-        {"content": [], "inputRequests": {}},
     ],
 )
 def test_what_is_not_an_answer_yet_passes_untouched(shaper: Shaper, result: dict[str, Any]) -> None:
     assert shape_result(shaper, result, tool="search") == result
 
 
-def test_an_error_is_coded_in_text_and_meta_and_never_in_structured_content(shaper: Shaper) -> None:
-    result = {"content": [text("ENOENT: no such file"), IMAGE], "structuredContent": {"path": "x"}, "isError": True}
+def test_an_error_is_the_tools_own_words_with_the_code_before_them(shaper: Shaper) -> None:
+    result = {"content": [text("ENOENT: no such file"), IMAGE], "structuredContent": {"path": "file"}, "isError": True}
     shaped = shape_result(shaper, result, tool="search")
     assert without_meta(shaped) == {
-        "content": [
-            {
-                "type": "text",
-                "text": '{"error":{"code":"FILE_NOT_FOUND","message":"ENOENT: no such file"},"data":{}}',
-            },
-            IMAGE,
-        ],
+        "content": [{"type": "text", "text": "FILE_NOT_FOUND: ENOENT: no such file"}, IMAGE],
         "isError": True,
     }
     assert shaped["_meta"]["shaping/error"]["code"] == "FILE_NOT_FOUND"
 
 
-def test_an_error_that_is_told_only_as_data_is_read_there(shaper: Shaper) -> None:
+def test_an_error_whose_words_tell_no_code_is_those_words(shaper: Shaper) -> None:
+    result = {"content": [text("Error calling tool 't': the widget squeaks")], "isError": True}
+    assert shape_result(shaper, result, tool="t")["content"] == [text("the widget squeaks")]
+
+
+def test_an_errors_text_has_the_budget_of_an_answer_and_can_be_asked_back() -> None:
+    shaper = Shaper({}, expandable=True)
+    lines = "\n".join(f"Traceback line {number}: frame {number * 31}" for number in range(400))
+    whole = shape_result(shaper, {"content": [text(lines)], "isError": True}, tool="t")["content"][0]["text"]
+    assert whole == lines
+    cut = shape_result(shaper, {"content": [text(lines * 40)], "isError": True}, tool="t")["content"][0]["text"]
+    assert tokens.exact(cut) <= 20000
+    ref = re.search(r"shaping_expand ref=(r_\w+)", cut)
+    assert ref is not None
+    assert shaper.expand(ref[1], surface="mcp").data
+    shaper.close()
+
+
+def test_json_in_an_error_stays_json(shaper: Shaper) -> None:
     result = {"content": [], "structuredContent": {"code": "TIMEOUT", "message": "late"}, "isError": True}
     shaped = shape_result(shaper, result, tool="t")
-    assert json.loads(shaped["content"][0]["text"]) == {"error": {"code": "TIMEOUT", "message": "late"}}
+    assert json.loads(shaped["content"][0]["text"]) == {"code": "TIMEOUT", "message": "late"}
 
 
 def test_an_error_speaks_the_dialect_of_the_config(shaper: Shaper) -> None:
@@ -264,13 +364,15 @@ def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
 
 def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
     from shaping.mcp.channels import BOTH
-    from shaping.mcp.result import Call, shape_call
+    from shaping.mcp.parts import ResultContext
+    from shaping.mcp.result import shape_call
+    from shaping.response import CallContext
 
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
     plan = shaper.plan("search", surface="mcp")
-    first = shape_call(shaper, result, Call("search", plan, BOTH, if_none_match="none"))
+    first = shape_call(shaper, result, ResultContext("search", plan, BOTH, call=CallContext(if_none_match="none")))
     tag = first["_meta"]["shaping"]["etag"]
-    again = shape_call(shaper, result, Call("search", plan, BOTH, if_none_match=tag))
+    again = shape_call(shaper, result, ResultContext("search", plan, BOTH, call=CallContext(if_none_match=tag)))
     assert without_meta(again) == {"content": [text("not modified")], "structuredContent": {}}
     assert again["_meta"]["shaping"]["not_modified"] is True
 
@@ -281,7 +383,7 @@ def test_a_fault_in_shaping_loses_nothing_and_lets_no_secret_out(
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(module, "_shaped", broken)
+    monkeypatch.setattr(module, "_success", broken)
     data = {"secret": 1, "key": TOKEN, "n": 1}
     result = {"content": [text(data), text(f"x {TOKEN}"), IMAGE], "structuredContent": data}
     shaped = shape_result(shaper, result, tool="safe")
@@ -296,8 +398,8 @@ def test_a_fault_in_redaction_withholds_everything(shaper: Shaper, monkeypatch: 
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(module, "_shaped", broken)
-    monkeypatch.setattr("shaping.redaction.redact_text", broken)
+    monkeypatch.setattr(module, "_success", broken)
+    monkeypatch.setattr("shaping.redaction.redact", broken)
     shaped = shape_result(shaper, {"content": [text("fine")]}, tool="t")
     assert without_meta(shaped) == {"content": [text("[withheld: redaction failed]")], "isError": True}
 
@@ -344,5 +446,4 @@ def test_what_was_left_out_is_listed_for_programs_under_standard() -> None:
 
 def test_an_error_whose_data_adds_to_it_keeps_the_data(shaper: Shaper) -> None:
     result = {"content": [text("the build failed")], "structuredContent": {"line": 3}, "isError": True}
-    told = json.loads(shape_result(shaper, result, tool="t")["content"][0]["text"])
-    assert told == {"error": {"code": "INTERNAL_ERROR", "message": "the build failed"}, "data": {"line": 3}}
+    assert shape_result(shaper, result, tool="t")["content"] == [text('the build failed\n{"line":3}')]

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from shaping.mcp.validate import _compiled, matches, usable
+from shaping.mcp.schema import _compiled, matches, usable
 
 SCHEMA = {
     "type": "object",

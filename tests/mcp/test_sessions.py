@@ -8,7 +8,7 @@ from mcp.server.connection import Connection, NotifyOnlyOutbound
 
 from shaping import using
 from shaping.mcp import sessions as module
-from shaping.mcp.adapter import Adapter, Wishes
+from shaping.mcp.messages import CallOptions, MessageShaper
 from shaping.mcp.sessions import Sessions
 from shaping.proxy.former.front import of_envelope
 from shaping.shaper import Shaper
@@ -33,7 +33,7 @@ def test_a_client_without_a_session_is_known_by_its_name_while_it_keeps_calling(
     first = sessions.of(request(), generation)
     assert sessions.of(request(), generation) is first
     assert sessions.of(request("other"), generation) is not first
-    assert (first.reads, first.owner) == ("structured", None)
+    assert (first.known.reads, first.owner) == ("structured", None)
     monkeypatch.setattr(module, "_IDLE_SECONDS", -1.0)
     assert sessions.of(request(), generation) is not first
 
@@ -58,9 +58,9 @@ def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> Non
 
 
 def test_a_block_in_the_program_outranks_the_config() -> None:
-    adapter = Adapter(Shaper({}))
+    adapter = MessageShaper(Shaper({}))
     with using(profile="debug", max_items=3):
-        plan, warnings = adapter._plan(adapter.shaper.generation, "t", Wishes())
+        plan, warnings = adapter._plan(adapter.shaper.generation, "t", CallOptions())
     assert (plan.profile, plan.max_items, warnings) == ("debug", 3, ())
 
 
@@ -69,9 +69,9 @@ def test_a_block_in_the_program_outranks_the_config() -> None:
     [({"fields": "a, b"}, ("a", "b")), ({"fields": ["a"]}, ("a",)), ({"fields": 3}, ("3",)), ("wrong", None)],
 )
 def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, ...] | None) -> None:
-    adapter = Adapter(Shaper({"agent_controls": True}))
+    adapter = MessageShaper(Shaper({"agent_controls": True}))
     session = adapter.session(SimpleNamespace())
-    arguments, wishes = adapter.wishes(session, {"q": 1, "_shape": control}, None)
+    arguments, wishes = adapter.take_options(session, {"q": 1, "_shape": control}, None)
     assert arguments == {"q": 1}
     assert (wishes.request.fields if wishes.request else None) == fields
 

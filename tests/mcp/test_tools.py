@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from shaping.mcp.advertise import EXPAND_TOOL, advertised_schema, listed
+from shaping.clients.table import UNKNOWN_CLIENT, KnownClient, find_client
+from shaping.mcp.schema import advertised_schema
+from shaping.mcp.tools import EXPAND_TOOL, expand_entry, tool_entry
 from shaping.shaper import Shaper
 from shaping.tokens import exact
 
@@ -46,10 +48,12 @@ def test_the_schema_inside_a_frameworks_wrapper_is_projected_and_the_wrapper_sta
     assert "title" not in json.dumps(schema.get("$defs", {}))
 
 
-def test_a_field_that_no_answer_can_have_is_told_when_the_tool_is_listed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_field_that_no_answer_can_have_is_reported_when_the_tool_is_listed(caplog: pytest.LogCaptureFixture) -> None:
     one = shaper(include_only=["number", "titel"])
     with caplog.at_level(logging.WARNING, logger="shaping"):
-        listed({**TOOL, "outputSchema": ISSUE}, one.plan("search", surface="mcp"), None, one.generation.config)
+        tool_entry(
+            {**TOOL, "outputSchema": ISSUE}, one.plan("search", surface="mcp"), UNKNOWN_CLIENT, one.generation.config
+        )
     assert caplog.messages == ["of 'search', include_only names what its output schema does not have: titel"]
 
 
@@ -66,7 +70,9 @@ def test_a_tool_whose_schema_cannot_be_followed_is_listed_without(
 ) -> None:
     one = shaper(include_only=["a.b"])
     with caplog.at_level(logging.WARNING, logger="shaping"):
-        found = listed({**TOOL, "outputSchema": schema}, one.plan("search", surface="mcp"), None, one.generation.config)
+        found = tool_entry(
+            {**TOOL, "outputSchema": schema}, one.plan("search", surface="mcp"), UNKNOWN_CLIENT, one.generation.config
+        )
     assert found is not None
     assert "outputSchema" not in found.wire
     assert says in caplog.messages[0]
@@ -97,21 +103,37 @@ def test_a_schema_by_reference_says_that_it_is_an_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reads", "typed", "shown"),
+    ("client", "typed", "relay", "shown"),
     [
-        (None, False, True),
-        ("content", False, True),
-        ("structured", False, False),
-        ("both", False, False),
-        ("structured", True, True),
-        ("both", True, True),
+        (UNKNOWN_CLIENT, False, False, True),
+        (UNKNOWN_CLIENT, False, True, False),
+        (KnownClient(reads="structured"), False, True, False),
+        (KnownClient(reads="structured"), True, True, True),
+        (KnownClient(code_mode=True), False, True, True),
     ],
 )
-def test_a_client_that_would_not_see_cheaper_text_is_shown_no_schema(reads: Any, typed: bool, shown: bool) -> None:
+def test_a_relay_shows_a_schema_only_to_a_client_that_has_a_use_for_it(
+    client: KnownClient, typed: bool, relay: bool, shown: bool
+) -> None:
     made = shaper(typed=typed)
-    found = listed({**TOOL, "outputSchema": ISSUE}, made.plan("search", surface="mcp"), reads, made.generation.config)
+    plan = made.plan("search", surface="mcp")
+    found = tool_entry({**TOOL, "outputSchema": ISSUE}, plan, client, made.generation.config, relay=relay)
     assert found is not None
     assert ("outputSchema" in found.wire) is shown
+
+
+def test_claude_code_is_told_how_much_of_a_result_to_show_and_not_to_defer_our_tool() -> None:
+    made, claude = shaper(), find_client("claude-code@2.1.325")
+    found = tool_entry(TOOL, made.plan("search", surface="mcp"), claude, made.generation.config)
+    assert found is not None
+    assert found.wire["_meta"] == {"anthropic/maxResultSizeChars": 200000}
+    assert found.limit["chars"] == 200000
+    assert expand_entry(claude)["_meta"] == {"anthropic/maxResultSizeChars": 200000, "anthropic/alwaysLoad": True}
+    assert "_meta" not in expand_entry(UNKNOWN_CLIENT)
+
+
+def test_our_tool_takes_another_name_where_a_server_has_one_of_that_name() -> None:
+    assert expand_entry(UNKNOWN_CLIENT, {"shaping_expand"})["name"] == "shaping_expand_"
 
 
 def config(**sections: Any) -> Any:
@@ -120,7 +142,7 @@ def config(**sections: Any) -> Any:
 
 def show(sections: dict[str, Any], tool: dict[str, Any] = TOOL) -> dict[str, Any] | None:
     made = Shaper(sections)
-    found = listed(tool, made.plan(tool["name"], surface="mcp"), None, made.generation.config)
+    found = tool_entry(tool, made.plan(tool["name"], surface="mcp"), UNKNOWN_CLIENT, made.generation.config)
     return found.wire if found else None
 
 

@@ -12,7 +12,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from shaping.envelope.dialects.errors import has_own_hint
 from shaping.errors import ErrorDetail, make_error
-from shaping.mcp import faults
+from shaping.mcp.errors import all_members
 from shaping.proxy.former.child import Child
 from shaping.proxy.former.remote import door_of
 
@@ -41,7 +41,7 @@ class CodedError(MCPError):
     """An error of the proxy's own: a model reads its `detail`, the protocol its words."""
 
     def __init__(self, detail: ErrorDetail) -> None:
-        super().__init__(code=mcp_types.INTERNAL_ERROR, message=told(detail), data=faults.whole(detail))
+        super().__init__(code=mcp_types.INTERNAL_ERROR, message=told(detail), data=all_members(detail))
         self.detail = detail
 
 
