@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects.members import has_own_hint
+from shaping.envelope.dialects.errors import has_own_hint, lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import scrub, scrub_value
 from shaping.errors.validation import summary
@@ -77,6 +77,8 @@ def model_text(error: ErrorDetail, words: str | None = None) -> str:
     text = words if error.code == "INTERNAL_ERROR" or words.startswith(error.code) else f"{error.code}: {words}"
     if error.hint and has_own_hint(error) and error.hint not in (_NO_HINT, *text.splitlines()):
         text = f"{text}\n{error.hint}"
+    if error.retry_after is not None and str(error.retry_after) not in text:
+        text = f"{text}\nRetry after {error.retry_after:g} s."
     if error.similar:
         text = f"{text}\nDid you mean {', '.join(map(str, error.similar))}?"
     return text
@@ -114,11 +116,9 @@ def _coded(text: str) -> ErrorDetail | None:
     told = _error_in(wire)
     if not isinstance(told.get("code", told.get("error_code")), str):
         return None
-    from shaping.agent.reading import read_error  # noqa: PLC0415 (only errors that are JSON need it: costs 5 ms)
-
     clean = scrub_value(wire)
     told = _error_in(clean)
-    found = required(read_error(told))
+    found = required(lenient_error(told))
     more = _own_members({} if told is clean else clean, told)
     return found.model_copy(
         update={

@@ -131,7 +131,6 @@ def test_an_mcp_result_stays_one() -> None:
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
     assert json.loads(answer["content"][0]["text"]) == {"items": [{"number": 1, "title": "Broken"}]}
-    assert answer["_meta"]["shaping"]["profile"] == "minimal"
 
 
 def test_a_warning_is_told_on_standard_error() -> None:

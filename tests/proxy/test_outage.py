@@ -262,7 +262,7 @@ async def test_a_remote_server_that_was_away_is_reached_again_by_the_next_call(
             await anyio.sleep(0.1)
             answers.append(await pid(client))
         await client.__aexit__(None, None, None)  # type: ignore[no-untyped-call]  # the same
-    assert json.loads(answers[1])["error"]["code"] == "UNAVAILABLE"
+    assert answers[1].startswith("UNAVAILABLE: ")
     assert int(answers[0]) != int(answers[-1])
 
 
@@ -345,10 +345,7 @@ async def test_a_server_that_dies_while_a_descendant_holds_its_pipes_is_not_wait
         async with Client(proxied(backend), mode="legacy") as client:
             died: Any = await client.call_tool("die", {}, raise_on_error=False)
             again: Any = await client.call_tool("pid", {})
-    assert json.loads(died.content[0].text)["error"] == {
-        "code": "UNAVAILABLE",
-        "message": "the server 'tiny' ended with exit code 3: out of memory",
-    }
+    assert died.content[0].text == "UNAVAILABLE: the server 'tiny' ended with exit code 3: out of memory"
     assert json.loads(again.content[0].text)["pid"]
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,33 +52,33 @@ async def test_a_question_in_an_answer_is_put_to_the_client_in_its_own_protocol(
 
 async def test_a_client_that_cannot_be_asked_is_told_so_by_a_coded_error() -> None:
     _, is_error, text = await called("legacy", "greet")
-    assert (is_error, json.loads(text)["error"]) == (
+    assert (is_error, text.splitlines()) == (
         True,
-        {
-            "code": "NOT_IMPLEMENTED",
-            "message": "the server 'modern' asks before it answers, and this client cannot be asked (elicitation)",
-            "hint": "Call it from a client that can (elicitation), or use another tool.",
-        },
+        [
+            (
+                "NOT_IMPLEMENTED: the server 'modern' asks before it answers, "
+                "and this client cannot be asked (elicitation)"
+            ),
+            "Call it from a client that can (elicitation), or use another tool.",
+        ],
     )
 
 
 async def test_a_question_that_is_not_answered_is_a_coded_error_that_says_why() -> None:
     _, is_error, text = await called("legacy", "greet", fail)
-    assert (is_error, json.loads(text)["error"]) == (
+    assert (is_error, text.splitlines()) == (
         True,
-        {
-            "code": "PRECONDITION",
-            "message": "the server 'modern' asks before it answers, and got no answer: no user here",
-            "hint": "Call it again when the question can be answered.",
-        },
+        [
+            "PRECONDITION: the server 'modern' asks before it answers, and got no answer: no user here",
+            "Call it again when the question can be answered.",
+        ],
     )
 
 
 async def test_a_server_that_never_stops_asking_is_stopped() -> None:
     _, is_error, text = await called("legacy", "nag", ada)
-    error = json.loads(text)["error"]
-    assert (is_error, error["code"]) == (True, "ABORTED")
-    assert error["message"].startswith("the server 'modern' asked without end")
+    assert is_error
+    assert text.startswith("ABORTED: the server 'modern' asked without end")
 
 
 async def test_a_server_that_refuses_the_answer_is_passed_on_as_refusing() -> None:
