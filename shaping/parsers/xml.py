@@ -28,26 +28,35 @@ def parse(text: str) -> dict[str, Any] | None:
 
     try:
         root = fromstring(text)
-        return {_name(root.tag): _value(root, 0)}
+        return {_name(root.tag): _value(root, _repeated(root), 0)}
     except (ParseError, DefusedXmlException, ValueError):
         return None
 
 
-def _value(element: Element, depth: int) -> Any:
+def _repeated(root: Element) -> set[tuple[str, str]]:
+    """Return the names of elements that some parent has several of: those are lists wherever they stand."""
+    found = set()
+    for parent in root.iter():
+        names = [child.tag for child in parent]
+        if len(set(names)) < len(names):
+            found |= {(parent.tag, name) for name in names if names.count(name) > 1}
+    return found
+
+
+def _value(element: Element, repeated: set[tuple[str, str]], depth: int) -> Any:
     if depth > _DEEPEST:
         raise ValueError("nested deeper than any data")
     words = (element.text or "").strip()
-    runs = [(name, list(run)) for name, run in groupby(element, key=lambda child: _name(child.tag))]
-    members: dict[str, Any] = {_name(key): number(value) for key, value in element.attrib.items()}
-    if runs and (words or any((child.tail or "").strip() for child in element)):
+    if len(element) and (words or any((child.tail or "").strip() for child in element)):
         raise ValueError("elements between words are a text with markup")
-    for name, run in runs:
-        if name in members:
+    members: dict[str, Any] = {_name(key): number(value) for key, value in element.attrib.items()}
+    for tag, run in groupby(element, key=lambda child: child.tag):
+        if _name(tag) in members:
             raise ValueError("a name comes twice: the order of the elements says something")
-        values = [_value(child, depth + 1) for child in run]
-        members[name] = values[0] if len(values) == 1 else values
+        values = [_value(child, repeated, depth + 1) for child in run]
+        members[_name(tag)] = values if (element.tag, tag) in repeated else values[0]
     if not members:
-        return number(words)
+        return number(words) if words else None
     return {**members, "text": words} if words and "text" not in members else members
 
 

@@ -87,8 +87,8 @@ PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for 
     [
         (NMAP, "xml", {"run": {"args": "nmap -O", "start": 1399586326, "version": 5.21, "host": [
             {"address": [{"addr": "192.168.1.1", "type": "ipv4"}, {"addr": "6C:2E", "type": "mac"}], "name": "router"},
-            {"address": {"addr": "192.168.1.3", "type": "ipv4"}, "note": {"kind": "short", "text": "two words"},
-             "empty": ""},
+            {"address": [{"addr": "192.168.1.3", "type": "ipv4"}], "note": {"kind": "short", "text": "two words"},
+             "empty": None},
         ]}}),
         (MANIFEST, "yaml", [
             {"kind": "Deployment",
