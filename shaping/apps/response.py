@@ -14,11 +14,11 @@ import orjson
 from orjson import dumps
 
 from shaping.apps.stdout import Printed, print_answer, stdin_is_terminal
-from shaping.commands.terminal import clean
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.errors.detail import scrub
 from shaping.parsers import parse
+from shaping.parsers.terminal import clean
 from shaping.paths.selection import unmatched
 from shaping.response import CallContext, Warned
 from shaping.settings import Overrides

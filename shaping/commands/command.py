@@ -17,9 +17,9 @@ from shaping.commands.output import CapturedOutput, Finished, Invocation, withho
 from shaping.commands.process import Capture, decode, run
 from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
 from shaping.commands.storage import OutputStore
-from shaping.commands.terminal import render_terminal
 from shaping.envelope import command_envelope
 from shaping.parsers.json import read_json
+from shaping.parsers.terminal import render_terminal
 from shaping.response import required
 from shaping.settings import Overrides
 from shaping.settings.sources import presets_for

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.terminal import error_lines
+from shaping.parsers.terminal import error_lines
 from shaping.response import counted
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.commands.names import nearest_programs
-from shaping.commands.terminal import is_error_line
 from shaping.errors import ErrorDetail, code_for_exit, make_error
 from shaping.errors.similar import did_you_mean
+from shaping.parsers.terminal import is_error_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

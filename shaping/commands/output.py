@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from shaping.commands.cut import NumberedLines
 from shaping.commands.process import decode
-from shaping.commands.terminal import clean
+from shaping.parsers.terminal import clean
 from shaping.redaction import redact_text
 from shaping.settings.context import mode
 

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from shaping.commands.terminal import error_lines
+from shaping.parsers.terminal import error_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -27,9 +27,12 @@ _WRAPPED = re.compile(
 )
 _MARKUP = re.compile("<(?:/|br|p>)")
 # None of these reads on past the next tag in vain: a page of tags without ends would take minutes.
-_OPENS = re.compile(r"<(script|style|head|svg|noscript)\b|<(!--)|<(!doctype)", re.IGNORECASE)
+_HIDDEN = ("script", "style", "head", "svg", "noscript")
+_ON_EVERY_PAGE = ("nav", "footer", "aside", "template", "form")
+_OPENS = re.compile(rf"<({'|'.join(_HIDDEN)})\b|<(!--)|<(!doctype)", re.IGNORECASE)
+_PAGE_OPENS = re.compile(rf"<({'|'.join(_HIDDEN + _ON_EVERY_PAGE)})\b|<(!--)|<(!doctype)", re.IGNORECASE)
 _ENDS = {"!--": re.compile("-->"), "!doctype": re.compile(">")} | {
-    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style", "head", "svg", "noscript")
+    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _HIDDEN + _ON_EVERY_PAGE
 }
 _ANCHOR = re.compile(
     r"<a\b(?=[^<>]*+>)(?>[^<>]*?\bhref\s*=\s*[\"']?([^\"'\s<>]+)[^<>]*+>)((?>[^<]+|<(?!/?a\b))*+)</a\s*>", re.IGNORECASE
@@ -131,18 +134,27 @@ def _without_tags(text: str) -> str:
     """Return a string that is HTML throughout as its text; code and sentences about tags stay."""
     if len(text) > _LARGEST_PAGE or not _WRAPPED.match(text) or "```" in text:
         return text
-    text = _without_hidden(text)
+    return _shown(_without_hidden(text, _OPENS))
+
+
+def page_text(text: str) -> str:
+    """Return a page of HTML as its text, without what stands on every page of its site."""
+    return text if len(text) > _LARGEST_PAGE else _shown(_without_hidden(text, _PAGE_OPENS))
+
+
+def _shown(text: str) -> str:
+    """Return what a browser shows of HTML, with the targets of its links."""
     text = _ANCHOR.sub(lambda found: found[2] if found[2] in found[1] else f"{found[2]} ({found[1]})", text)
     text = _ITEM.sub("- ", _BREAK.sub("\n", _IMAGE.sub(r"\1", text)))
     text = html.unescape(_TAG.sub("", text))
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def _without_hidden(text: str) -> str:
+def _without_hidden(text: str, opens: re.Pattern[str]) -> str:
     """Take out what a browser does not show as text."""
     kept: list[str] = []
     at, endless = 0, set[str]()
-    for opened in _OPENS.finditer(text):
+    for opened in opens.finditer(text):
         name = next(filter(None, opened.groups())).lower()
         if opened.start() < at or name in endless:
             continue

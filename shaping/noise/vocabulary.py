@@ -71,6 +71,13 @@ LICENCE_WORDS = r"licen[cs]e|copyright|SPDX-|all rights reserved"
 CODE_MARKS = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ", "var ", "const ", "#include")
 TRACKERS = r"utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm"
 API_SEGMENTS = r"api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?"
+LIBRARY_FRAMES = (
+    r"site-packages|dist-packages|node_modules|/lib/python\d|<frozen |node:internal|\(internal/|/go/pkg/mod/"
+)
+LIBRARY_PACKAGES = (
+    r"(?:java\.base/)?(?:javax?|jdk|sun|com\.sun|kotlin|scala|akka|groovy)\.|org\.(?:springframework|apache|junit|hibernate"
+    r"|eclipse|gradle|jboss)\.|io\.(?:netty|undertow|micronaut|quarkus)\."
+)
 MARKUP_FILES = r"x?html?|xml|svg|vue|svelte|astro|[jt]sx|php|erb|ejs|hbs|liquid|twig|j2|jinja2?|mdx?"
 
 

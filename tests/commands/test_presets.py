@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from shaping import tokens
-from shaping.commands.terminal import clean, is_error_line
+from shaping.parsers.terminal import clean, is_error_line
 from shaping.settings import bundled
 from shaping.settings.files import bundled_path
 from shaping.settings.sources import presets_for

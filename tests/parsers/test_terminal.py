@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.commands.terminal import clean, is_error_line, render_terminal
+from shaping.parsers.terminal import clean, is_error_line, render_terminal
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ _NULS = re.compile(r"\x00+\n?")
 def clean(text: str) -> list[str]:
     """Give the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
     lines = [line.rstrip() for line in render_terminal(text).split("\n")]
-    return list(_counted(_settled(lines) if "%" in text else lines))
+    return list(count_repeats(_settled(lines) if "%" in text else lines))
 
 
 def render_terminal(text: str) -> str:
@@ -183,11 +183,16 @@ def _is_progress(line: str) -> bool:
     return "%" in line and bool(_PERCENT.search(line) and _PROGRESS.search(line)) and not is_error_line(line)
 
 
-def _counted(lines: Iterable[str]) -> Iterator[str]:
-    """Say repeated lines once, with their number, even where each has its own time; blank ones just once."""
+def count_repeats(lines: Iterable[str], least: int = 2) -> Iterator[str]:
+    """Write lines that repeat so often once with their number, even where each has its own time; blank ones as one."""
     for _, group in groupby(lines, _unstamped):
         first, *more = group
-        yield f"{first} (x{len(more) + 1:,})" if more and first else first
+        if not first and len(more) + 1 >= least:
+            yield first
+        elif first and len(more) + 1 >= least:
+            yield f"{first} (x{len(more) + 1:,})"
+        else:
+            yield from (first, *more)
 
 
 def _unstamped(line: str) -> str:

@@ -1,0 +1,86 @@
+"""Noise in texts that are not data: terminals, test runs, stack traces, web pages."""
+
+from __future__ import annotations
+
+from shaping.noise import reduce_text
+
+ALL = ("links", "opaque", "bulk", "boilerplate")
+LINKS = "".join(f"* [Page {n}](https://x.dev/{n})\n" for n in range(9))
+PROSE = "".join(
+    f"Sentence {n} says something that nobody would want to miss when reading this page.\n" for n in range(40)
+)
+MORE = "".join(f'See [bug {n}](https://bugs.dev/{n} "The bug") for what came of it.\n' for n in range(6))
+
+
+def reduced(text: str) -> str:
+    return reduce_text(text, ALL)[0]
+
+
+def test_what_a_terminal_would_show_is_shown() -> None:
+    assert reduced("\x1b[31mred\x1b[0m\nloading 10%\rloading 90%\rdone       \nend") == "red\ndone\nend"
+    assert reduced("one\r\ntwo\r\n") == "one\r\ntwo\r\n"
+
+
+def test_equal_lines_are_counted_and_few_of_them_stay() -> None:
+    assert reduced("start\n" + "waiting for lock\n" * 200 + "done") == "start\nwaiting for lock (x200)\ndone"
+    few = "a\nb\nb\nb\nc\n\n\nd\n"
+    assert reduced(few) == few
+
+
+def test_passed_tests_are_listed_by_file_and_a_failed_one_stays() -> None:
+    passed = [f"tests/test_a.py::test_one[{n}] PASSED [ {n}%]" for n in range(8)]
+    text = "\n".join([*passed, "tests/test_a.py::test_two FAILED [ 90%]", "tests/test_b.py::test_three PASSED [100%]"])
+    assert reduced(text) == (
+        "PASSED tests/test_a.py: test_one[0 | 1 | 2 | 3 | 4 | 5 | 6 | 7]\n"
+        "tests/test_a.py::test_two FAILED [ 90%]\ntests/test_b.py::test_three PASSED [100%]"
+    )
+
+
+def test_passed_tests_of_other_runners_are_counted() -> None:
+    cargo = "".join(f"test parser::case_{n} ... ok\n" for n in range(20))
+    assert reduced(f"running 21 tests\n{cargo}test parser::odd ... FAILED\n") == (
+        "running 21 tests\n[20 lines of passed tests]\ntest parser::odd ... FAILED\n"
+    )
+    go = "".join(f"=== RUN   Test{n}\n--- PASS: Test{n} (0.00s)\n" for n in range(5))
+    assert reduced(f"{go}--- FAIL: TestX (0.01s)\n") == "[10 lines of passed tests]\n--- FAIL: TestX (0.01s)\n"
+
+
+def test_frames_of_libraries_are_counted_between_the_users_own() -> None:
+    library = [
+        f'  File "/venv/lib/python3.11/site-packages/web/app.py", line {n}, in call_{n}\n    return call(x)\n'
+        for n in range(6)
+    ]
+    text = (
+        'Traceback (most recent call last):\n  File "/app/main.py", line 3, in run\n    serve()\n'
+        + "".join(library)
+        + '  File "/app/views.py", line 9, in view\n    1 / 0\nZeroDivisionError: division by zero\n'
+    )
+    assert reduced(text) == text.replace("".join(library[1:-1]), "  [4 frames of libraries]\n")
+    java = "".join(f"\tat org.springframework.web.Filter.doFilter(Filter.java:{n})\n" for n in range(9))
+    trace = f"java.lang.Error: no\n\tat com.acme.Shop.buy(Shop.java:7)\n{java}\tat com.acme.Main.main(M.java:1)"
+    assert reduced(trace).count("springframework") == 2
+    assert "[7 frames of libraries]" in reduced(trace)
+    assert "com.acme.Shop.buy" in reduced(trace)
+
+
+def test_navigation_around_a_page_goes_and_links_in_its_words_stay() -> None:
+    page = f"{LINKS}\n# Title\n\n{PROSE}{MORE}\n### Archive\n\n{LINKS}"
+    text = reduced(page)
+    assert text.count("[navigation: 9 links]") == 2
+    assert "See [bug 3](https://bugs.dev/3) for what came of it." in text
+    assert PROSE in text
+    assert reduced(LINKS * 4) == LINKS * 4  # a page of links is about its links
+
+
+def test_a_page_of_html_is_shown_as_a_browser_shows_it_without_its_navigation() -> None:
+    body = "".join(f"<p>{line}</p>" for line in PROSE.splitlines())
+    page = f"<!DOCTYPE html><html><head><title>x</title></head><body><nav>Menu</nav>{body}</body></html>"
+    text = reduced(page)
+    assert text.split("\n")[0] == PROSE.split("\n")[0]
+    assert "Menu" not in text
+    assert "<p>" not in text
+
+
+def test_none_of_it_happens_to_a_diff() -> None:
+    diff = "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n" + "+same line\n" * 20
+    assert reduced(diff) == diff
