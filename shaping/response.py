@@ -170,6 +170,16 @@ class Shaped(ABC):
         return ""
 
     @property
+    def absent(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of members that were dropped because they are null or empty, by that reason."""
+        return {}
+
+    @property
+    def absent_line(self) -> str:
+        """The line of the text that names them, where that costs less than dropping them saved."""
+        return ""
+
+    @property
     def omissions(self) -> tuple[Omission, ...]:
         """Everything that was left out, exactly: where, how many and why."""
         return ()

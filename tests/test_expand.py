@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping import Shaper
+from shaping import Shaper, tokens
 from shaping.errors import ToolError
 from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
@@ -427,3 +427,92 @@ def test_a_key_with_a_comma_is_found_whatever_it_holds(value: Any) -> None:
 def test_a_path_of_quotes_that_nothing_closes_is_read_once() -> None:
     # From each quote to the end of the path, this would take minutes.
     assert listed({}, "," + '"\\' * 200_000) == ["," + '"\\' * 200_000]
+
+
+ISSUES_LIKE: list[dict[str, Any]] = [
+    {
+        "id": n,
+        "node_id": f"MDU6SXNzdWU5MD{n:04d}",
+        "url": f"https://api.example.com/repos/acme/widgets/issues/{n}",
+        "events_url": f"https://api.example.com/repos/acme/widgets/issues/{n}/events",
+        "title": f"Issue number {n} about something",
+        "assignee": None,
+        "labels": [],
+    }
+    for n in range(200)
+]
+
+
+@pytest.mark.parametrize("dialect", ["lean", "none"])
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+def test_the_next_page_of_a_cut_list_has_the_plan_of_the_first(dialect: Any, profile: str) -> None:
+    shaper = Shaper({}, expandable=True)
+    request = Overrides(max_tokens=900, dialect=dialect)
+    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", profile=profile, request=request)
+    shown, items, cursor = len(first.data["items"]), list(first.data["items"]), first.cursor
+    while cursor is not None:
+        page = shaper.expand(first.ref or "", cursor=cursor, max_tokens=900)
+        assert tokens.exact(page.text) <= 900
+        assert page.cursor is None or len(page.data) >= 0.7 * shown
+        items, cursor = items + page.data, page.cursor
+    kept = {"id", "title"} if profile == "minimal" else {"id", "title", "node_id", "url", "events_url"}
+    assert items == [{key: value for key, value in issue.items() if key in kept} for issue in ISSUES_LIKE]
+    shaper.close()
+
+
+def test_the_next_page_has_the_fields_and_names_that_the_call_asked_for() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"rename": {"items[].title": "name"}}}}, expandable=True)
+    request = Overrides(max_tokens=300, fields=("items[].id", "items[].title"))
+    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", request=request)
+    page = shaper.expand(first.ref or "", cursor=first.cursor)
+    start = len(first.data["items"])
+    assert page.data[0] == {"id": start, "name": f"Issue number {start} about something"}
+    shaper.close()
+
+
+def test_a_private_path_that_is_new_holds_for_the_next_page_too(tmp_path: Path) -> None:
+    file = tmp_path / "response_config.json"
+    file.write_text("{}")
+    shaper = Shaper(file, expandable=True, watch=False)
+    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", request=Overrides(max_tokens=300))
+    file.write_text('{"tool_overrides": {"t": {"private": ["items[].title"]}}}')
+    shaper._live.reload()
+    assert "about something" not in shaper.expand(first.ref or "", cursor=first.cursor).text
+    shaper.close()
+
+
+def test_a_cut_text_goes_on_where_it_was_cut() -> None:
+    shaper, log = Shaper({}, expandable=True), "".join(f"line {n} of a log\n" for n in range(4000))
+    first = shaper.shape({"log": log}, tool="t", request=Overrides(max_tokens=400))
+    head = first.data["log"].partition("…")[0]
+    page = shaper.expand(first.ref or "", cursor=first.cursor)
+    assert log.startswith(head + page.data)
+    assert page.data.startswith(f"line {head.count(chr(10))} ")
+    assert first.cursor is not None
+    assert first.cursor in first.text
+    shaper.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("log[5:9]", "one\n"),
+        ("log[L2:L3]", "line two\nline three\n"),
+        ("log[L3:]", "line three\nline four"),
+        ("log[L4:L9]", "line four"),
+        ("log[L:L1]", "line one\n"),
+    ],
+)
+def test_a_text_takes_ranges_of_characters_and_of_lines(path: str, found: str) -> None:
+    shaper = Shaper({}, expandable=True)
+    log = "line one\nline two\nline three\nline four"
+    ref = shaper.shape({"log": log, "n": [1, 2]}, tool="t", request=Overrides(max_items=1)).ref
+    assert shaper.expand(ref or "", path).data == found
+    shaper.close()
+
+
+def test_a_range_of_lines_holds_for_a_bare_text() -> None:
+    shaper = Shaper({}, expandable=True)
+    ref = shaper.shape("line one\nline two\n" * 9, tool="t", request=Overrides(max_string=60)).ref
+    assert shaper.expand(ref or "", "[L2:L2]").data == "line two\n"
+    shaper.close()

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import pytest
 
 from shaping import Shaper, tokens, using
@@ -223,3 +224,60 @@ def test_bare_data_tells_nothing_itself_so_the_line_does() -> None:
     with using(profile="standard", dialect="none"):
         shaped = Shaper({}).shape({"a": 1, "b": None})
     assert missing(shaped) == "left out: 1 empty (b)"
+
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": n, "title": f"Issue {n}", "assignee": None, "milestone": None, "labels": [], "user": {"company": None}}
+    for n in range(5)
+]
+
+
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+@pytest.mark.parametrize("value", [RECORDS, {"items": RECORDS, "total": 5}])
+def test_null_and_empty_members_are_named_once_below_a_list(profile: str, value: Any) -> None:
+    with using(dialect="none"):
+        shaped = Shaper({}).shape(value, tool="t", profile=profile)
+    assert shaped.absent == {"null": ("assignee", "milestone"), "empty": ("labels", "user")}
+    assert shaped.text.endswith("\nnull: assignee, milestone; empty: labels, user")
+    assert "null" not in orjson.dumps(shaped.data).decode()
+
+
+def test_null_and_empty_members_of_one_record_are_named_too() -> None:
+    with using(dialect="none"):
+        shaped = Shaper({}).shape(RECORDS[0], tool="t")
+    assert shaped.text.splitlines()[-1] == "null: assignee, milestone; empty: labels, user"
+
+
+def test_names_that_would_cost_more_than_they_saved_are_not_written() -> None:
+    value = {"id": 1, "title": "x" * 200, "b": None}
+    with using(dialect="none"):
+        shaped = Shaper({}).shape(value, tool="t")
+    assert shaped.absent == {"null": ("b",)}
+    assert shaped.absent_line == ""
+    assert tokens.exact(shaped.text) <= tokens.exact(orjson.dumps(value).decode())
+
+
+def test_debug_names_nothing_because_nothing_is_dropped() -> None:
+    shaped = Shaper({}).shape(RECORDS, tool="t", profile="debug")
+    assert (shaped.absent, shaped.absent_line) == ({}, "")
+
+
+def test_a_secret_in_a_name_is_not_written_among_those_that_are_null() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    with using(dialect="none"):
+        shaped = Shaper({}).shape([{"id": n, token: None, "other": None} for n in range(9)], tool="t")
+    assert "null: " in shaped.text
+    assert token not in shaped.text
+
+
+def test_nulls_and_empties_are_counted_among_the_omissions_with_a_ref() -> None:
+    shaper = Shaper({}, expandable=True)
+    shaped = shaper.shape(RECORDS, tool="t", profile="standard")
+    assert {(one.path, one.count, one.reason) for one in shaped.omissions} == {
+        ("[].assignee", 5, "null"),
+        ("[].milestone", 5, "null"),
+        ("[].labels", 5, "empty"),
+        ("[].user", 5, "empty"),
+    }
+    assert [(one["count"], one["ref"]) for one in shaped.value["omissions"]] == [(10, shaped.ref), (10, shaped.ref)]
+    assert shaper.expand(shaped.ref or "", "[].assignee").data == [None] * 5

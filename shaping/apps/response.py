@@ -23,6 +23,7 @@ from shaping.paths.selection import unmatched
 from shaping.response import CallContext, Warned
 from shaping.settings import Overrides
 from shaping.store.expand import cursor_at, resume
+from shaping.store.originals import SHAPED
 from shaping.store.pages import Position
 from shaping.values.plain import to_plain
 
@@ -53,7 +54,7 @@ def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> AppPa
     )
     if plain and limit is not None and len(value) > limit:
         going_on = Position(start.trail, start.offset + limit)
-        return AppPage(value[:limit], path, cursor_at(secret, ref, path, going_on))
+        return AppPage(value[:limit], path, cursor_at(secret, ref, path, going_on, shaped=cursor.startswith(SHAPED)))
     return AppPage(value, path, after)
 
 

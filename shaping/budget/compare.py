@@ -21,7 +21,8 @@ class Lack:
 
     lists: dict[tuple[str, int], list[tuple[str, int]]] = field(default_factory=dict)
     others: dict[tuple[str, Reason], list[tuple[str, int]]] = field(default_factory=dict)
-    first: tuple[str, int] | None = None
+    first: tuple[str, int] | None = None  # the first list that was cut, and how many elements are shown
+    first_text: tuple[str, int] | None = None  # the first text that was cut, and where
 
     def omissions(self) -> tuple[Omission, ...]:
         """Tell what is missing, one entry for each rule."""
@@ -54,7 +55,9 @@ def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
     elif isinstance(before, dict):
         _compare_members(before, after, place, found)
     elif before != after:
-        found.others.setdefault((place[1], "string"), []).append((place[0], gone(before, after)))
+        head, missing = gone(before, after)
+        found.others.setdefault((place[1], "string"), []).append((place[0], missing))
+        found.first_text = found.first_text or (place[0], head)
 
 
 def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place, found: Lack) -> None:

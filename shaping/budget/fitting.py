@@ -99,7 +99,7 @@ class _Fitting:
 
 def _fitted(value: Any, kept: Any) -> Fitted:
     lack = lacks(value, kept)
-    return Fitted(kept, lack.omissions(), lack.listed(), lack.first)
+    return Fitted(kept, lack.omissions(), lack.listed(), lack.first or lack.first_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Fitted:
     value: Json
     omissions: tuple[Omission, ...] = ()
     lists: tuple[Listed, ...] = ()
-    position: tuple[str, int] | None = None  # the first list that was cut and where: the next page starts there
+    position: tuple[str, int] | None = None  # the first list or text that was cut, and where: the next page is there
     fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
     # Of the text that was counted; an estimate where that is far below the budget.
     tokens: float = field(default=0, compare=False)

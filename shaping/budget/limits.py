@@ -28,13 +28,13 @@ def shorten(text: str, room: int) -> str:
     return text[:head] + _mark(rest - head) + text[rest:]
 
 
-def gone(before: str, after: str) -> int:
-    """Tell how many characters a shortened string lacks."""
+def gone(before: str, after: str) -> tuple[int, int]:
+    """Return where a shortened string was cut, and how many characters it lacks."""
     for mark in _MARK.finditer(after):
         missing = int(mark[1].replace(",", ""))
         if len(before) - missing == len(after) - len(mark[0]) and before.startswith(after[: mark.start()]):
-            return missing
-    return len(before) - len(after) + 1
+            return mark.start(), missing
+    return len(after) - 1, len(before) - len(after) + 1
 
 
 def _mark(count: int) -> str:

@@ -27,11 +27,6 @@ class OmittedMembers:
     samples: tuple[Any, ...] = ()
 
 
-def omitted_by_config(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
-    """List what fields and pruning left out: worked out when somebody asks, because few do."""
-    return [*_by_fields(cleaned, plan), *members_missing(cleaned.selected, cleaned.pruned)]
-
-
 def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
     """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
     root = _Place()
@@ -39,7 +34,8 @@ def members_missing(before: Any, after: Any, reason: Reason | None = None) -> li
     return list(root.missing("", reason))
 
 
-def _by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
+def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
+    """List what the config's paths left out: worked out when somebody asks, because few do."""
     fields, raw = cleaned.fields, cleaned.raw if cleaned.original is None else cleaned.original
     if fields is None:
         return []

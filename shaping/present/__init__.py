@@ -91,12 +91,23 @@ class Presented(Shaped):
         """The line below bare data that says what was left out and how to ask for it."""
         return notice(self)
 
+    @property
+    def absent(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of members that were dropped because they are null or empty, by that reason."""
+        return self.original.absent
+
+    @property
+    def absent_line(self) -> str:
+        """The line of the text that names them, where that costs less than dropping them saved."""
+        line = self.original.absent_line
+        return line if line and self.text.removesuffix(self.notice).endswith(line) else ""
+
     @cached_property
     def tokens(self) -> Tokens:
         """What it cost before and after."""
         from shaping.tokens import Tokens  # noqa: PLC0415 (most calls are never counted: costs 15 ms)
 
-        return Tokens(before=self._text_before, after=lambda: self.text, tokenizer=self.plan.tokenizer)
+        return Tokens(before=self.text_before, after=lambda: self.text, tokenizer=self.plan.tokenizer)
 
     @cached_property
     def omissions(self) -> tuple[Omission, ...]:
@@ -166,7 +177,7 @@ class Presented(Shaped):
         """Whether a budget cut something, or noise rules took more than the line costs that says so."""
         return self.truncated or self.cleaned.saved > 0
 
-    def _text_before(self) -> str:
+    def text_before(self) -> str:
         """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
         if self.call.shown is not None:
             return self.call.shown()

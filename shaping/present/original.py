@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.cleaning.omitted import omitted_by_config
+from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.errors import scrub
 from shaping.paths.renames import differs, original
+from shaping.present.page_plan import about_pages
 from shaping.response import grouped
 from shaping.store.parts import price, price_of
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from shaping.cleaning import Cleaned
     from shaping.cleaning.omitted import OmittedMembers
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
+# Names of null or empty members that are written: an object keyed by ids may have any number.
+_NAMES = 40
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,11 @@ class Original:
         """The ref of the raw value, which is kept with the first look."""
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
         content = self.call.written or orjson.dumps(self.cleaned.plain_raw(self.plan))
-        return self.store.keep(content, self.plan, self.owner)
+        return self.store.keep(content, self.plan, self.owner, about_pages(self.plan, self.cleaned.fields, self.call))
 
     def cursor(self, position: tuple[str, int]) -> str | None:
-        """Write the cursor for the list that was cut first, where the rest of it can be expanded."""
-        path, offset = position
-        return None if self.ref is None else self.store.cursor(self.plan, self.ref, self.raw_path(path), offset)
+        """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""
+        return None if self.ref is None else self.store.cursor(self.plan, self.ref, *position)
 
     def raw_path(self, path: str) -> str:
         """Write a path of the shaped data in the names of the raw value, which is what is kept."""
@@ -63,8 +65,39 @@ class Original:
         return (*(found.omission for found in self._by_config), *self.cleaned.omissions)
 
     @cached_property
+    def _pruned(self) -> list[OmittedMembers]:
+        return members_missing(self.cleaned.selected, self.cleaned.pruned)
+
+    @cached_property
     def _by_config(self) -> list[OmittedMembers]:
-        return omitted_by_config(self.cleaned, self.plan)
+        return [*omitted_by_fields(self.cleaned, self.plan), *self._pruned]
+
+    @cached_property
+    def absent(self) -> dict[str, tuple[str, ...]]:
+        """The names of members that were dropped because they are null or empty, by that reason."""
+        found: dict[str, dict[str, None]] = {}
+        for omission in self._absent:
+            # Named once for a list: what its records lack needs no path to the list.
+            name = omission.path.split("[].", 1)[-1].replace("[]", "")
+            found.setdefault(omission.reason, {})[name] = None
+        return {reason: tuple(names) for reason, names in found.items()}
+
+    @property
+    def _absent(self) -> Iterator[Omission]:
+        return (found.omission for found in self._pruned if found.omission.reason in {"null", "empty"})
+
+    @cached_property
+    def absent_line(self) -> str:
+        """The line that names them below the data; empty where it would cost more than dropping them saved."""
+        if not self.absent:
+            return ""
+        line = "; ".join(f"{reason}: {_some(names)}" for reason, names in self.absent.items())
+        counting, counts = counter(self.plan.tokenizer).count, {each.path: each.count for each in self._absent}
+        members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
+        once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
+        if counting("\n" + line) >= counting("".join(members)) * often / once:
+            return ""
+        return "\n" + (line if self.plan.redact.off else scrub(line))
 
     @cached_property
     def _samples(self) -> dict[Omission, tuple[Any, ...]]:
@@ -93,3 +126,7 @@ class Original:
             found = price(self.raw_path(omission.path), self.cleaned.plain_raw(self.plan), counting)
         self._prices[omission] = found
         return found
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names if len(names) <= _NAMES else (*names[:_NAMES], f"and {len(names) - _NAMES} more"))

@@ -1,14 +1,16 @@
-"""A page of what was asked back: whole values, no noise rules, the tool's own budget."""
+"""A page of what was asked back: by a path the exact values, by a response's cursor what follows its first page."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from shaping.cleaning import clean
 from shaping.paths.renames import original
+from shaping.present.page_plan import first_page_plan, whole_plan
 from shaping.response import CallContext
-from shaping.settings.plan import PRUNE_NOTHING
 from shaping.store.expand import expand
+from shaping.store.originals import SHAPED
 from shaping.store.parts import listed
 from shaping.tokens import counter
 
@@ -34,19 +36,24 @@ def expanded_page(
     written: Callable[[Shaped], str] | None = None,
 ) -> Shaped:
     """Choose a page of what a ref stands for, as much of it as the budget shows, and shape it."""
-    plan = whole_plan(shown_by)
+    private, value, plan = shown_by.private, kept.value, whole_plan(shown_by)
+    if cursor is not None and cursor.startswith(SHAPED):
+        # The next page of what a response cut: the same data, by the same plan, from where the first page ended.
+        first, arguments = first_page_plan(shown_by, kept.meta)
+        value = clean(value if private is None else private.apply(value), first, CallContext(arguments=arguments)).value
+        private, plan = None, replace(whole_plan(first), max_string=first.max_string)
 
     def page(found: Expanded) -> Shaped:
         call = CallContext(page=found.path, cursor=found.cursor, path_with_ids=found.path_with_ids)
         return shape(plan, found.value, call)
 
     found = expand(
-        kept,
+        replace(kept, value=value),
         ref,
         secret,
         path=None if path is None else _raw_paths(path, kept.value, shown_by.fields),
         cursor=cursor,
-        private=plan.private,
+        private=private,
         max_tokens=max_tokens or shown_by.max_tokens,
         render=lambda found: page(found).text if written is None else written(page(found)),
         counter=counter(plan.tokenizer),
@@ -59,17 +66,3 @@ def _raw_paths(path: str, value: Any, fields: FieldPlan | None) -> str:
     one = original(path, value, fields)
     paths = listed(value, one)
     return one if len(paths) == 1 else ",".join(original(each, value, fields) for each in listed(value, path))
-
-
-def whole_plan(plan: Plan) -> Plan:
-    """Give a plan that filters nothing: what is asked back comes as it was, less what must never leave."""
-    return replace(
-        plan,
-        fields=None,
-        error_fields=None,
-        prune=PRUNE_NOTHING,
-        noise=tuple(rule for rule in plan.noise if rule in {"repeats", "constants"}),
-        max_tokens=None,
-        max_items=None,
-        max_string=None,
-    )

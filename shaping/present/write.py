@@ -20,7 +20,17 @@ def write(shown: Presented) -> tuple[str, str]:
     if bare and shown.not_modified:
         return "not modified", "text"
     text, encoding = written(shown.value, shown.plan)
+    text += _absent_line(shown, text, encoding)
     return (text + shown.notice if bare else text), encoding
+
+
+def _absent_line(shown: Presented, text: str, encoding: str) -> str:
+    """Name once what is null or empty: that nobody is assigned, and that nothing was found, are answers."""
+    # An envelope in JSON stays parseable, and a page says what its first page said.
+    if shown.terse or shown.call.page is not None or (encoding == "json" and shown.plan.dialect != "none"):
+        return ""
+    line, before = shown.original.absent_line, shown.call.shown
+    return "" if line and before is not None and len(text) + len(line) > len(before()) else line
 
 
 def written(value: Any, plan: Plan) -> tuple[str, str]:

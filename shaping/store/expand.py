@@ -11,9 +11,9 @@ from shaping.errors import ToolError
 from shaping.paths import PathError
 from shaping.paths.selection import Miss, miss
 from shaping.response import counted
-from shaping.store.originals import CursorError, make_cursor, read_cursor
+from shaping.store.originals import SHAPED, CursorError, make_cursor, read_cursor
 from shaping.store.pages import Page, Position, page
-from shaping.store.parts import choose, choose_members, listed, path_with_ids
+from shaping.store.parts import choose, choose_members, lines_as_characters, listed, path_with_ids
 from shaping.store.protocol import StoreError
 
 if TYPE_CHECKING:
@@ -73,14 +73,16 @@ def expand(
     render: Callable[[Expanded], str],
     counter: TokenCounter,
 ) -> Expanded:
-    """Give the exact values under a path, a page at a time; `render` writes what the model reads of a page."""
+    """Give the values under a path, a page at a time; `render` writes what the model reads of a page."""
     chosen, start = (path or "", Position()) if cursor is None else resume(secret, ref, cursor)
+    shaped = cursor is not None and cursor.startswith(SHAPED)
     whole = kept.value if private is None else private.apply(kept.value)
+    chosen = lines_as_characters(whole, chosen)
     value, where = _chosen(whole, chosen)
     with_ids = path_with_ids(whole, chosen) if where == chosen else None
 
     def shown(found: Page) -> Expanded:
-        after = None if found.next is None else cursor_at(secret, ref, chosen, found.next)
+        after = None if found.next is None else cursor_at(secret, ref, chosen, found.next, shaped=shaped)
         return Expanded(found.value, _under(where, found.path), after, path_with_ids=with_ids)
 
     found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
@@ -96,14 +98,14 @@ def expand(
 
 _PATHS = (
     "Paths look like items[0].user.login, items[].title, rows[20:], or several as items[].id,items[].title; "
-    "without one, all of it is shown."
+    "of a text, log[2000:4000] gives characters and log[L10:L20] lines; without a path, all of it is shown."
 )
 _MORE = "Ask again with a larger max_tokens, or without one."
 
 
-def cursor_at(secret: bytes, ref: str, path: str, position: Position) -> str:
-    """Write the cursor for a position in what a path chooses."""
-    return make_cursor(secret, ref, f"{position}/{path}")
+def cursor_at(secret: bytes, ref: str, path: str, position: Position, *, shaped: bool = False) -> str:
+    """Write the cursor for a position in what a path chooses, of the raw value or of its shaped form."""
+    return make_cursor(secret, ref, f"{SHAPED if shaped else ''}{position}/{path}")
 
 
 def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
@@ -112,7 +114,7 @@ def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
         offset, trail, path = read_cursor(secret, ref, str(cursor)).split("/", 2)
     except CursorError as problem:
         raise ToolError("BAD_ARGUMENT", str(problem), hint="Use the cursor as it was given, with its ref.") from None
-    return path, Position.read(f"{offset}/{trail}")
+    return path, Position.read(f"{offset.removeprefix(SHAPED)}/{trail}")
 
 
 def _chosen(value: Any, path: str) -> tuple[Any, str]:

@@ -17,13 +17,14 @@ import orjson
 from shaping.response import Warned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from shaping.settings import Plan, Surface
     from shaping.store.keeper import Keeper
 
 NOT_KEPT = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
 
+SHAPED: Final = "s"  # before the position of a cursor that goes on in the shaped data, not in the raw value
 _REF_BYTES: Final = 16
 _KEEPS_HOLD: Final = 2047  # bytes that hashlib hashes without letting other threads run
 _SHORT: Final = 256 * 1024  # bytes that are hashed sooner than another thread would give way
@@ -41,21 +42,21 @@ class Originals:
     keeper: Callable[[Surface], Keeper]
     ttl: Callable[[], float]  # seconds, as the config has them now
 
-    def keep(self, content: bytes, plan: Plan, owner: str | None) -> str | None:
+    def keep(self, content: bytes, plan: Plan, owner: str | None, about: Mapping[str, str]) -> str | None:
         """Have the JSON of a raw value written to the store and return its ref; None where it cannot be taken."""
         keeper = self.keeper(plan.surface)
         secret = keeper.secret
         if secret is None:
             return None
         ref = make_ref(secret, plan.tool, content, owner)
-        meta = {"tool": plan.tool, "owner": owner or "", "surface": plan.surface}
+        meta = {"tool": plan.tool, "owner": owner or "", "surface": plan.surface, **about}
         accepted = keeper.keep(ref, partial(payload, content, plan), meta=meta, ttl=self.ttl(), size=len(content))
         return ref if accepted else None
 
     def cursor(self, plan: Plan, ref: str, path: str, offset: int) -> str | None:
-        """Write the cursor for a place in what a ref names."""
+        """Write the cursor for a place in the shaped form of what a ref names."""
         secret = self.keeper(plan.surface).secret
-        return None if secret is None else make_cursor(secret, ref, f"{offset}//{path}")
+        return None if secret is None else make_cursor(secret, ref, f"{SHAPED}{offset}//{path}")
 
 
 def payload(content: bytes, plan: Plan) -> bytes:

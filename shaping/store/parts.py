@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -19,18 +19,37 @@ if TYPE_CHECKING:
     from shaping.tokens import TokenCounter
 
 # A quote that nothing closes holds all the rest: looked for once, not from every quote on.
+# Lines of a text are numbered from 1, and the last one is included, as editors have it.
+_LINES: Final = re.compile(r"(?P<holder>.*)\[L(?P<first>\d*):L?(?P<last>\d*)\]", re.DOTALL)
 _ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)
 
 
 def choose(value: Any, path: str) -> Any:
-    """Give what `select` gives."""
+    """Return what `select` returns; of a text, also a range of characters."""
     steps = parse(path).steps if path else ()
     if steps and isinstance(steps[-1], Slice) and all(isinstance(step, (Name, Index)) for step in steps[:-1]):
         holder = select(value, str(Path(steps[:-1]))) if steps[:-1] else value
         # A name below a list means that name in each of its elements, and the slice one of each.
-        if isinstance(holder, list) and _one(value, steps[:-1]):
+        if isinstance(holder, str | list) and _one(value, steps[:-1]):
             return holder[steps[-1].start or 0 : steps[-1].stop]
     return select(value, path)
+
+
+def lines_as_characters(value: Any, path: str) -> str:
+    """Write a range of a text's lines, `log[L10:L20]`, as the range of its characters; any other path as it is."""
+    lines = _LINES.fullmatch(path)
+    if lines is None:
+        return path
+    try:
+        text = select(value, lines["holder"]) if lines["holder"] else value
+    except (PathError, LookupError):
+        return path
+    if not isinstance(text, str):
+        return path
+    ends = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    first = min(max(int(lines["first"] or 1) - 1, 0), len(ends) - 1)
+    last = min(int(lines["last"] or len(ends)), len(ends) - 1)
+    return f"{lines['holder']}[{ends[first]}:{ends[last]}]"
 
 
 def _one(value: Any, steps: tuple[Any, ...]) -> bool:

@@ -188,7 +188,7 @@ def _strings(value: Any) -> list[str]:
 
 def test_a_string_that_no_mark_fits_into_keeps_its_beginning() -> None:
     fitted = fit({"s": "abcdefghijklmnopqrstuvwxyz"}, max_string=8)
-    assert fitted == Fitted({"s": "abcdefg…"}, (Omission("s", 19, "string"),))
+    assert fitted == Fitted({"s": "abcdefg…"}, (Omission("s", 19, "string"),), position=("s", 7))
 
 
 def test_a_string_cut_by_both_limits_counts_from_the_whole() -> None:

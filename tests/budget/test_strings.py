@@ -93,8 +93,8 @@ def test_more_room_never_shows_less_and_the_count_is_exact(text: str, room: int)
     before, after = edges(text, room), edges(text, room + 1)
     assert (text.startswith(after[0]), text.endswith(after[1])) == (True, True)
     assert (after[0].startswith(before[0]), after[1].endswith(before[1])) == (True, True)
-    assert gone(text, more) == len(text) - len(after[0]) - len(after[1])
-    assert f"…[{gone(text, more):,} characters left out]…" in more
+    assert gone(text, more) == (len(after[0]), len(text) - len(after[0]) - len(after[1]))
+    assert f"…[{gone(text, more)[1]:,} characters left out]…" in more
 
 
 def test_what_a_budget_took_from_a_text_comes_back_exactly() -> None:
