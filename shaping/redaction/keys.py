@@ -43,12 +43,14 @@ def private_keys(text: str) -> Iterator[tuple[int, int]]:
             yield begin.start(), body
 
 
-def is_open(text: str) -> bool:
-    """Return whether a text ends inside a private key, so that what follows it may be the rest of it."""
+def open_from(text: str) -> int | None:
+    """Return where a private key begins that has not ended, so that what follows the text may be the rest of it."""
     if "PRIVATE" not in text and "SECRET" not in text and "Private-Lines" not in text:
-        return False
-    begins = [match.end() for match in _BEGIN.finditer(text)]
-    return bool(begins) and _END.search(text, begins[-1]) is None and len(text) - begins[-1] < _LONGEST
+        return None
+    begins = [*_BEGIN.finditer(text)]
+    if not begins or len(text) - begins[-1].end() >= _LONGEST or _END.search(text, begins[-1].end()):
+        return None
+    return begins[-1].start()
 
 
 def continuation(text: str) -> tuple[int, bool]:

@@ -114,7 +114,7 @@ PLACES: Final = (
         check=user_and_password,
         hint=r"(?i:basic)[ \t\r\n+]+[A-Za-z0-9+/_-]{2,}[A-Z0-9=]",
     ),
-    Rule("docker-auth", r"[A-Za-z0-9+/]{8,}={0,2}", near=r"[\"']auth", check=user_and_password),
+    Rule("docker-auth", r"[A-Za-z0-9+/]{8,}={0,2}", near=r"auth", check=user_and_password),
     Rule(
         "bearer-token",
         r"(?i:\bbearer)[ \t\r\n+]{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,})",

@@ -11,7 +11,7 @@ from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
 from shaping.paths.selection import after_index, after_key
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.redaction.engine import Ruleset, encodable, has_one, mark
-from shaping.redaction.keys import continuation, is_open
+from shaping.redaction.keys import continuation, open_from
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, replace, secrets
 
@@ -201,7 +201,7 @@ class _Walk:
             rest, goes_on = continuation(text)
             # Between two parts of a key stand short texts at most, such as the type of a content block.
             self._key_is_open = goes_on and (rest > 0 or len(text) < _BETWEEN_PARTS)
-        self._key_is_open = self._key_is_open or is_open(text)
+        self._key_is_open = self._key_is_open or open_from(text) is not None
         return secrets(text, self._rules, context, rest)
 
     def _mask(self, value: Any, rule: str, trail: Trail) -> Any:

@@ -128,7 +128,7 @@ def test_every_way_through_the_rules_finds_the_same(escaping: str, planted: list
         inside = redact_text(f"begin\n{text}\nend")[0]
         if not alone == member == written == inside.removeprefix("begin\n").removesuffix("\nend"):
             differ.append((one.kind, alone, member, written, inside))
-        if one.shows_in(alone):
+        if one.shows_in(alone) or "[redacted:" not in alone:
             shown.append((one.kind, text))
     assert (differ, shown) == ([], [])
 

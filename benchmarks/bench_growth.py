@@ -1,0 +1,151 @@
+"""How the time of redaction grows with its input: each hostile text is doubled until it is large.
+
+    python benchmarks/bench_growth.py [--bytes 400000]
+
+A step that is linear takes twice as long for twice the text. The exponent is that of the last two doublings together,
+by the processor's time, the best of three; above 1.3 the script fails. It is no test of the suite: a timing is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from shaping.redaction import redact, redact_json, redact_stream, redact_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BAR = 1.3
+PLANTED = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n"
+
+
+def tokens(count: int) -> list[str]:
+    """Make tokens that differ."""
+    dice = random.Random(1)  # noqa: S311  the same in every run
+    return [f"ghp_{dice.getrandbits(180):036x}"[:44] for _ in range(count)]
+
+
+def repeated(piece: str) -> Callable[[int], str]:
+    """Make a text of a piece again and again."""
+    return lambda size: piece * (size // len(piece))
+
+
+MAKE: dict[str, Callable[[int], Any]] = {
+    "keys that are tokens": lambda size: dict.fromkeys(tokens(size // 50), 1),
+    "keys that are one token": lambda size: {f"{PLANTED} {number}": 1 for number in range(size // 50)},
+    "tokens in a list": lambda size: tokens(size // 50),
+    "tokens in a text": lambda size: " ".join(tokens(size // 50)),
+    "lists in lists": lambda size: _nested(size // 400, tokens(size // 100)),
+    "private keys without an end": repeated(KEY),
+    "beginnings of private keys": repeated("-----BEGIN PRIVATE KEY-----"),
+    "a private key without lines": lambda size: KEY + "a" * size,
+    "ends of private keys": repeated("-----END PRIVATE KEY-----"),
+    "marks": repeated("[redacted:github-token] token=aB3dE5fG7hI9jK1l "),
+    "a table": lambda size: "user,password\n" + "ada,hunter2\n" * (size // 12),
+    "a row of many cells": lambda size: "user,password," + "a," * (size // 2),
+    **{
+        f"{piece!r} repeated": repeated(piece)
+        for piece in (
+            *("a", "A1", "=", "\\", "\\\\n", "\\u0041", "%", "%25", "%41", "&", "&amp;", "&#65;", "'", '"', "{", "\n"),
+            *(
+                "\t",
+                "\x1b[K",
+                "\r",
+                "\x08",
+                "a.",
+                "a-",
+                "a_",
+                "a:",
+                "a=",
+                "a@",
+                "://",
+                "://a:b",
+                "user=a ",
+                "key=",
+                "token: ",
+            ),
+            *(
+                "password=",
+                "curl -u ",
+                "mysql ",
+                "machine a login b ",
+                "Bearer ",
+                "Basic YWRtaW4",
+                "eyJhbGciOi",
+                "AKIA",
+            ),
+            *(
+                "ZXlKaGJHY2lPaUpJVXpJMU5pSjku",
+                "secret_key=",
+                "kind: Secret\ndata:\n a: b\n",
+                "Private-Lines: 8\n",
+                "| a | b |\n",
+            ),
+        )
+    },
+}
+RUN: dict[str, Callable[[Any], object]] = {
+    "redact": redact,
+    "redact by name": lambda value: redact(value, names=True),
+    "redact_text": lambda value: redact_text(value) if isinstance(value, str) else None,
+    # Below twice what a stream holds back, it looks once; so it is given more.
+    "redact_stream": lambda value: list(redact_stream([value] * 6)) if isinstance(value, str) else None,
+    "redact_json": lambda value: redact_json(_json(value)),
+}
+
+
+def _nested(depth: int, inner: Any) -> Any:
+    for _ in range(min(depth, 60)):
+        inner = [inner, "text"]
+    return inner
+
+
+def _json(value: Any) -> bytes:
+    import orjson  # noqa: PLC0415  only this way through needs it
+
+    return orjson.dumps(value)
+
+
+def seconds(run: Callable[[Any], object], value: Any) -> float:
+    """Time one call, the best of three, in the processor's time."""
+    best = math.inf
+    for _ in range(3):
+        start = time.process_time()
+        run(value)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def exponent(run: Callable[[Any], object], make: Callable[[int], Any], size: int) -> tuple[float, float]:
+    """Return the power of its size by which the time of a call grows, and the time of the largest."""
+    small, large = (seconds(run, make(one)) for one in (size // 4, size))
+    return math.log(max(large, 1e-6) / max(small, 1e-3)) / math.log(4), large
+
+
+def main() -> int:
+    """Measure, print, and fail where something grows faster than it may."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bytes", type=int, default=400_000)
+    size: int = parser.parse_args().bytes
+    failed = []
+    for way, run in RUN.items():
+        rows = sorted(((*exponent(run, make, size), name) for name, make in MAKE.items()), reverse=True)
+        print(f"{way}: {len(rows)} texts of {size:,} characters; the fastest growing:")
+        for power, last, name in rows[:3]:
+            print(f"    n^{power:.2f}  {last * 1e3:8.1f} ms  {name}")
+        slowest = max(rows, key=lambda row: row[1])
+        print(f"    the slowest: {slowest[1] * 1e3:.1f} ms, {slowest[2]}")
+        failed += [f"{way}, {name}: n^{power:.2f}" for power, _, name in rows if power > BAR]
+    for line in failed:
+        print(line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Redacting a text that comes in parts: what could still be the beginning of a secret is held back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from shaping.redaction.keys import open_from
+from shaping.redaction.redact import redact_text
+from shaping.redaction.text import assigned, secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+HELD: Final = 65_536  # characters at the end of what has come: longer than any credential, a private key included
+
+
+class StreamRedactor:
+    """Takes parts of a text and returns what is safe to show of them; `finish` returns the rest."""
+
+    def __init__(self, *, names: bool = False) -> None:
+        self._names = names
+        self._text = ""
+
+    def feed(self, part: str) -> str:
+        """Take a part; return what is decided, which may be nothing."""
+        self._text += part
+        # Looked at only when twice as much has come, so that every character is looked at twice at most.
+        return self._upto(len(self._text) - HELD) if len(self._text) >= 2 * HELD else ""
+
+    def finish(self) -> str:
+        """Return what was held back."""
+        shown, self._text = redact_text(self._text, names=self._names)[0], ""
+        return shown
+
+    def _upto(self, limit: int) -> str:
+        spans = [*secrets(self._text), *(assigned(self._text) if self._names else ())]
+        begin = open_from(self._text)
+        cut = limit if begin is None else min(limit, begin)
+        cut = _after_line(self._text, cut)
+        for span in sorted(spans, reverse=True):
+            cut = span.start if span.start < cut < span.end else cut
+        head, self._text = self._text[:cut], self._text[cut:]
+        return redact_text(head, names=self._names)[0]
+
+
+def redact_stream(parts: Iterable[str], *, names: bool = False) -> Iterator[str]:
+    """Yield the parts of a text without secrets, those that stand across the border of two parts included."""
+    redactor = StreamRedactor(names=names)
+    for part in parts:
+        if shown := redactor.feed(part):
+            yield shown
+    if shown := redactor.finish():
+        yield shown
+
+
+def _after_line(text: str, limit: int) -> int:
+    """Return the end of a line, else of a word, before the limit: a name and its value stay together."""
+    line = text.rfind("\n", 0, limit) + 1
+    return line or text.rfind(" ", 0, limit) + 1 or limit
