@@ -1,40 +1,45 @@
-"""`shaping demo`: a real server behind the proxy, a real client, and the same call raw and under each profile."""
+"""`shaping demo`: a real server behind the proxy, the same call raw and under each profile, and what was left out."""
 
 from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
-from rich.console import Console
-from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
 
 from shaping.cli.proxy import need_extra
+from shaping.cli.support.output import stopped
+from shaping.clients.probe import ServerFailedError, StdioSession
 from shaping.settings.files import bundled_path
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SERVER = [sys.executable, "-m", "shaping.cli.demo_server"]
-PROXY = [sys.executable, "-c", "from shaping.cli.app import main; main()", "proxy", "--"]
-PROFILES = ("minimal", "standard", "debug")
-_SHOWN_LINES = 14
-_ABOUT = "One call of `list_issues`: twelve issues as a forge's API gives them. What the model reads costs:"
-_ASKED = "items[0].user.url"
-_WIDEST = 110
-_NEXT = "In front of your own server: shaping proxy -- COMMAND. In your client's config: shaping wrap FILE"
+SERVER: Final = [sys.executable, "-m", "shaping.cli.demo_server"]
+PROXY: Final = [sys.executable, "-m", "shaping", "proxy", "--"]
+PROFILES: Final = ("minimal", "standard", "debug")
+_RAW_LINES, _SHOWN_LINES = 5, 14
+_WIDEST: Final = 110  # characters
+_LEFT_OUT: Final = "items[0].user.url"
+_INTRODUCTION: Final = (
+    "One call of `list_issues`: twelve issues as a forge's API gives them. What the model reads costs:"
+)
+_NEXT_STEPS: Final = """\
+Try it on your own server, and on those of your client (`shaping wrap` alone lists the clients it finds):
+
+  shaping tools -- COMMAND              what your server's tool definitions cost
+  shaping wrap --client claude-code     put the proxy in front of every server; shaping unwrap takes it away"""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One call: how it was made, what the model reads of it, and what that costs."""
+class MeasuredText:
+    """What the model reads of one call, and what that costs."""
 
-    how: str
+    label: str
     text: str
     tokens: int
 
@@ -42,79 +47,57 @@ class Seen:
 def demo() -> None:
     """Show what shaping does: one call to a server, direct and through the proxy under each profile."""
     need_extra()
-    import anyio  # noqa: PLC0415 (an extra)
-
-    seen, back = anyio.run(_calls)
-    if sys.stdout.isatty():
-        _show(seen, back)
-        return
-    for line in _report(seen, back):
+    try:
+        with ThreadPoolExecutor() as pool:
+            direct, proxied = pool.submit(_direct_call), pool.submit(_proxied_calls)
+            raw, (shaped, expanded) = direct.result(), proxied.result()
+    except ServerFailedError as problem:
+        raise stopped(f"the demo's server failed: {problem}", 1, code="UNAVAILABLE") from None
+    for line in _report(raw, shaped, expanded):
         typer.echo(line)
 
 
-async def _calls() -> tuple[list[Seen], str]:
-    async with _client(SERVER) as client:
-        raw = await client.call_tool("list_issues", {})
-    seen = [_seen("the server, direct", raw)]
-    async with _client([*PROXY, *SERVER]) as client:
-        for profile in PROFILES:
-            result = await client.call_tool("list_issues", {}, meta={"shaping/profile": profile})
-            seen.append(_seen(f"the proxy, {profile}", result))
-            if profile == "minimal":
-                ref = result.meta["shaping"]["ref"]
-        back = await client.call_tool("shaping_expand", {"ref": ref, "path": _ASKED})
-    return seen, back.content[0].text
+def _direct_call() -> MeasuredText:
+    with StdioSession(SERVER, _environ()) as session:
+        return _measured("the server, direct", _call(session, "list_issues"))
 
 
-def _client(command: list[str]) -> Any:
-    from fastmcp import Client  # noqa: PLC0415 (an extra)
-    from fastmcp.client.transports import StdioTransport  # noqa: PLC0415 (the same)
-
-    # No config of the directory we happen to be in, and no profile of the environment: the demo is the same everywhere.
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SHAPING", "SCALPEL"))}
-    environ = kept | {"SHAPING_CONFIG": _default_config()}
-    return Client(StdioTransport(command[0], command[1:], env=environ, keep_alive=False))
+def _proxied_calls() -> tuple[list[MeasuredText], str]:
+    with StdioSession([*PROXY, *SERVER], _environ()) as session:
+        results = {name: _call(session, "list_issues", _meta={"shaping/profile": name}) for name in PROFILES}
+        ref = results["minimal"]["_meta"]["shaping"]["ref"]
+        expanded = _call(session, "shaping_expand", arguments={"ref": ref, "path": _LEFT_OUT})
+    return [_measured(f"the proxy, {name}", result) for name, result in results.items()], _text(expanded)
 
 
-def _default_config() -> str:
-
-    return str(bundled_path("config", "response_config.json"))
-
-
-def _seen(how: str, result: Any) -> Seen:
-
-    text = "\n".join(block.text for block in result.content if block.type == "text")
-    return Seen(how, text, exact(text))
+def _call(session: StdioSession, tool: str, **params: Any) -> dict[str, Any]:
+    return session.request("tools/call", {"name": tool, "arguments": {}, **params})
 
 
-def _report(seen: list[Seen], back: str) -> Iterator[str]:
-    raw, minimal = seen[0], seen[1]
-    yield from (_ABOUT, "")
-    for one in seen:
-        yield f"  {one.how:<22}{one.tokens:>7,} tokens  {_saved(one, raw)}".rstrip()
-    yield from ("", f"What the model reads under minimal (the first {_SHOWN_LINES} lines):", "")
-    for line in minimal.text.splitlines()[:_SHOWN_LINES]:
+def _environ() -> dict[str, str]:
+    """Return an environment without a config or a profile of the place where the demo runs."""
+    ours = ("SHAPING", "SCALPEL")
+    others = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return others | {"SHAPING_CONFIG": str(bundled_path("config", "response_config.json"))}
+
+
+def _measured(label: str, result: dict[str, Any]) -> MeasuredText:
+    text = _text(result)
+    return MeasuredText(label, text, exact(text))
+
+
+def _text(result: dict[str, Any]) -> str:
+    return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+
+
+def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str) -> Iterator[str]:
+    yield from (_INTRODUCTION, "")
+    yield f"  {raw.label:<22}{raw.tokens:>7,} tokens"
+    for one in shaped:
+        yield f"  {one.label:<22}{one.tokens:>7,} tokens  {1 - one.tokens / raw.tokens:.0%} less"
+    yield from ("", "It begins so as the server sends it:", "")
+    yield from (f"  {raw.text[start : start + _WIDEST]}" for start in range(0, _WIDEST * _RAW_LINES, _WIDEST))
+    yield from ("", "and so as the model reads it under minimal:", "")
+    for line in shaped[0].text.splitlines()[:_SHOWN_LINES]:
         yield f"  {line if len(line) <= _WIDEST else line[: _WIDEST - 1] + '…'}"
-    yield from ("", _nothing_lost(back), _NEXT)
-
-
-def _show(seen: list[Seen], back: str) -> None:
-    """Print the same for a person at a terminal."""
-    console, raw = Console(), seen[0]
-    table = Table("call", "tokens", "saved", box=None, pad_edge=False)
-    for one in seen:
-        table.add_row(one.how, f"{one.tokens:,}", _saved(one, raw), style="bold green" if one is seen[1] else None)
-    console.print(_ABOUT, table, sep="\n\n")
-    lines = seen[1].text.splitlines()[:_SHOWN_LINES]
-    console.print(
-        Panel(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), title="what the model reads: minimal")
-    )
-    console.print(Text(_nothing_lost(back)), Text(_NEXT), sep="\n")
-
-
-def _saved(one: Seen, raw: Seen) -> str:
-    return "" if one is raw else f"{1 - one.tokens / raw.tokens:.0%} less"
-
-
-def _nothing_lost(back: str) -> str:
-    return f"Nothing is lost: shaping_expand gives {_ASKED} back as {back}"
+    yield from ("", f"Nothing is lost: shaping_expand gives {_LEFT_OUT} back as {expanded}", "", _NEXT_STEPS)

@@ -1,4 +1,4 @@
-"""Questions that `shaping wrap` asks servers: whether a remote one wants credentials, whether one starts as wrapped."""
+"""A small MCP client to try servers out: whether a remote one wants credentials, whether one starts and answers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import selectors
 import subprocess
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import orjson
 
 from shaping.commands.process import end_group
+from shaping.response import required
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _ASK_SECONDS: Final = 5.0
 _START_SECONDS: Final = 60.0
@@ -24,19 +26,10 @@ _LONGEST: Final = 300  # characters of what a server printed that a reason quote
 _REFUSALS: Final = (401, 403)
 _METHOD_NOT_FOUND: Final = -32601
 _INITIALIZE: Final = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "shaping", "version": "1"},
-    },
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "shaping", "version": "1"},
 }
-_LIST_TOOLS: Final = (
-    {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-)
 
 
 def asks_credentials(url: str) -> bool:
@@ -45,7 +38,7 @@ def asks_credentials(url: str) -> bool:
         return False
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     try:
-        request = urllib.request.Request(url, orjson.dumps(_INITIALIZE), headers)  # noqa: S310 (the scheme was checked above)
+        request = urllib.request.Request(url, orjson.dumps(_request(1, "initialize", _INITIALIZE)), headers)  # noqa: S310 (the scheme was checked above)
         with urllib.request.urlopen(request, timeout=_ASK_SECONDS):  # noqa: S310 (the scheme was checked above)
             return False
     except urllib.error.HTTPError as refusal:
@@ -57,88 +50,109 @@ def asks_credentials(url: str) -> bool:
 
 def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> str | None:
     """Start the server of a client's entry, list its tools, and return why that failed, or None."""
-    words = [entry["command"], *entry.get("args", [])]
     environ = os.environ | {str(name): str(value) for name, value in (entry.get("env") or {}).items()}
     try:
-        process = subprocess.Popen(  # noqa: S603 (what the client's config starts; there is no shell)
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environ,
-            cwd=entry.get("cwd"),
-            start_new_session=True,
-        )
-    except OSError as problem:
-        return f"{words[0]}: {problem.strerror}"
-    try:
-        return _Conversation(process, monotonic() + seconds).failure()
-    finally:
-        end_group(process)
+        with StdioSession([entry["command"], *entry.get("args", [])], environ, entry.get("cwd"), seconds) as session:
+            session.request("tools/list")
+    except ServerFailedError as problem:
+        return None if problem.code == _METHOD_NOT_FOUND else str(problem)
+    return None
 
 
-class _Conversation:
-    """The first messages of an MCP session over a process's pipes, until a deadline."""
+class ServerFailedError(Exception):
+    """A server that could not be started, ended, fell silent, or answered with a JSON-RPC error."""
 
-    def __init__(self, process: subprocess.Popen[bytes], deadline: float) -> None:
-        self._process, self._deadline = process, deadline
-        self._log = bytearray()
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
-    def failure(self) -> str | None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(_open(self._process.stdout), selectors.EVENT_READ, bytearray())
-            selector.register(_open(self._process.stderr), selectors.EVENT_READ, self._log)
-            error = self._ask(selector, [_INITIALIZE], 1) or self._ask(selector, _LIST_TOOLS, 2)
-        return error or None
 
-    def _ask(self, selector: selectors.BaseSelector, messages: Any, wanted: int) -> str:
+class StdioSession:
+    """An MCP session with a server that is started for it, one request at a time; made for trying servers out."""
+
+    def __init__(
+        self, words: Sequence[str], environ: Mapping[str, str], cwd: str | None = None, seconds: float = _START_SECONDS
+    ) -> None:
+        self._seconds, self._requests = seconds, 0
+        self._received, self._log = bytearray(), bytearray()
         try:
-            for message in messages:
-                _open(self._process.stdin).write(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE))
-            _open(self._process.stdin).flush()
-        except BrokenPipeError:
-            return self._ended()
-        while (left := self._deadline - monotonic()) > 0:
-            for key, _ in selector.select(left):
+            self._process = subprocess.Popen(  # noqa: S603 (what the client's config starts; there is no shell)
+                list(words),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except OSError as problem:
+            raise ServerFailedError(f"{words[0]}: {problem.strerror}") from None
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(required(self._process.stdout), selectors.EVENT_READ, self._received)
+        self._selector.register(required(self._process.stderr), selectors.EVENT_READ, self._log)
+
+    def __enter__(self) -> Self:
+        try:
+            self.request("initialize", _INITIALIZE)
+            self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._selector.close()
+        end_group(self._process)
+
+    def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request and return its result."""
+        self._requests += 1
+        self._send(_request(self._requests, method, params))
+        deadline = monotonic() + self._seconds
+        while (left := deadline - monotonic()) > 0:
+            for key, _ in self._selector.select(left):
                 chunk = os.read(key.fd, 1 << 16)
-                if not chunk and key.data is not self._log:
-                    return self._ended()
+                if not chunk and key.data is self._received:
+                    raise self._ended()
                 if not chunk:
-                    selector.unregister(key.fileobj)
+                    self._selector.unregister(key.fileobj)
                 received: bytearray = key.data
                 received += chunk
-                if received is not self._log and (answer := _answer(received, wanted)) is not None:
-                    return answer
-        return f"it did not answer in {_START_SECONDS:.0f} s{self._said()}"
+            if (answer := self._answer()) is not None:
+                return answer
+        raise ServerFailedError(f"it did not answer in {self._seconds:.0f} s{self._last_line()}")
 
-    def _ended(self) -> str:
-        self._process.wait(_ASK_SECONDS)
-        if self._process.stderr is not None:
-            os.set_blocking(self._process.stderr.fileno(), False)
-            self._log += self._process.stderr.read() or b""
-        return f"it ended with exit code {self._process.returncode}{self._said()}"
+    def _send(self, message: Mapping[str, Any]) -> None:
+        pipe = required(self._process.stdin)
+        try:
+            pipe.write(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE))
+            pipe.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
 
-    def _said(self) -> str:
+    def _answer(self) -> dict[str, Any] | None:
+        *lines, rest = self._received.split(b"\n")
+        self._received[:] = rest
+        for line in lines:
+            with suppress(orjson.JSONDecodeError):
+                message = orjson.loads(line)
+                if isinstance(message, dict) and message.get("id") == self._requests and "method" not in message:
+                    if error := message.get("error"):
+                        raise ServerFailedError(str(error.get("message")), error.get("code"))
+                    return dict(message["result"])
+        return None
+
+    def _ended(self) -> ServerFailedError:
+        code = self._process.wait(_ASK_SECONDS)
+        pipe = required(self._process.stderr)
+        os.set_blocking(pipe.fileno(), False)
+        self._log += pipe.read() or b""
+        return ServerFailedError(f"it ended with exit code {code}{self._last_line()}")
+
+    def _last_line(self) -> str:
         lines = self._log.decode(errors="replace").strip().splitlines()
         return f": {lines[-1][:_LONGEST]}" if lines else ""
 
 
-def _answer(received: bytearray, wanted: int) -> str | None:
-    """Return "" for a result, the message of an error, or None where the answer has not come yet."""
-    *lines, rest = received.split(b"\n")
-    received[:] = rest
-    for line in lines:
-        try:
-            message = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(message, dict) and message.get("id") == wanted and "method" not in message:
-            error = message.get("error") or {}
-            return "" if not error or error.get("code") == _METHOD_NOT_FOUND else str(error.get("message"))
-    return None
-
-
-def _open(pipe: Any) -> Any:
-    if pipe is None:  # pragma: no cover  all three pipes are asked for
-        raise RuntimeError("the server was started without its pipes")
-    return pipe
+def _request(number: int, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params or {})}

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import pytest
 from fastmcp import Client
 
-from shaping.cli import demo as module
 from shaping.cli.app import build
 from shaping.cli.demo_server import issues, make_server
 
@@ -19,26 +17,10 @@ def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.Cap
     assert [*costs] == ["server, direct", "proxy, minimal", "proxy, standard", "proxy, debug"]
     assert costs["proxy, minimal"] < costs["proxy, standard"] < costs["server, direct"]
     assert "shaping_expand gives items[0].user.url back as https://forge.example/api/v3/users/grace" in shown
-
-
-def test_a_person_at_a_terminal_sees_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    seen = [module.Seen("the server, direct", "x" * 500, 100), module.Seen("the proxy, minimal", "short\ntext", 40)]
-    module._show(seen, "back")
-    shown = capsys.readouterr().out
-    assert "60% less" in shown
-    assert "what the model reads: minimal" in shown
-
-
-def test_a_terminal_gets_the_terminals_form(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def calls() -> tuple[list[module.Seen], str]:
-        return [module.Seen("the server, direct", "a", 2), module.Seen("the proxy, minimal", "b", 1)], "c"
-
-    monkeypatch.setattr(module, "_calls", calls)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    module.demo()
-    assert "50% less" in capsys.readouterr().out
+    assert [line.split("  ")[1] for line in shown.splitlines()[-2:]] == [
+        "shaping tools -- COMMAND",
+        "shaping wrap --client claude-code",
+    ]
 
 
 @pytest.mark.anyio
