@@ -1,11 +1,11 @@
-"""What an application can do, for a program to read: commands, flags, exit codes, and schemas of what they print."""
+"""Click and Typer applications that answer with envelopes, exit by a table, and describe themselves in a manifest."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -18,11 +18,14 @@ from pydantic.errors import PydanticUserError
 from shaping.apps.options import click_options, take_options, typer_options, wants_json
 from shaping.apps.response import CommandCall, exit_for
 from shaping.apps.stdout import answers_only
-from shaping.errors import EXIT_CODES, Redirect, ToolError, make_error
+from shaping.errors import Redirect, ToolError, make_error
+from shaping.errors.codes import EXIT_TABLES
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from shaping.errors.codes import ExitTable
 
 
 def manifest_of(
@@ -31,8 +34,8 @@ def manifest_of(
     name: str,
     version: str | None = None,
     renamed: Mapping[str, str] | None = None,
+    exit_codes: Mapping[int, str],
     outputs: Mapping[str, Any] | None = None,
-    exit_codes: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """Describe a Click or Typer application; `outputs` has the schemas that no annotation tells."""
     schemas = outputs or {}
@@ -40,14 +43,14 @@ def manifest_of(
         "name": name,
         "version": version,
         "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaves(command)],
-        "exit_codes": _exit_codes() if exit_codes is None else {str(code): said for code, said in exit_codes.items()},
+        "exit_codes": {str(number): meaning for number, meaning in exit_codes.items()},
         "renamed": [{"command": old, "replacement": new} for old, new in (renamed or {}).items()],
     }
     return {**found, "etag": blake2b(orjson.dumps(found), digest_size=8).hexdigest()}
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Go through the commands that do something, each with the words that call it."""
+    """Yield the commands that are no groups, each with the words that call it."""
     if not hasattr(command, "commands"):
         yield path, command
         return
@@ -113,11 +116,7 @@ def _returned(callback: Callable[..., Any] | None) -> Any:
         return {}
 
 
-def _exit_codes() -> dict[str, Any]:
-    return {str(number): entry.name for number, entry in EXIT_CODES.items()}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ShapedApp:
     """An application being shaped: its name, its shaper, and the commands that have other names now."""
 
@@ -125,7 +124,12 @@ class ShapedApp:
     shaper: Callable[[], Shaper]
     renamed: Mapping[str, str]
     version: str | None = None
-    own: dict[int, list[str]] = field(default_factory=dict)
+    exit_codes: ExitTable | None = None
+
+    @property
+    def exit_table(self) -> ExitTable:
+        """The table of exit codes: the application's own choice, or the config's."""
+        return self.exit_codes or self.shaper().generation.config.exit_codes
 
 
 def shape_click(
@@ -135,11 +139,15 @@ def shape_click(
     shaper: Shaper | None = None,
     renamed: Mapping[str, str] | None = None,
     version: str | None = None,
+    exit_codes: ExitTable | None = None,
 ) -> Any:
-    """Shape a Click application in place: what its commands return is their data; `renamed` maps old names to new."""
+    """Shape a Click application in place: what its commands return is their data.
+
+    `renamed` maps old names of commands to new ones; `exit_codes` is `contract` (3 for wrong arguments) or `posix` (2).
+    """
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 
-    app = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version)
+    app = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version, exit_codes)
     if hasattr(command, "commands"):
         listing = click.Command("manifest", callback=partial(_manifest, command, app), help=_manifest.__doc__)
         command.commands.setdefault("manifest", listing)
@@ -153,10 +161,11 @@ def shape_typer(
     shaper: Shaper | None = None,
     renamed: Mapping[str, str] | None = None,
     version: str | None = None,
+    exit_codes: ExitTable | None = None,
 ) -> Any:
-    """Shape a Typer application and give the command that is to be called in its place."""
+    """Shape a Typer application and return the command to call instead; the options are those of `shape_click`."""
     command: Any = typer.main.get_command(app)
-    described = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version)
+    described = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version, exit_codes)
     if hasattr(command, "commands"):
         helper = typer.Typer(add_completion=False)
 
@@ -171,7 +180,8 @@ def shape_typer(
 
 def _manifest(command: Any, app: ShapedApp) -> dict[str, Any]:
     """List every command: its flags, its exit codes and the schema of what it prints."""
-    return manifest_of(command, name=app.name, version=app.version, renamed=app.renamed)
+    exits = {number: entry.name for number, entry in EXIT_TABLES[app.exit_table].items()}
+    return manifest_of(command, name=app.name, version=app.version, renamed=app.renamed, exit_codes=exits)
 
 
 def _lazy(shaper: Shaper | None) -> Callable[[], Shaper]:
@@ -197,7 +207,7 @@ def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> A
 def _invoke(invoke: Callable[[Any], Any], app: ShapedApp, tool: str, own: Sequence[str], context: Any) -> None:
     """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
     wish = take_options(context.params, own)
-    answering = CommandCall(app.shaper(), tool, wish)
+    answering = CommandCall(app.shaper(), tool, wish, app.exit_table)
     code = answering.next_page() if wish.cursor else answering.call(partial(invoke, context))
     if code:
         context.exit(code)
@@ -215,7 +225,7 @@ def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None =
             done = main(words, *more, standalone_mode=False, **extra)
         except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
             wish = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
-            sys.exit(exit_for(problem, app.name, wish))
+            sys.exit(exit_for(problem, app.name, wish, app.exit_table))
         sys.exit(done if isinstance(done, int) else 0)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from shaping.apps.options import CallOptions
     from shaping.envelope import Envelope
+    from shaping.errors.codes import ExitTable
     from shaping.shaper import Shaper
 
 
@@ -61,8 +62,8 @@ def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> AppPa
 class CommandCall:
     """One call of one command."""
 
-    def __init__(self, shaper: Shaper, tool: str, wish: CallOptions) -> None:
-        self._shaper, self._tool, self._wish = shaper, tool, wish
+    def __init__(self, shaper: Shaper, tool: str, wish: CallOptions, exit_table: ExitTable) -> None:
+        self._shaper, self._tool, self._wish, self._exit_table = shaper, tool, wish, exit_table
         self._began = perf_counter()
 
     def call(self, run: Callable[[], Any]) -> int:
@@ -81,7 +82,7 @@ class CommandCall:
             code = _exit_code(problem)
             if code == 0:
                 return self._answer(_printed_value(printed))
-            return exit_for(problem, self._tool, self._wish, printed.getvalue())
+            return exit_for(problem, self._tool, self._wish, self._exit_table, printed.getvalue())
         if value is None and self._wish.as_json:
             return self._answer(_printed_value(printed))
         # What it printed besides its data is talk.
@@ -94,7 +95,7 @@ class CommandCall:
         try:
             found = next_page(self._shaper, ref, cursor, self._wish.limit)
         except ToolError as problem:
-            return exit_for(problem, self._tool, self._wish)
+            return exit_for(problem, self._tool, self._wish, self._exit_table)
         # Paths start at the top, so they fit only pages of what stands there.
         asked = Overrides(fields=None if found.path else self._fields, dialect="invariant")
         plan = self._shaper.plan(self._tool, surface="command", profile=self._wish.profile, request=asked)
@@ -130,7 +131,6 @@ class CommandCall:
         """Give the value, with a warning of each field that was asked for and is not there."""
         if self._fields is None:
             return value, ()
-
         data = to_plain(list(value) if inspect.isgenerator(value) else value)
         private = self._shaper.plan(self._tool, surface="command").private
         return data, tuple(Warned("NO_SUCH_FIELD", said) for said in unmatched(data, self._fields, private))
@@ -154,12 +154,13 @@ class CommandCall:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
 
-def exit_for(problem: BaseException, tool: str, wish: CallOptions, printed: str = "") -> int:
-    """Tell of a failure and give the number that the registry has for it; who only exits has printed the reason."""
-    detail = _detail(problem, tool, debug=wish.debug)
+def exit_for(problem: BaseException, tool: str, wish: CallOptions, exit_table: ExitTable, printed: str = "") -> int:
+    """Report a failure and return its exit code: the one that the command chose, or that of the error in the table."""
+    detail = _detail(problem, tool, exit_table, debug=wish.debug)
     if printed and detail.details is None:
         detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean(printed)))}})
-    code = _exit_code(problem) or exit_code_for(detail)
+    # Argument parsers exit with 2 whatever the table says.
+    code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)
     if wish.as_json:
         _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=wish.debug)
         return code
@@ -169,7 +170,7 @@ def exit_for(problem: BaseException, tool: str, wish: CallOptions, printed: str 
     return code
 
 
-def _detail(problem: BaseException, tool: str, *, debug: bool) -> ErrorDetail:
+def _detail(problem: BaseException, tool: str, exit_table: ExitTable, *, debug: bool) -> ErrorDetail:
     if isinstance(problem, ToolError):
         return problem.detail
     if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
@@ -181,7 +182,7 @@ def _detail(problem: BaseException, tool: str, *, debug: bool) -> ErrorDetail:
     if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
         return make_error("ABORTED", f"{tool} was stopped")
     code = _exit_code(problem)
-    return from_exception(problem, debug=debug) if code is None else from_exit_code(code)
+    return from_exception(problem, debug=debug) if code is None else from_exit_code(code, table=exit_table)
 
 
 def _is_usage(problem: BaseException) -> bool:

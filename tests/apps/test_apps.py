@@ -330,11 +330,27 @@ def test_a_wrong_call_is_an_argument_error_before_anything_is_done(call: Any) ->
         (("users", "list", "--nope"), "users list"),
     ):
         code, told = wire(call, *words)
-        assert (code, told["error"]["code"], told["error"]["phase"]) == (2, "ARG_ERROR", "validation")
+        assert (code, told["error"]["code"], told["error"]["phase"]) == (3, "ARG_ERROR", "validation")
         assert told["error"]["suggestion"].endswith(f" {near} --help.")
     code, out, err = call("users", "list", "--nope")
-    assert (code, out) == (2, "")
+    assert (code, out) == (3, "")
     assert "--nope" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "config", "number"), [(None, "contract", 3), (None, "posix", 2), ("posix", "contract", 2)]
+)
+def test_an_application_chooses_its_table_of_exit_codes(
+    option: Any, config: str, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = shape_typer(typer_app(), name="t", shaper=Shaper({"exit_codes": config}), exit_codes=option)
+    with pytest.raises(SystemExit) as ended:
+        app.main(["users", "list", "--nope", "--output", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, told["error"]["code"], told["error"]["retryable"]) == (number, "ARG_ERROR", True)
+    with pytest.raises(SystemExit):
+        app.main(["manifest", "--output", "json"])
+    assert json.loads(capsys.readouterr().out)["data"]["exit_codes"][str(number)] == "ARG_ERROR"
 
 
 def test_a_renamed_command_redirects(call: Any) -> None:
@@ -457,5 +473,5 @@ def test_a_return_type_without_a_schema_is_no_fault() -> None:
     def odd() -> Odd:
         return Odd()
 
-    (described,) = manifest_of(odd, name="x")["commands"]
+    (described,) = manifest_of(odd, name="x", exit_codes={})["commands"]
     assert described == {"name": "", "help": "", "arguments": [], "flags": [], "output": {}}
