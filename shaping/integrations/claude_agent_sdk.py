@@ -64,12 +64,13 @@ def _handler(one: SdkMcpTool[Any], results: ToolResults) -> Any:
 
 
 def _expand_tool(results: ToolResults) -> SdkMcpTool[Any]:
-    @tool(EXPAND, EXPAND_HELP, {"ref": str, "path": str, "cursor": str})
+    properties = {name: {"type": "string"} for name in ("ref", "path", "cursor", "sql", "search")}
+
+    @tool(EXPAND, EXPAND_HELP, {"type": "object", "properties": properties, "required": ["ref"]})
     async def expand(arguments: dict[str, Any]) -> dict[str, Any]:
         return {"content": [{"type": "text", "text": results.expand(**arguments)}]}
 
-    schema = {"ref": {"type": "string"}, "path": {"type": "string"}, "cursor": {"type": "string"}}
-    return replace(expand, input_schema={"type": "object", "properties": schema, "required": ["ref"]})
+    return expand
 
 
 def _shaped_response(response: Any, tool_name: str, results: ToolResults) -> Any:

@@ -50,8 +50,8 @@ class CrewAIShaping:
     def expand_tool(self) -> Any:
         """Return the tool by which a model asks for what was left out."""
 
-        def shaping_expand(ref: str, path: str = "", cursor: str = "") -> str:
-            return self._results.expand(ref, path, cursor)
+        def shaping_expand(ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
+            return self._results.expand(ref, path, cursor, sql, search)
 
         shaping_expand.__doc__ = EXPAND_HELP
         return tool(EXPAND)(shaping_expand)

@@ -49,8 +49,8 @@ class GoogleADKShaping(BasePlugin):
     def expand_tool(self) -> FunctionTool:
         """Return the tool by which a model asks for what was left out."""
 
-        def shaping_expand(ref: str, path: str = "", cursor: str = "") -> str:
-            return self._results.expand(ref, path, cursor)
+        def shaping_expand(ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
+            return self._results.expand(ref, path, cursor, sql, search)
 
         shaping_expand.__doc__ = EXPAND_HELP
         return FunctionTool(shaping_expand)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 EXPAND: Final = "shaping_expand"
 EXPAND_HELP: Final = (
     "Get back what a shortened tool result left out. ref: from the note in that result; path: e.g. items[3].body; "
-    "cursor: from the note, for the next page."
+    "cursor: from the note, for the next page; sql: one SELECT over its records (the list is the table items; "
+    'sql="schema" lists all tables); search: a text or /regex/ to find in it.'
 )
 
 
@@ -47,10 +48,11 @@ class ToolResults:
         """Shape a result in the wire form of MCP, its text channel alone."""
         return self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
 
-    def expand(self, ref: str, path: str | None = None, cursor: str | None = None) -> str:
+    def expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
         """Give back what a result left out; what is asked for wrongly is told in words that say what to do."""
+        asked: dict[str, Any] = {"sql": sql or None, "search": search or None, "surface": "mcp"}
         try:
-            return self.shaper.expand(ref, path or None, cursor or None, surface="mcp").text
+            return self.shaper.expand(ref, path or None, cursor or None, **asked).text
         except ToolError as problem:
             return f"{problem} {problem.detail.hint or ''}".strip()
 

@@ -45,15 +45,17 @@ def _shaped(one: Tool, results: ToolResults) -> Tool:
 
 def _expand_tool(results: ToolResults) -> Tool:
     @tool
-    def shaping_expand(ref: str, path: str = "", cursor: str = "") -> str:
+    def shaping_expand(ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
         """Get back what a shortened tool result left out.
 
         Args:
             ref: the reference in that result's note.
             path: which part, such as items[3].body.
             cursor: from the note, for the next page.
+            sql: one SELECT over its records.
+            search: a text or /regex/ to find in it.
         """
-        return results.expand(ref, path, cursor)
+        return results.expand(ref, path, cursor, sql, search)
 
     shaping_expand.description = EXPAND_HELP
     assert shaping_expand.name == EXPAND  # noqa: S101 (the name in notes is the name of the tool)

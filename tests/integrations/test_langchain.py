@@ -89,6 +89,10 @@ def test_what_was_left_out_can_be_asked_for(shaper: Shaper) -> None:
     ref = ref_in(str(answer("list_issues", shaper).content))
     message = answer("shaping_expand", shaper, {"ref": ref, "path": "[0].url"})
     assert "https://api.example.com/repos/acme/widgets/issues/1" in message.content
+    asked = answer(
+        "shaping_expand", shaper, {"ref": ref, "sql": "SELECT count(*) AS n FROM items WHERE state = 'open'"}
+    )
+    assert asked.content == '[{"n":20}]'
 
 
 def test_an_exception_is_the_frameworks_to_handle(shaper: Shaper) -> None:
@@ -110,4 +114,4 @@ def test_commands_artifacts_and_pictures_stay_what_they_are(shaper: Shaper) -> N
 
 def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     assert set(list_issues.args) == {"repo"}
-    assert set(LangChainShaping(shaper=shaper).tools[0].args) == {"ref", "path", "cursor"}
+    assert set(LangChainShaping(shaper=shaper).tools[0].args) == {"ref", "path", "cursor", "sql", "search"}
