@@ -143,8 +143,10 @@ def _of_children(source: Source) -> Iterator[Question]:
         if key not in {"rowid", *source.rows[0]}:
             continue
         with_child = len(set(table.owners))
-        sql = f"SELECT count(DISTINCT p.{key}) AS n FROM `{source.table}` p "
+        sql = (
+            f"SELECT count(DISTINCT p.{key}) AS n FROM `{source.table}` p "
             f"JOIN `{table.name}` c ON c.`{table.parent}` = p.{key}"
+        )
         yield Question("join", sql, [{"n": with_child}])
 
 
