@@ -372,6 +372,13 @@ def test_times_of_one_day_are_written_without_their_date() -> None:
     assert decode(text) == value
 
 
+def test_a_time_of_another_day_stays_whole() -> None:
+    value: Any = [{"n": n, "at": f"2021-02-1{8 if n else 9}T14:59:{n:02}.000+08:00"} for n in range(9)]
+    text = encode(value)
+    assert text.splitlines()[1:4] == ["n,at=2021-02-18T{}.000+08:00", "0,2021-02-19T14:59:00.000+08:00", "1,14:59:01"]
+    assert decode(text) == value
+
+
 def test_a_hash_that_comes_back_often_is_written_once() -> None:
     value: Any = [{"n": n, "sha": "cb4adab28f63313592a9a395656b8413184ea33" + "ab"[n > 8]} for n in range(10)]
     text = encode(value)

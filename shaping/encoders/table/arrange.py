@@ -50,12 +50,12 @@ def _shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:
             found.append(Group(node.name, _shortened(node.nodes, context)))
         elif type(node) is not Leaf or node.strings is None:
             found.append(node)
-        elif often := legend(node.cells):
-            tags = {cell: context.tag() for cell in often}
-            found += [Legend({tag: cell for cell, tag in tags.items()})]
-            found += [Leaf(node.name, [tags.get(cell, cell) for cell in node.cells])]
         elif around := pattern(node.strings):
             found.append(Leaf(node.name, around[1], around[0]))
+        elif often := legend(node.cells):
+            new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
+            found += [Legend(new)] if new else []
+            found += [Leaf(node.name, [context.tagged.get(cell, cell) for cell in node.cells])]
         else:
             found.append(node)
     return found
@@ -73,6 +73,7 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
 
 
 def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
+    nodes = [Group(node.name, _identifier_first(node.nodes, count)) if type(node) is Group else node for node in nodes]
     leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
     columns = [node for node in nodes if isinstance(node, Leaf | Text | Record | Items | Group)]
     if not columns or (type(columns[0]) is Leaf and _identifies(columns[0], count)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.encoders.table.cells import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from shaping.response import Json
 
@@ -30,22 +30,22 @@ def columns(rows: Sequence[dict[str, Json]], without: Collection[str] = ()) -> d
             return dict(zip(first, map(list, zip(*map(itemgetter(*first), rows), strict=True)), strict=True))
         except KeyError:  # as many members, but others
             pass
-    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows) if key not in without}
+    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows, without)}
 
 
-def _keys(rows: Sequence[dict[str, Json]]) -> list[str]:
+def _keys(rows: Sequence[dict[str, Json]], without: Collection[str]) -> list[str]:
     """Return all members' names in the order they come, a later one where its record has it between others."""
-    missing = set().union(*rows)
+    missing = set().union(*rows).difference(without)
     keys: list[str] = []
     # The first few records mostly have them all.
     for row in rows:
         if missing and not missing.isdisjoint(row):
             missing.difference_update(row)
-            keys = _with_new(keys, row)
+            keys = _with_new(keys, [key for key in row if key not in without] if without else row)
     return keys
 
 
-def _with_new(keys: list[str], row: dict[str, Json]) -> list[str]:
+def _with_new(keys: list[str], row: Iterable[str]) -> list[str]:
     """Return names with those that only this record has."""
     known = set(keys)
     behind: dict[str | None, list[str]] = {}
@@ -86,7 +86,9 @@ def rare_members(rows: Sequence[dict[str, Json]]) -> set[str]:
     seldom = {key for key, times in counts.items() if times < _SELDOM * len(rows)}
     if len(seldom) <= _FEW:
         return set()
-    short = seldom - _nested_or_long(rows, seldom)
+    nested = _nested_or_long(rows, seldom)
+    # So many kinds of nested records would each need a column: they are no worse to read as JSON.
+    short = seldom - nested if len(nested) <= _WIDE else seldom
     rarely = {key for key in short if counts[key] < _RARELY * len(rows)}
     return rarely if len(seldom) - len(rarely) <= _FEW else short
 

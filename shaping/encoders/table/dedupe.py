@@ -13,7 +13,7 @@ from shaping.encoders.table.derive import is_source
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from shaping.encoders.table.model import Node
 
@@ -41,7 +41,7 @@ class TableContext:
     constants: bool
     lossless: bool = True  # whether lists keep their order, and what recurs stays in its row unless it is long
     count: int = 0
-    tags: Iterator[int] = field(default_factory=lambda: count(1))  # one numbering for the whole text
+    tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
     # By first and last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
     seen_records: dict[tuple[bytes, bytes], list[tuple[Records, str]]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class TableContext:
 
     def within(self, rows: int) -> TableContext:
         """Return a context for another table of so many rows."""
-        return TableContext(self.repeats, self.constants, self.lossless, rows, self.tags)
+        return TableContext(self.repeats, self.constants, self.lossless, rows, self.tagged)
 
     def among(self, rows: Records) -> TableContext:
         """Return a context for columns of only those of these rows that are not empty: `full` puts them back."""
@@ -71,9 +71,9 @@ class TableContext:
         """Return a column with something for each row that was left out."""
         return column if self.spread is None else list(self.spread([*column, absent]))
 
-    def tag(self) -> str:
-        """Return a tag that nothing else in the text has."""
-        return f"#{next(self.tags)}"
+    def tag(self, text: str) -> str:
+        """Return a tag for a text that nothing else has."""
+        return self.tagged.setdefault(text, f"#{len(self.tagged) + 1}")
 
     def known(self, cells: list[str], path: str) -> str | None:
         """Return the path of a column with these cells seen before; remember this one where there is none."""

@@ -31,12 +31,14 @@ PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
 _MANY = 24  # rows from which a reader is better told apart what another column decides
 _SENTENCE, _OFTEN, _SAVING = 20, 8, 400  # characters of a cell, times it recurs, characters saved
 
+_MOSTLY = 0.8  # of the times that must be of one day
 _ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
 _AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT", re.ASCII)
-_LINK = re.compile(r".*[/=#]")
+_DATE = re.compile(r"^\d{4}-\d\d-\d\dT", re.ASCII)
+_LINK = re.compile(r"^.*[/=#]")
 _ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
 
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 200
@@ -197,20 +199,55 @@ def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Node:
 
 
 def pattern(column: list[str]) -> tuple[str, list[str]] | None:
-    """Return what all times or links of a column begin and end with, and what is between, where that is much."""
-    first, last = column[0], column[-1]
-    if len(column) < _ROWS or not (_TIME.match(first) or "://" in first) or first[:4] != last[:4]:
+    """Return what all times or links of a column begin and end with, and what is between, where that is much.
+
+    A few times of other days stay whole.
+    """
+    first = column[0]
+    if len(column) < _ROWS or not (_TIME.match(first) or "://" in first):
         return None
-    start = _beginning(min(column), max(column))
-    # A date stays whole, and so does each part of a link.
-    start = found[0] if (found := (_DATE if _TIME.match(first) else _LINK).match(start)) else ""
-    backwards = [text[len(start) :][::-1] for text in column]
-    end = _beginning(min(backwards), max(backwards))[::-1]
-    end = found[0] if (found := (_ZONE if _TIME.match(first) else _END).search(end)) else ""
+    start, end = _of_times(column) if _TIME.match(first) else _of_links(column)
     if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
         return None
-    between = [text[len(start) : len(text) - len(end)] for text in column]
-    return (f"{start}{{}}{end}", list(map(bare, between))) if all(between) else None
+    between = [
+        text[len(start) : len(text) - len(end)] if text.startswith(start) and text.endswith(end) else text
+        for text in column
+    ]
+    around = f"{start}{{}}{end}"
+    same = all(around_cell(around, cell) == text for cell, text in zip(between, column, strict=True))
+    return (around, list(map(bare, between))) if same and all(between) else None
+
+
+def around_cell(around: str, cell: str) -> str:
+    """Return a cell with what a pattern has around it; a whole time under a pattern with a date is itself."""
+    return cell if _TIME.match(cell) and _DATE.match(around) else around.replace("{}", cell, 1)
+
+
+def _of_times(column: list[str]) -> tuple[str, str]:
+    """Return the date and the zone that most times have, and nothing where many have others."""
+    dates = Counter(_edges(_DATE, text) for text in column)
+    date, times = dates.most_common(1)[0]
+    if date and times >= _MOSTLY * len(column):
+        of_day = [text for text in column if text.startswith(date)]
+        for which in (_ZONE, _OFFSET):
+            zone, times = Counter(_edges(which, text) for text in of_day).most_common(1)[0]
+            if times >= _MOSTLY * len(column):
+                return date, zone
+        return date, ""
+    zones = {_edges(_ZONE, text) for text in column}
+    return "", zones.pop() if len(zones) == 1 else ""
+
+
+def _edges(which: re.Pattern[str], text: str) -> str:
+    found = which.search(text)
+    return found[0] if found else ""
+
+
+def _of_links(column: list[str]) -> tuple[str, str]:
+    """Return what all links begin and end with, each of their parts whole."""
+    start = _edges(_LINK, _beginning(min(column), max(column)))
+    backwards = [text[len(start) :][::-1] for text in column]
+    return start, _edges(_END, _beginning(min(backwards), max(backwards))[::-1])
 
 
 def _beginning(least: Sliced, most: Sliced) -> Sliced:
@@ -220,14 +257,16 @@ def _beginning(least: Sliced, most: Sliced) -> Sliced:
 
 
 def legend(cells: list[str]) -> list[str]:
-    """Return the long cells of a column that recur so often that a tag may stand for them."""
+    """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
     if len(cells) < _TAGGED_TIMES or sum(map(len, cells)) < _TAGGED_WORD * _TAGGED_TIMES:
         return []
     counts = Counter(cells)
     often = [
         cell
         for cell, times in counts.items()
-        if times >= _TAGGED_TIMES and len(cell) >= (_TAGGED_SENTENCE if " " in cell else _TAGGED_WORD)
+        if times >= _TAGGED_TIMES
+        and not _TIME.match(cell)
+        and len(cell) >= (_TAGGED_SENTENCE if " " in cell else _TAGGED_WORD)
     ]
     saved = sum((counts[cell] - 1) * len(cell) for cell in often)
     return often if saved > _TAGGED_SAVING else []

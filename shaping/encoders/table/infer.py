@@ -228,7 +228,9 @@ def _series(column: list[Any]) -> list[str | None]:
 def _tagged(text: Text, context: TableContext) -> Text:
     """Return long values with tags for those that recur: each is written below the first of its rows."""
     counts = Counter(value for value in text.values if value is not None)
-    tags = {value: context.tag() for value, times in counts.items() if times > 1} if context.repeats else {}
+    often = [value for value, times in counts.items() if times > 1] if context.repeats else []
+    # A tag of this column's own: what another column has is written below other rows.
+    tags = {value: context.tag(f"{len(context.tagged)} {value}") for value in often}
     written: set[str] = set()
     marks, values = text.cells.copy(), text.values.copy()
     for row, value in enumerate(values):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 
 from shaping.encoders.table.cells import EMPTY, KEY, MISSING, read_cell
-from shaping.encoders.table.derive import PLACEHOLDER, to_float32
+from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, split_cells
 from shaping.encoders.table.model import BELOW, REST
 from shaping.encoders.table.series import read_series, read_steps
@@ -262,7 +262,7 @@ def _finish(record: dict[str, Json], schema: TableSchema) -> None:
 def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any:
     if path in schema.patterns:
         text = orjson.loads(cell) if cell[0] == '"' else cell
-        return schema.patterns[path].replace("{}", text, 1)
+        return around_cell(schema.patterns[path], text)
     if path in schema.float32:
         number = read_cell(cell)
         return to_float32(number) if type(number) is float else number
