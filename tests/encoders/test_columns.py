@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from hypothesis import given, settings, strategies as st
 
+from shaping.encoders.table import decode, encode
 from shaping.encoders.table.cells import MISSING, cell, cells, texts
 from shaping.encoders.table.columns import columns
 from shaping.encoders.table.dedupe import TableContext
@@ -70,3 +72,14 @@ def test_records_are_turned_member_by_member(rows: list[dict[str, Any]]) -> None
 def test_rows_that_were_left_out_are_put_back(rows: list[dict[str, Any]]) -> None:
     among = TableContext(repeats=True, constants=True, count=len(rows)).among(rows)
     assert among.full([row["a"] for row in rows if row], "absent") == [row.get("a", "absent") for row in rows]
+
+
+def test_a_wide_table_with_few_members_a_row_takes_the_memory_of_its_members() -> None:
+    rows: Any = [{"id": n, **{f"c{(n * 7 + m * 631) % 5000}": m for m in range(5)}} for n in range(5000)]
+    tracemalloc.start()
+    try:
+        assert decode(encode(rows)) == rows
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 2**20
