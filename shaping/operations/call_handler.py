@@ -53,7 +53,7 @@ class CallHandler(Listener):
         *,
         channel: str = "calls",
         identify: Callable[[Requested], Identity | None] = claimed,
-        shape: bool = True,
+        shape: bool = False,
     ) -> None:
         self._registry = registry
         self._transport = transport
@@ -133,7 +133,11 @@ class CallHandler(Listener):
                 time_limit=request.seconds,
                 shape=self._shape,
             )
-            await self.respond(request, envelope)
+            if envelope.error is not None and envelope.meta.source == "http":
+                # An error status is the transport's failure; an MCP tool's own error is its answer.
+                await self._publish(request, Failed(request_id=request.request_id, error=envelope.error))
+            else:
+                await self.respond(request, envelope)
         except Exception as fault:  # noqa: BLE001  whatever an operation raises is told to whoever asked
             await self._try_publish(
                 request, Failed(request_id=request.request_id, error=self._described(fault, request))

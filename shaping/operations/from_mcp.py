@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shaping.operations")
 CONNECT_SECONDS = 30.0
+TASK_TTL_MS = 600_000  # how long a server keeps the result of a task
+POLL_MS = 1000  # between two questions about a task, where the server does not say
 # JSON-RPC's numbers, and the one the SDK uses for a connection that is gone.
 CODES = {-32602: "BAD_ARGUMENT", -32601: "NOT_FOUND", -32600: "BAD_ARGUMENT", -32000: "UNAVAILABLE"}
 
@@ -48,9 +50,9 @@ class McpConfig:
 async def _client(config: McpConfig) -> AsyncIterator[Any]:
     """Open a connection."""
     try:
-        from mcp import Client, StdioServerParameters  # noqa: PLC0415  an extra, imported where it is used
-        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415  the same
-        from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415  the same
+        from mcp import Client, StdioServerParameters  # noqa: PLC0415 (an extra)
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 (an extra)
+        from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415 (an extra)
     except ImportError:
         raise ImportError('MCP servers need an extra: pip install "shaping[mcp]"') from None
     if config.command is not None:
@@ -78,26 +80,46 @@ class McpServer:
         self._client = client
         self.operations: tuple[tuple[Spec, Callable[..., Any]], ...] = tuple(_operation(self, tool) for tool in tools)
 
-    async def call(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a tool and give its result as the protocol's JSON."""
-        from mcp import MCPError  # noqa: PLC0415  an extra, imported where it is used
+    async def call(self, tool: str, given: Mapping[str, Any], *, as_task: bool = False) -> dict[str, Any]:
+        """Call a tool and return its result as the protocol's JSON; a task is waited for."""
+        from mcp import MCPError  # noqa: PLC0415 (an extra)
 
+        params = {"name": tool, "arguments": dict(given), **({"task": {"ttl": TASK_TTL_MS}} if as_task else {})}
         try:
-            result = await self._client.call_tool(tool, dict(given))
+            result = await _request(self._client.session, "tools/call", params)
+            if isinstance(result.get("task"), dict):
+                result = await self._finished(result["task"])
         except MCPError as refused:
             code = CODES.get(refused.error.code, "INTERNAL_ERROR")
             raise ToolError(code, f"{self.name}: {refused.error.message}") from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError) as lost:
             raise ToolError("UNAVAILABLE", f"the connection to {self.name} is closed") from lost
-        wire: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return wire
+        if result.get("resultType") == "input_required":
+            raise ToolError("PRECONDITION", f"{self.name}.{tool} asks its user for input, and there is nobody to ask")
+        return result
+
+    async def _finished(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Poll a task until it has ended, and return its result."""
+        about = {"taskId": task["taskId"]}
+        while task.get("status") in {"working", "submitted"}:
+            await anyio.sleep(max(task.get("pollInterval") or POLL_MS, 1) / 1000)
+            task = await _request(self._client.session, "tasks/get", about)
+        return await _request(self._client.session, "tasks/result", about)
+
+
+async def _request(session: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Send a request and return the result as it came: the SDK's own calls refuse results with unknown blocks.
+
+    Checked against mcp 2.3: `ClientSession` stamps the protocol version onto a message, then sends it.
+    """
+    message: dict[str, Any] = {"method": method, "params": params}
+    options: dict[str, Any] = {}
+    session._stamp(message, options)  # noqa: SLF001 (see above)
+    result: dict[str, Any] = await session._dispatcher.send_raw_request(method, message["params"], options)  # noqa: SLF001 (see above)
+    return result
 
 
 async def _connected(name: str, client: Any) -> McpServer:
-    async def keep(tool: str, result: Any) -> None:
-        """Let a result through that does not match its schema: it is reported with the answer, not lost."""
-
-    client.session.validate_tool_result = keep
     tools: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:
@@ -123,8 +145,10 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
     )
     accepts = Validator(output).accepts if output else None
 
+    as_task = (tool.get("execution") or {}).get("taskSupport") == "required"
+
     async def handler(given: Any) -> Envelope[Any]:
-        return read_result(await server.call(tool["name"], given), accepts)
+        return read_result(await server.call(tool["name"], given, as_task=as_task), accepts)
 
     return spec, handler
 
@@ -155,7 +179,8 @@ def read_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None
         error = read_response(result, "mcp").error or make_error(
             "INTERNAL_ERROR", "the tool failed and does not say why"
         )
-        return mcp_envelope(result.get("structuredContent"), is_error=True, error=_whole(error), **about)
+        data = result.get("structuredContent")
+        return mcp_envelope(content if data is None else data, is_error=True, error=_whole(error), **about)
     data = result.get("structuredContent")
     if data is None:
         data = _parsed(content, accepts)

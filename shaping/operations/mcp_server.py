@@ -61,9 +61,9 @@ def tool_result(envelope: Envelope[Any]) -> ToolResult:
 
 def failed_result(error: ErrorDetail, data: Any) -> ToolResult:
     """Write an error with what came beside it: the body of an HTTP error says which field was wrong."""
-    told = orjson.dumps({"error": error.model_dump(mode="json", exclude_none=True)}).decode()
+    text = f"{error.code}: {error.message}"
     beside = data if isinstance(data, dict) else {"body": data}
-    return ToolResult(content=[TextContent(type="text", text=told)], structured_content=beside, is_error=True)
+    return ToolResult(content=[TextContent(type="text", text=text)], structured_content=beside, is_error=True)
 
 
 def _says_more(data: Any, error: ErrorDetail) -> bool:

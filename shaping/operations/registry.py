@@ -127,10 +127,13 @@ class Registry:
         *,
         request_id: str | None = None,
         time_limit: float | None = None,
-        shape: bool = True,
+        shape: bool = False,
         trust: Trust | None = None,
     ) -> Envelope[Any]:
-        """Call an operation; whatever happens to the call, the answer is an envelope."""
+        """Call an operation; whatever happens to the call, the answer is an envelope.
+
+        Its data is validated and normalised by the operation's schema; `shape` also shapes it for a model.
+        """
         try:
             entry = self._find(name, "call")
         except ToolError as wrong:
@@ -148,7 +151,7 @@ class Registry:
         *,
         request_id: str | None = None,
         time_limit: float | None = None,
-        shape: bool = True,
+        shape: bool = False,
     ) -> Envelope[Any]:
         """Call an operation and let out what it raises; an answer that is an error is still an answer."""
         entry, context = self._find(name, "call"), self._context(name, identity, request_id)
@@ -175,7 +178,7 @@ class Registry:
         *,
         request_id: str | None = None,
         idle_timeout: float | None = None,
-        shape: bool = True,
+        shape: bool = False,
         trust: Trust | None = None,
     ) -> AsyncGenerator[Envelope[Any], None]:
         """Yield an envelope for each item of a subscription; closing this closes the handler's generator."""

@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,7 +18,7 @@ from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
 
 SERVER = '''
 import os, sys
@@ -236,3 +237,46 @@ def test_without_the_sdk_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(ImportError, match=r'pip install "shaping\[mcp\]"'):
         anyio.run(main)
+
+
+ODD = str(Path(__file__).parents[1] / "servers" / "odd_server.py")
+
+
+def odd(name: str) -> Envelope[Any]:
+    async def main() -> Envelope[Any]:
+        async with from_mcp("odd", stdio(ODD)) as server:
+            registry = Registry()
+            registry.add(server.operations)
+            return await registry.execute(f"odd.{name}")
+
+    return anyio.run(main)
+
+
+def test_a_block_of_a_type_that_nobody_knows_is_passed_on() -> None:
+    envelope = odd("hologram")
+    assert (envelope.error, envelope.data) == (
+        None,
+        [{"type": "hologram", "frames": [1, 2]}, {"type": "text", "text": "seen"}],
+    )
+
+
+def test_a_link_to_a_resource_that_the_server_does_not_list_is_passed_on() -> None:
+    assert odd("link").data == [{"type": "resource_link", "uri": "secret://not-listed", "name": "elsewhere"}]
+
+
+def test_an_error_keeps_its_blocks_as_data_and_its_text_as_message() -> None:
+    envelope = odd("fail")
+    assert envelope.error is not None
+    assert envelope.error.message == "disk is full"
+    assert [block["type"] for block in envelope.data] == ["text", "resource_link"]
+    assert envelope.meta.model_dump()["is_error"] is True
+
+
+def test_a_tool_that_only_runs_as_a_task_is_waited_for() -> None:
+    assert odd("later").data == [{"type": "text", "text": "done later"}]
+
+
+def test_a_tool_that_asks_for_input_is_an_error_that_says_so() -> None:
+    error = odd("ask").error
+    assert error is not None
+    assert (error.code, "asks its user for input" in error.message) == ("PRECONDITION", True)

@@ -234,17 +234,24 @@ def test_cancelling_the_caller_cancels_the_handler() -> None:
     assert ended == ["cancelled"]
 
 
-def test_answers_are_shaped_as_the_config_says() -> None:
+def test_answers_are_shaped_as_the_config_says_where_that_is_asked_for() -> None:
     from shaping.shaper import Shaper
 
     registry = Registry(shaper=Shaper(config={"tool_overrides": {"shop.*": {"include_only": ["id"]}}}))
     registry.register(spec(), lambda _: http_envelope({"id": 1, "note": "x"}, status=200))
 
     async def call() -> Envelope[Any]:
-        return await registry.execute("shop.get")
+        return await registry.execute("shop.get", shape=True)
 
     envelope = anyio.run(call)
     assert (envelope.data, envelope.meta.source) == ({"id": 1}, "http")
+
+
+def test_answers_are_whole_unless_shaping_is_asked_for() -> None:
+    registry = Registry()
+    whole = {"id": 1, "note": None, "labels": [], "url": "https://api.example.com/things/1"}
+    registry.register(spec(output={"type": "object", "required": ["note"]}), lambda _: http_envelope(whole, status=200))
+    assert anyio.run(registry.execute, "shop.get").data == whole
 
 
 def test_an_answer_keeps_what_it_says_about_itself_where_shaping_is_off(monkeypatch: pytest.MonkeyPatch) -> None:

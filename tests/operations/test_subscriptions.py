@@ -45,14 +45,14 @@ def test_each_item_is_checked() -> None:
     assert [len(e.warnings) for e in taken(registered(three, output=schema))] == [0, 0, 1]
 
 
-def test_each_item_is_shaped() -> None:
+def test_each_item_is_shaped_where_that_is_asked_for() -> None:
     from shaping.shaper import Shaper
 
     registry = Registry(shaper=Shaper(config={"tool_overrides": {"ticks": {"exclude_fields": ["n"]}}}))
     registry.register(make_spec("ticks", operation_type="query", type="subscription"), three)
 
     async def main() -> list[Any]:
-        return [envelope.data async for envelope in registry.subscribe("ticks")]
+        return [envelope.data async for envelope in registry.subscribe("ticks", shape=True)]
 
     assert anyio.run(main) == [{}, {}, {}]
 

@@ -26,17 +26,26 @@ if TYPE_CHECKING:
 
 
 MAX_REDIRECTS = 5
+AUTH_TYPES = ("bearer", "api_key", "basic")
+AUTH_PLACES = ("header", "query", "cookie")
 
 
 @dataclass(frozen=True, slots=True)
 class Auth:
     """How an API wants to be told who calls; the secret is never shown."""
 
-    type: Literal["bearer", "api_key", "basic"]
+    type: Literal["bearer", "api_key", "apiKey", "basic"]
     token: str = field(repr=False)  # for basic, `user:password`
     name: str | None = None  # of the header, query parameter or cookie; else what the type commonly uses
     place: Literal["header", "query", "cookie"] = "header"
     prefix: str | None = None  # before the token; else `Bearer ` for bearer and nothing for a key
+
+    def __post_init__(self) -> None:
+        if self.type == "apiKey":  # as OpenAPI spells it
+            object.__setattr__(self, "type", "api_key")
+        for given, known in ((self.type, AUTH_TYPES), (self.place, AUTH_PLACES)):
+            if given not in known:
+                raise ValueError(f"authentication by {given!r} is not known; expected one of {', '.join(known)}")
 
     def headers(self) -> dict[str, str]:
         """Give the headers to send."""

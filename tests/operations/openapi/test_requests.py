@@ -269,3 +269,11 @@ def test_the_document_says_where_a_key_goes(server: str) -> None:
     described = {**document("/x"), "components": {"securitySchemes": schemes}}
     assert sent(server, described, auth=Auth("api_key", "T"))["headers"]["x-key"] == "T"
     assert sent(server, document("/x"), auth=Auth("api_key", "T"))["headers"]["x-api-key"] == "T"
+
+
+def test_authentication_is_spelled_as_openapi_spells_it_or_refused() -> None:
+    assert Auth("apiKey", "T").headers() == Auth("api_key", "T").headers() == {"X-API-Key": "T"}
+    with pytest.raises(ValueError, match="'digest' is not known; expected one of bearer, api_key, basic"):
+        Auth("digest", "T")  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ValueError, match="'body' is not known; expected one of header, query, cookie"):
+        Auth("api_key", "T", place="body")  # type: ignore[arg-type]  # what is refused
