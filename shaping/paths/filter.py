@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths.grammar import Name
 from shaping.paths.rules import settle
+from shaping.paths.strings import StringFilter
 from shaping.paths.walk import GONE, SCALARS, FilterWalk, OmissionNode, opened, written
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ class PlaceFilter:
         inside = value if type(value) in SCALARS else opened(value, self.filters.opener)
         if type(inside) is dict or type(inside) is list:
             return self.run(inside)
+        if type(inside) is str and self.state.partial:
+            return StringFilter(self.filters.opener).select(inside, self.state)
         return GONE if self.state.partial else inside
 
     def _walk(self, value: Any) -> Any:

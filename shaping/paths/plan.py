@@ -53,13 +53,13 @@ class FieldPlan:
 
         `notes` receives the texts that name an excluded field and could not be read as data.
         """
-        value = StringFilter(self.opener, withhold=self.withhold, notes=[] if notes is None else notes).run(
-            value, self.state
-        )
+        if self.state.exclude:
+            notes = [] if notes is None else notes
+            value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
         try:
             kept = self.root.run(value)
         except RecursionError:
-            kept = FilterWalk(self.opener).run(value, self.state, OmissionNode())
+            kept = FilterWalk(self.opener, StringFilter(self.opener).select).run(value, self.state, OmissionNode())
         return value if kept is GONE else kept
 
     def at_any_depth(self) -> FieldPlan:
@@ -69,8 +69,9 @@ class FieldPlan:
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""
         place = OmissionNode()
-        opened = StringFilter(self.opener, withhold=self.withhold, root=place).run(value, self.state)
-        FilterWalk(self.opener).run(opened, self.state, place)
+        strings = StringFilter(self.opener, withhold=self.withhold, root=place)
+        opened = strings.run(value, self.state) if self.state.exclude else value
+        FilterWalk(self.opener, strings.select).run(opened, self.state, place)
         return place.omissions(reason)
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class StringFilter:
     withhold: bool = False  # whether a text that cannot be read and names an excluded field is replaced
     notes: list[Unreadable] = field(default_factory=list)
     root: OmissionNode = field(default_factory=OmissionNode)  # what is left out of texts is counted in it
+    decided: dict[State, dict[Any, State | None]] = field(default_factory=dict)  # the rules inside a member, by its key
 
     def run(self, value: Any, state: State, keys: Keys = ()) -> Any:
         """Return the value with its strings filtered: the same object where nothing changed."""
@@ -65,15 +66,27 @@ class StringFilter:
             return self._elements(value, state, keys)
         return value
 
+    def select(self, text: str, state: State, place: OmissionNode | None = None) -> Any:
+        """Return a string that stands where only members are wanted, with those members; GONE where it is no data."""
+        if ("{" not in text and "[" not in text) or next(_data_in(text), None) is None:
+            return GONE
+        inside = StringFilter(self.opener, withhold=self.withhold, notes=self.notes)
+        inside.root = place or inside.root
+        return inside.run(text, state)
+
     def _members(self, value: dict[Any, Any], state: State, keys: Keys) -> dict[Any, Any]:
         out: dict[Any, Any] | None = None
+        decided = self.decided.setdefault(state, {})
         for key, item in value.items():
-            if type(item) not in _MAY_HOLD:
+            kind = type(item)
+            if kind not in _MAY_HOLD or (kind is str and not self._is_worth_a_look(item)):
                 continue
-            verdict = state.member(str(key))
-            if verdict is None or verdict.state.whole:
+            if key not in decided:
+                decided[key] = _inside(state, str(key))
+            inside = decided[key]
+            if inside is None:
                 continue
-            new = self.run(item, verdict.state, (*keys, str(key)))
+            new = self.run(item, inside, (*keys, str(key)))
             if new is not item:
                 out = dict(value) if out is None else out
                 out[key] = new
@@ -82,13 +95,18 @@ class StringFilter:
     def _elements(self, value: list[Any], state: State, keys: Keys) -> list[Any]:
         out: list[Any] | None = None
         for index, item in enumerate(value):
-            if type(item) not in _MAY_HOLD:
+            kind = type(item)
+            if kind not in _MAY_HOLD or (kind is str and not self._is_worth_a_look(item)):
                 continue
             new = self.run(item, state, (*keys, None))
             if new is not item:
                 out = list(value) if out is None else out
                 out[index] = new
         return value if out is None else out
+
+    def _is_worth_a_look(self, text: str) -> bool:
+        """Return whether a string inside data may hold data, or a field that must not leave."""
+        return "{" in text or "[" in text or (self.withhold and not text.isalnum())
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
         names = _named(state.exclude)
@@ -118,7 +136,7 @@ class StringFilter:
             inside: Any = self._text(value, state, keys, top=False)
         else:
             opened = self.run(value, state, keys)
-            inside = FilterWalk(self.opener).run(opened, state, self._place(keys))
+            inside = FilterWalk(self.opener, self.select).run(opened, state, self._place(keys))
         written = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
         if inside is GONE or (inside == value and not (self.withhold and _may_concern(written, _named(state.exclude)))):
@@ -195,13 +213,18 @@ def _line_end(text: str, start: int) -> int:
     return len(text) if end < 0 else end
 
 
+def _inside(state: State, key: str) -> State | None:
+    verdict = state.member(key)
+    return None if verdict is None or verdict.state.whole else verdict.state
+
+
 def _deep(state: State) -> frozenset[Rest]:
     return frozenset(rest for rest in state.exclude if len(rest) == 2 and isinstance(rest[0], Deep))
 
 
 @lru_cache(maxsize=1024)
 def _named(rests: frozenset[Rest]) -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
-    """Give for each excluded path the name to look for in a text: anywhere as a word, and where a key would stand."""
+    """Return for each excluded path the name to look for in a text: anywhere as a word, and where a key would stand."""
     found = {}
     for rest in rests:
         name = next((step for step in reversed(rest) if isinstance(step, Name) or _tells(step)), None)

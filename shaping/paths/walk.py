@@ -89,6 +89,7 @@ class FilterWalk:
     """One walk over one value: containers entered and not yet left, work to do, and what was decided before."""
 
     opener: Opener
+    texts: Callable[[str, State, OmissionNode], Any] | None = None  # selects inside a string that stands for an object
     states: dict[State, dict[str, Verdict | None]] = field(default_factory=dict)
     entered: dict[int, Any] = field(default_factory=dict)
     todo: list[tuple[Any, Any, Any, State | None, OmissionNode]] = field(default_factory=list)
@@ -138,6 +139,8 @@ class FilterWalk:
         """Give what stands for a member, or an element, of a place."""
         if state.whole:
             return value
+        if type(value) is str and state.partial and self.texts is not None:
+            return self.texts(value, state, place.at(key))
         if type(value) in SCALARS:
             return GONE if state.partial else value
         return self._open(value, state, place.at(key))
