@@ -213,9 +213,9 @@ def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at:
         marks = [BELOW if text else one for text, one in zip(long, node.cells, strict=True)]
         return [Text(at.label, marks, long, as_series=True)]
     counts = Counter(one for one in node.cells if len(one) > _LONG)
-    if counts.total() == len(counts):
+    long = [one if counts[one] > 1 or len(one) > _LONG_LINE else None for one in node.cells]
+    if not any(long):
         return [node]
-    long = [one if counts[one] > 1 else None for one in node.cells]
     return [_tagged(Text(at.label, node.cells, long, as_json=True), context)]
 
 
