@@ -1,4 +1,7 @@
-"""Accessibility trees: wrappers fold, pieces of a sentence join, and only what can be acted on keeps its id."""
+"""Accessibility snapshots: wrappers fold, pieces of a sentence join, and only what can be acted on keeps its id.
+
+Playwright writes elements as `- role "name" [ref=e1]`, Chrome DevTools as `uid=1_1 role "name"`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ _LINE = re.compile(r"^( *)- (.*)$")
 _NODE = re.compile(r'^(/?[A-Za-z][\w-]*)((?: "(?:[^"\\]|\\.)*")?)((?: \[[^\]]*\])*)(?::(?: (.*))?)?$', re.DOTALL)
 _REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
 _POINTER = " [cursor=pointer]"
+_CHROME = re.compile(r'^( *)uid=\S+ (\w+)(?: "((?:[^"\\]|\\.)*)")?', re.MULTILINE)
+_CHROME_WORDS = frozenset({"StaticText", "InlineTextBox"})
 
 
 def _set(text: str) -> frozenset[str]:
@@ -38,12 +43,16 @@ class _Node:
 
 
 def is_tree(text: str) -> bool:
-    """Tell whether a text is an outline of elements with ids."""
-    return text.count("[ref=") + text.count("[uid=") >= _ENOUGH and text.count("- ") >= _ENOUGH
+    """Whether a text is an outline of elements with ids."""
+    if text.count("[ref=") + text.count("[uid=") >= _ENOUGH and text.count("- ") >= _ENOUGH:
+        return True
+    return text.count("uid=") >= _ENOUGH and len(_CHROME.findall(text)) >= _ENOUGH
 
 
 def fold_tree(text: str, *, keep_ids: bool) -> str:
     """Return a tree with its wrappers folded; what is not part of a tree stays as it is."""
+    if _CHROME.search(text):
+        return "\n".join(_without_echoes(text.split("\n")))
     out: list[str] = []
     block: list[str] = []
     for line in [*text.split("\n"), ""]:
@@ -55,6 +64,25 @@ def fold_tree(text: str, *, keep_ids: bool) -> str:
             block = []
         out.append(line)
     return "\n".join(out[:-1])
+
+
+def _without_echoes(lines: list[str]) -> list[str]:
+    """Return Chrome's lines without the words that only repeat the name of the element around them."""
+    kept: list[str] = []
+    above: list[tuple[int, str]] = []  # the elements around a line: how far they are indented, and their names
+    for line in lines:
+        found = _CHROME.match(line)
+        if found is None:
+            kept.append(line)
+            continue
+        indent, role, name = len(found[1]), found[2], found[3] or ""
+        while above and above[-1][0] >= indent:
+            above.pop()
+        if role in _CHROME_WORDS and above and name and name in above[-1][1]:
+            continue
+        above.append((indent, name))
+        kept.append(line)
+    return kept
 
 
 def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
@@ -199,10 +227,9 @@ def _joined(pieces: list[str]) -> str:
 
 
 def _marks(node: _Node, *, keep_ids: bool) -> str:
-    marks = node.marks.replace(_POINTER, "")
     if keep_ids or node.role in _ACTED_ON or _POINTER in node.marks:
-        return marks
-    return _REF.sub("", marks)
+        return node.marks
+    return _REF.sub("", node.marks)
 
 
 def _ids(node: _Node) -> str:

@@ -47,7 +47,7 @@ FOLDED = """### Page
     - button "Go: now" [ref=e7]
  - paragraph: See [RFC 7159](https://x.dev/rfc)[ref=e11], and `json.dump()`.
  - heading "Usage" [level=2]
- - generic "Hide" [ref=e15]: >>>
+ - generic "Hide" [ref=e15] [cursor=pointer]: >>>
  - textbox "Quick: search" [ref=e16]: typed
  - img "logo"
 ```"""
@@ -80,7 +80,7 @@ def test_links_around_other_elements_are_blocks() -> None:
         '          - button "Buy" [ref=e12]\n          - heading "H" [ref=e20]',
     )
     folded = reduce_text(tree, ("boilerplate",))[0]
-    assert "- link [ref=e11]:\n" in folded
+    assert "- link [ref=e11] [cursor=pointer]:\n" in folded
     assert '- button "Buy" [ref=e12]' in folded
 
 
@@ -92,3 +92,14 @@ def test_names_that_are_not_json_stay_as_they_are() -> None:
 def test_a_tree_deeper_than_any_page_stays() -> None:
     tree = "\n".join(f"{'  ' * depth}- generic [ref=e{depth}]:" for depth in range(400))
     assert reduce_text(tree, ("boilerplate",)) == (tree, [])
+
+
+def test_words_that_repeat_the_name_around_them_go_from_chromes_snapshots() -> None:
+    lines = [
+        f'  uid=1_{n} link "Page {n}" url="https://x.dev/{n}"\n    uid=1_{n}0 StaticText "Page {n}"' for n in range(8)
+    ]
+    text = (
+        '# take_snapshot\nuid=1_0 RootWebArea "Start"\n' + "\n".join(lines) + '\n  uid=2_1 StaticText "Other words"\n'
+    )
+    folded = "\n".join(line for line in text.split("\n") if "0 StaticText" not in line)
+    assert reduce_text(text, ("boilerplate",))[0] == folded
