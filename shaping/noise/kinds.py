@@ -21,6 +21,7 @@ Kind: TypeAlias = Literal[
     "nested",  # an object or a list
     "plain",  # anything else
     "links",  # an object or a list under a name that collections of links have
+    "pictures",  # an object or a list under a name that pictures have
     "html",  # a string under a name with "html" in it
     "verdict",  # a plain value under the name of an outcome: status, result, passed
 ]
@@ -39,12 +40,16 @@ def _names_links(key: str) -> bool:
     return meaning(key).link_list
 
 
+def _names_pictures(key: str) -> bool:
+    return meaning(key).pictures
+
+
 def _names_verdict(key: str) -> bool:
     return meaning(key).verdict
 
 
 STRINGS_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"html": _names_html}
-NESTED_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"links": _names_links}
+NESTED_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"links": _names_links, "pictures": _names_pictures}
 PLAIN_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"verdict": _names_verdict}
 
 

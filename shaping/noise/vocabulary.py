@@ -20,7 +20,11 @@ _IDENTIFIES = _set(
     " version iid subject ref symbol nodeid address hash txid commit arn"
 )
 _PICTURE = _set("avatar icon gravatar favicon badge sprite thumbnail emoji")
-_MEDIA = _set("preview image images photo thumb logo audio video stream download")
+_PHOTO = _set(
+    "preview image images photo photos thumb thumbs logo poster cover artwork banner background picture pictures"
+)
+_MEDIA = _PHOTO | _set("audio video stream download")
+_PICTURES = _PHOTO | _set("thumbnail thumbnails previews avatars icons resolutions sizes variants renditions")
 _HYPERMEDIA = _set("url uri href link links self related ref resource")
 _LINK_LIST = _set("links link urls url avatar avatars icons actions hrefs")
 _OTHER_PAGE = _set("next previous prev first last")
@@ -53,6 +57,10 @@ _SOURCE = _set("source code html markup template raw xml svg dom outer inner")
 # Whole names of members of an object that describes a link.
 LINK_OBJECT = _set("rel href method type templated title name url uri curies")
 LINK_TARGET = _set("href url uri")
+# Whole names of members of an object that describes a picture.
+PICTURE_TARGET = _set("url src href uri link source")
+PICTURE_SIZE = ("width", "w", "height", "h")
+SIZE_NAMES = _set("default tiny small medium standard high large maxres max full original thumb thumbnail source")
 # Arguments by which a tool acts on an element of a page.
 ELEMENT_ARGUMENTS = _set("ref uid element elementRef target selector")
 
@@ -87,7 +95,9 @@ class Meaning(NamedTuple):
     words: tuple[str, ...]
     identifies: bool
     picture: bool
+    photo: bool
     media: bool
+    pictures: bool  # what APIs call one picture in several sizes
     plumbing: bool
     hypermedia: bool  # what APIs call the links between their resources
     link_list: bool  # what APIs call collections of links
@@ -116,7 +126,9 @@ def meaning(key: str) -> Meaning:
         words=words,
         identifies=last in _IDENTIFIES,
         picture=bool(have & _PICTURE),
+        photo=bool(have & _PHOTO),
         media=bool(have & _MEDIA),
+        pictures=bool(have & _PICTURES),
         plumbing=plumbing,
         hypermedia=last in _HYPERMEDIA,
         link_list=bool(have & _LINK_LIST),

@@ -24,6 +24,7 @@ EXAMPLES: dict[Kind, Any] = {
     "nested": {"at": [1]},
     "plain": {"at": 1},
     "links": {"_links": {"self": {"href": "https://x.dev/a"}}},
+    "pictures": {"images": [{"url": "https://x.dev/a", "width": 1}]},
     "html": {"body_html": "x"},
     "verdict": {"status": "passed"},
 }

@@ -13,6 +13,7 @@ from shaping.noise.rules import (
     markup,
     opaque,
     passed_rows,
+    pictures,
 )
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 RULES: tuple[NoiseRule, ...] = (
     link_lists.RULE,
     links.RULE,
+    pictures.RULE,
     opaque.RULE,
     base64.RULE,
     long_strings.RULE,

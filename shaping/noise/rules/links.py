@@ -186,7 +186,12 @@ def _says_nothing_new(key: str, records: Records, kept: str | None) -> bool:
         return True
     if (kept is not None and _extends(key, kept, records)) or _derived(key, records):
         return True
-    return kept is not None and _numbers_a_member(key, records)
+    return kept is not None and (_is_beside_a_page(key, kept, records) or _numbers_a_member(key, records))
+
+
+def _is_beside_a_page(key: str, kept: str, records: Records) -> bool:
+    """Whether a link is to a picture that the page of its record shows."""
+    return meaning(key).photo and not meaning(kept).media and len(records.rows) >= _ENOUGH
 
 
 def _extends(key: str, base: str, records: Records) -> bool:

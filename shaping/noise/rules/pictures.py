@@ -1,0 +1,67 @@
+"""Of one picture in several sizes the largest stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaping.noise.rule import NoiseRule
+from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from shaping.noise.records import Records
+
+_SAME = 0.05  # of the ratio of width and height is what sizes of one picture may differ by
+
+
+def pictures(records: Records) -> None:
+    """Leave one size of each picture."""
+    for key in records.members("pictures"):
+        if key in records.drop:
+            continue
+        column = records.column(key)
+        reduced = [_largest(value) for value in column]
+        count = sum(1 for old, new in zip(column, reduced, strict=True) if old is not new)
+        if count:
+            records.replace_member(key, reduced, count, "links")
+
+
+def _largest(value: Any) -> Any:
+    """Return a collection of one picture's sizes with the largest of them; anything else as it is."""
+    if type(value) is list and _are_sizes(value):
+        return [max(value, key=_width)]
+    if type(value) is dict and (_are_named_sizes(value) or _are_sizes(value.values())):
+        name = max(value, key=lambda size: _width(value[size]))
+        return {name: value[name]}
+    return value
+
+
+def _are_named_sizes(value: dict[str, Any]) -> bool:
+    return len(value) > 1 and SIZE_NAMES.issuperset(value) and all(map(_is_picture, value.values()))
+
+
+def _are_sizes(values: Collection[Any]) -> bool:
+    """Whether these are links to pictures of different widths and one form."""
+    if len(values) < 2 or not all(map(_is_picture, values)):
+        return False
+    widths = [_width(value) for value in values]
+    ratios = [_width(value) / height for value in values if (height := _size(value, "height", "h"))]
+    same_form = not ratios or max(ratios) - min(ratios) <= _SAME * max(ratios)
+    return len(set(widths)) == len(widths) and same_form
+
+
+def _is_picture(value: Any) -> bool:
+    return type(value) is dict and not PICTURE_TARGET.isdisjoint(value) and _width(value) > 0
+
+
+def _width(value: dict[str, Any]) -> float:
+    return _size(value, *PICTURE_SIZE)
+
+
+def _size(value: dict[str, Any], *names: str) -> float:
+    sizes = (value.get(name) for name in names)
+    return next((size for size in sizes if type(size) in {int, float} and size > 0), 0)
+
+
+RULE = NoiseRule("links", ("pictures",), pictures)

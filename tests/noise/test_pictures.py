@@ -1,0 +1,57 @@
+"""One picture is enough of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shaping.noise import reduce
+from shaping.response import Omission
+
+
+def sized(*widths: int, ratio: float = 1.5, site: str = "https://img.dev") -> list[dict[str, Any]]:
+    return [{"url": f"{site}/{width}.jpg", "width": width, "height": int(width / ratio)} for width in widths]
+
+
+def test_of_the_sizes_of_a_picture_the_largest_stays() -> None:
+    value: Any = {
+        "id": 1,
+        "images": sized(64, 300, 640),
+        "thumbnails": dict(zip("abc", sized(90, 480, 120), strict=True)),
+    }
+    assert reduce(value, ("links",)) == (
+        {"id": 1, "images": sized(640), "thumbnails": {"high": large}},
+        [Omission("images", 1, "links"), Omission("thumbnails", 1, "links")],
+    )
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        sized(64),
+        [*sized(64), *sized(300, ratio=0.5)],
+        [*sized(64), *sized(64, site="https://other.dev")],
+        [{"url": "https://img.dev/a.jpg"}, {"url": "https://img.dev/b.jpg"}],
+        [{"width": 1, "height": 1}, {"width": 2, "height": 2}],
+    ],
+)
+def test_different_pictures_stay(images: list[dict[str, Any]]) -> None:
+    value: Any = {"id": 1, "images": images}
+    assert reduce(value, ("links",)) == (value, [])
+
+
+def test_pictures_beside_the_page_of_a_record_go() -> None:
+    rows: Any = [
+        {
+            "id": n,
+            "name": f"Thing {n}",
+            "page_url": f"https://x.dev/{n * 7}-thing",
+            "image_url": f"https://cdn.dev/{n * 3}x.jpg",
+        }
+        for n in range(5)
+    ]
+    reduced, _ = reduce(rows, ("links",))
+    assert reduced == [{key: row[key] for key in ("id", "name", "page_url")} for row in rows]
+    alone: Any = [{key: row[key] for key in ("id", "name", "image_url")} for row in rows]
+    assert reduce(alone, ("links",)) == (alone, [])
