@@ -21,6 +21,7 @@ EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
 
 _FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n(.*?)\n```", re.DOTALL)
 _FIRST_LINE = re.compile(r"\n(?=[\[{])")
+_INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 _PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)+")
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
@@ -73,6 +74,9 @@ def parse_within(text: str) -> Parsed | None:
     fences = [found.span(1) for found in _FENCE.finditer(text)]
     first = _FIRST_LINE.search(text) if not fences else None
     if first and (parsed := _parse_span(text, (first.end(), len(text)), least, EXACT)):
+        return parsed
+    intro = _INTRODUCTION.match(text)
+    if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):
         return parsed
     spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
     return _parse_span(text, spans[0], least, FORMATS) if len(spans) == 1 else None

@@ -106,16 +106,33 @@ def _vertical(text: str) -> list[dict[str, Any]] | None:
 
 
 def _blocks(text: str) -> list[dict[str, Any]] | None:
-    """Read objects of `name: value` lines, with a blank line between them and the same names in most."""
-    blocks = re.split(r"\n\s*\n", text.strip())
-    if len(blocks) < _BLOCKS or not _COLON.fullmatch(blocks[0].split("\n", 1)[0].strip()):
+    """Read objects that begin with the same name after a blank line, and of which most have the same names."""
+    lines = text.strip().split("\n")
+    first = _COLON.fullmatch(lines[0].strip())
+    if first is None:
         return None
-    rows = [_object(block, _COLON) for block in blocks]
+    starts = [
+        at for at, line in enumerate(lines) if line.startswith(f"{first[1]}:") and not (at and lines[at - 1].strip())
+    ]
+    if len(starts) < _BLOCKS:
+        return None
+    rows = [_block(lines[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True)]
     if any(row is None or len(row) < 2 for row in rows):
         return None
-    first = rows[0].keys() if rows[0] else ()
-    alike = sum(1 for row in rows if row and len(row.keys() & first) * 2 > len(first))
+    names = rows[0].keys() if rows[0] else ()
+    alike = sum(1 for row in rows if row and len(row.keys() & names) * 2 > len(names))
     return rows if alike * 10 >= len(rows) * 9 else None  # type: ignore[return-value]
+
+
+def _block(lines: list[str]) -> dict[str, Any] | None:
+    """Read the lines of one object; what follows a blank line is the rest of its last value."""
+    end = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
+    members = _object("\n".join(lines[:end]), _COLON)
+    rest = "\n".join(lines[end:]).strip()
+    if members and rest:
+        last = list(members)[-1]
+        members[last] = f"{members[last]}\n\n{rest}"
+    return members
 
 
 def _object(block: str, pattern: re.Pattern[str]) -> dict[str, Any] | None:

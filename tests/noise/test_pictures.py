@@ -15,11 +15,9 @@ def sized(*widths: int, ratio: float = 1.5, site: str = "https://img.dev") -> li
 
 
 def test_of_the_sizes_of_a_picture_the_largest_stays() -> None:
-    value: Any = {
-        "id": 1,
-        "images": sized(64, 300, 640),
-        "thumbnails": dict(zip("abc", sized(90, 480, 120), strict=True)),
-    }
+    small, large, cropped = *sized(90, 480), *sized(120, ratio=1)
+    thumbnails = {"default": small, "high": large, "medium": cropped}
+    value: Any = {"id": 1, "images": sized(64, 300, 640), "thumbnails": thumbnails}
     assert reduce(value, ("links",)) == (
         {"id": 1, "images": sized(640), "thumbnails": {"high": large}},
         [Omission("images", 1, "links"), Omission("thumbnails", 1, "links")],

@@ -187,3 +187,13 @@ def test_a_table_is_found_with_the_lines_around_it() -> None:
         "ACTIVE": "active",
         "DESCRIPTION": "A service of some sort",
     }
+
+
+def test_rows_are_found_behind_the_line_that_introduces_them() -> None:
+    rows = "\n\n".join(f"Commit: {n:040x}\nAuthor: Ada\nMessage: change {n}: more of it\n" for n in range(9))
+    rows += "\n\nIt has a body.\n"
+    parsed = parse_within(f"Commit history:\n{rows}")
+    assert parsed is not None
+    assert (parsed.format, parsed.before, len(parsed.value)) == ("pairs", "Commit history:\n", 9)
+    assert parsed.value[1] == {"Commit": f"{1:040x}", "Author": "Ada", "Message": "change 1: more of it"}
+    assert parsed.value[8]["Message"] == "change 8: more of it\n\nIt has a body."
