@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE)
 _TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
-_PICTURE = re.compile(r"\[!\[([^\]]*)\]\(([^()\s]+)\)\]\(\2\)")
-_LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)")
+_PICTURE = re.compile(r"\[!\[([^\]]{0,500})\]\(([^()\s]{1,1000})\)\]\(\2\)")
+_LINK = re.compile(
+    r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
+)
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
 _MANY_LINKS, _RUN = 12, 5  # links of a page, and lines of nothing but links in a row
 _SENTENCE, _PROSE = (

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _PYTHON = re.compile(r'\s*File "([^"]+)", line \d+, in .+')
 _LIBRARY = re.compile(LIBRARY_FRAMES)
 _AT = re.compile(rf"\s+at (?:.*(?:{LIBRARY_FRAMES}).*|(?:{LIBRARY_PACKAGES})[\w.$/]*\(.*\))")
+_LONGEST = 1000  # characters of the line of one frame
 _LEAST = 4  # frames in a row that are worth a line of their own
 
 
@@ -29,7 +30,7 @@ def _frames(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
     while at < len(lines):
         found = _PYTHON.fullmatch(lines[at])
         if found is None:
-            yield bool(_AT.fullmatch(lines[at])), [lines[at]]
+            yield len(lines[at]) <= _LONGEST and bool(_AT.fullmatch(lines[at])), [lines[at]]
             at += 1
             continue
         end = at + 1

@@ -16,6 +16,7 @@ _PASSED = re.compile(
 )
 _CASE = re.compile(r"(.+?)\[(.*)\]")
 _MANY = 8  # lines in a row
+_LONGEST = 500  # characters of the line of one test
 
 
 def shorten_passed(text: str) -> str:
@@ -38,6 +39,8 @@ def _lines(lines: list[str]) -> Iterator[str]:
 
 
 def _kind(line: str) -> str | None:
+    if len(line) > _LONGEST:
+        return None
     if found := _PYTEST.fullmatch(line):
         return f"{found[3]} {found[1]}"
     return "passed" if _PASSED.fullmatch(line) else None

@@ -22,7 +22,8 @@ EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
 _FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n(.*?)\n```", re.DOTALL)
 _FIRST_LINE = re.compile(r"\n(?=[\[{])")
 _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
-_PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)+")
+# From the start of a line alone: from every letter of a line without end it would take hours.
+_PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 

@@ -10,7 +10,7 @@ from shaping.parsers.rows import LARGEST, number
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
 _COLON = re.compile(r"([A-Za-z_][\w ./()#%@-]{0,39}?)\s*:(?:\s+(.*))?")
 _VERTICAL = re.compile(
-    r"\*{5,} \d+\. row \*{5,}|-\[ RECORD \d+ \][-+]*|-{3,}\s*(?:Record|Row) \d+\s*-{3,}", re.IGNORECASE
+    r"\*{5,60} \d+\. row \*{5,60}|-\[ RECORD \d+ \][-+]*|-{3,60} ?(?:Record|Row) \d+ ?-{3,60}", re.IGNORECASE
 )
 _BAR = re.compile(r"([\w ?\"().-]{1,60}?)\s*\| ?(.*)")
 _LEAST = 8  # lines of one object

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
@@ -37,9 +38,8 @@ def _repeated(root: Element) -> set[tuple[str, str]]:
     """Return the names of elements that some parent has several of: those are lists wherever they stand."""
     found = set()
     for parent in root.iter():
-        names = [child.tag for child in parent]
-        if len(set(names)) < len(names):
-            found |= {(parent.tag, name) for name in names if names.count(name) > 1}
+        names = Counter(child.tag for child in parent)
+        found |= {(parent.tag, name) for name, count in names.items() if count > 1}
     return found
 
 

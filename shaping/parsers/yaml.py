@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"\s*(?:- )*(?:- .*|-|[\"']?[A-Za-z_][\w./$@ -]*[\"']?:(?: .*)?)|---.*|\.\.\.|\s*[}\]],?")
 _NESTED = re.compile(r"^( *)(?:- )?[\w\"'./-]+:\n(?:\1 +\S|\1- )", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*#|\s#\s", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#|[ \t]#\s", re.MULTILINE)
 _ALIAS = re.compile(r"(?:^|[\s\[,])[&*]\w|<<:", re.MULTILINE)
 _BLOCK = re.compile(r":\s*[|>][+-]?\d?\s*$", re.MULTILINE)
 _LARGEST = 2_000_000  # characters
