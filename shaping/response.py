@@ -106,7 +106,7 @@ class CallContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class StepNotes:
     """What a step of cleaning reports about what it did."""
 
     warnings: tuple[Warned, ...] = ()
@@ -117,7 +117,7 @@ class Notes:
     size: int | None = None  # bytes of the value's compact JSON, where the step measured it
 
 
-NOTHING = Notes()
+NOTHING = StepNotes()
 
 
 class Shaped(ABC):

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shaping.cleaning import CleaningError, clean
-from shaping.cleaning.open import data_in
+from shaping.cleaning.open import data_in, envelope_in
 from shaping.cleaning.redact import scrub_call
 from shaping.envelope import Envelope
 from shaping.errors import scrub
@@ -155,6 +155,8 @@ class Shaper:
 
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
+        if type(value) is dict and call.page is None and call.source is None:
+            value, plan = envelope_in(value, plan)
         if isinstance(value, Envelope):
             # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
             call = replace(call, error=call.error or value.error, source=call.source or value)

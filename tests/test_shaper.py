@@ -302,3 +302,47 @@ def test_the_log_of_a_fault_tells_where_and_of_what_kind_but_nothing_of_the_answ
     assert "ValueError" in caplog.text
     assert "in broken" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+WIRE_FORMS = [
+    {"ok": True, "data": {"a": 1, "b": None}, "error": None, "warnings": [], "meta": {"request_id": "r1"}},
+    {"data": {"a": 1, "b": None}, "request_id": "r1"},
+    {"ok": True, "a": 1, "b": None, "_meta": {"request_id": "r1"}},
+]
+
+
+@pytest.mark.parametrize("dialect", ["lean", "flat", "invariant"])
+@pytest.mark.parametrize("wire", WIRE_FORMS, ids=["invariant", "lean", "flat"])
+def test_an_answer_in_one_of_our_wire_forms_is_not_wrapped_again(wire: dict[str, Any], dialect: str) -> None:
+    with using(dialect=dialect):
+        shaped = Shaper({}).shape(copy.deepcopy(wire), tool="t")
+    assert shaped.data == {"a": 1}
+    assert shaped.envelope.meta.request_id == "r1"
+    assert not shaped.failed
+
+
+def test_a_failure_in_one_of_our_wire_forms_stays_a_failure() -> None:
+    wire: dict[str, Any] = {
+        "ok": False,
+        "data": None,
+        "error": {"code": "NOT_FOUND", "message": "gone"},
+        "warnings": [],
+        "meta": {"source": "local"},
+    }
+    for dialect in ("lean", "flat", "invariant", "none"):
+        with using(dialect=dialect):
+            shaped = Shaper({}).shape(wire, tool="t")
+        assert shaped.failed
+        assert shaped.envelope.error is not None
+        assert shaped.envelope.error.code == "NOT_FOUND"
+
+
+def test_fields_are_those_of_the_data_inside_a_wire_form() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"include_only": ["functions"]}}})
+    assert shaper.shape({"data": {"functions": [1], "other": 2}}, tool="t").value == {"data": {"functions": [1]}}
+
+
+def test_a_path_that_starts_with_data_says_that_it_is_a_field() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"include_only": ["data.items"]}}})
+    raw = {"data": {"items": [1], "other": 2}}
+    assert shaper.shape(raw, tool="t").value == {"data": {"data": {"items": [1]}}}

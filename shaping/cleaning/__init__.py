@@ -10,7 +10,7 @@ from shaping.cleaning.prune import prune
 from shaping.cleaning.quieten import quieten
 from shaping.cleaning.redact import redact, without_secrets
 from shaping.cleaning.select import select, select_then_open
-from shaping.response import NOTHING, Notes
+from shaping.response import NOTHING, StepNotes
 from shaping.values.plain import to_plain
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
     if fields is not None and _opens_what_it_selects(fields, plan, call):
         selected, opening = select_then_open(raw, fields, plan)
     else:
-        opened, opening = open_plain(raw, plan) if call.written is None else (raw, Notes(original=raw))
+        opened, opening = open_plain(raw, plan) if call.written is None else (raw, StepNotes(original=raw))
         if fields is not None and plan.private is not None:
             # A text that may hold what is private is withheld, whatever else is selected.
             opened, holding = select(opened, plan.private)

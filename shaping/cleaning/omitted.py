@@ -29,7 +29,7 @@ class OmittedMembers:
 
 def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
     """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
-    root = _Place()
+    root = _OmittedPlace()
     _compare(before, after, root)
     return list(root.missing("", reason))
 
@@ -69,17 +69,17 @@ class _UnlikeError(Exception):
 
 
 @dataclass(slots=True)
-class _Place:
+class _OmittedPlace:
     """A place in the data, with all elements of a list as one, and what went there, by the kind of value."""
 
-    below: dict[str | None, _Place] = field(default_factory=dict)
+    below: dict[str | None, _OmittedPlace] = field(default_factory=dict)
     gone: dict[Reason, list[Any]] = field(default_factory=dict)
     counts: dict[Reason, int] = field(default_factory=dict)
 
-    def at(self, key: str | None) -> _Place:
+    def at(self, key: str | None) -> _OmittedPlace:
         place = self.below.get(key)
         if place is None:
-            place = self.below[key] = _Place()
+            place = self.below[key] = _OmittedPlace()
         return place
 
     def note(self, value: Any) -> None:
@@ -99,7 +99,7 @@ class _Place:
             yield from place.missing(f"{path}[]" if key is None else join(path, key), reason)
 
 
-def _compare(before: Any, after: Any, place: _Place) -> None:
+def _compare(before: Any, after: Any, place: _OmittedPlace) -> None:
     if before is after:
         return
     if type(before) is dict and type(after) is dict:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
+from shaping.envelope import read_wire, recognise
 from shaping.parsers import EXACT, parse, parse_if_cheaper
-from shaping.response import Notes
+from shaping.response import StepNotes
 from shaping.values.plain import OddError, plain
 
 if TYPE_CHECKING:
     from shaping.parsers import Parsed
     from shaping.settings import Plan
+
+
+# One of these stands in every wire form.
+_MARKS: Final = frozenset({"ok", "data", "error"})
+
+
+def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
+    """Read an answer that is one of our wire forms already, so that it is not wrapped again; and the plan for it."""
+    form = "none" if _MARKS.isdisjoint(value) else recognise(value)
+    # Bare data stays in the form that the tool gave it, and `lean` has no member that only it has.
+    if form == "none" or (plan.dialect == "none" and form == "lean"):
+        return value, plan
+    paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
+    found = read_wire(value, paths=paths)
+    if found is None:
+        return value, plan
+    return found, replace(plan, dialect=form) if plan.dialect == "none" else plan
 
 
 def data_in(text: str, plan: Plan) -> Parsed | None:
@@ -22,7 +41,7 @@ def data_in(text: str, plan: Plan) -> Parsed | None:
     return parse_if_cheaper(text, plan.parse)
 
 
-def open_plain(value: Any, plan: Plan) -> tuple[Any, Notes]:
+def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
     if not plan.prune.defaults:
         try:
@@ -30,8 +49,8 @@ def open_plain(value: Any, plan: Plan) -> tuple[Any, Notes]:
         except OddError:
             pass
         else:
-            return opened, Notes(original=opened)
+            return opened, StepNotes(original=opened)
     from shaping.values.careful import open_carefully  # noqa: PLC0415 (loaded for odd values alone)
 
     found = open_carefully(value, drop_defaults=plan.prune.defaults, closed=plan.closed)
-    return found.value, Notes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
+    return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)

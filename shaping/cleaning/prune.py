@@ -9,14 +9,14 @@ from shaping.paths.grammar import Deep, Each, Glob, Name, Step, parse
 from shaping.response import NOTHING
 
 if TYPE_CHECKING:
-    from shaping.response import Json, Notes
+    from shaping.response import Json, StepNotes
     from shaping.settings import Plan
     from shaping.settings.plan import Prune
 
 _GONE = object()
 
 
-def prune(value: Any, plan: Plan) -> tuple[Any, Notes]:
+def prune(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Leave out what the plan calls empty or default; what went is listed when somebody asks."""
     return (without_empties(value, plan.prune) if plan.prune.anything else value), NOTHING
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.response import NOTHING, Notes
+from shaping.response import NOTHING, StepNotes
 
 if TYPE_CHECKING:
     from shaping.settings import Plan
@@ -17,17 +17,17 @@ QUIET = 512
 NOTICE = 160
 
 
-def quieten(value: Any, plan: Plan, arguments: frozenset[str]) -> tuple[Any, Notes]:
+def quieten(value: Any, plan: Plan, arguments: frozenset[str]) -> tuple[Any, StepNotes]:
     """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay."""
     if not plan.noise or type(value) not in {dict, list, str}:
         return value, NOTHING
     size = len(orjson.dumps(value))
     if size < QUIET:
-        return value, Notes(size=size)
+        return value, StepNotes(size=size)
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments)
     left = len(orjson.dumps(quiet)) if omissions else size
     if size - left <= NOTICE:
-        return value, Notes(size=size)
-    return quiet, Notes(omissions=tuple(omissions), saved=size - left, size=left)
+        return value, StepNotes(size=size)
+    return quiet, StepNotes(omissions=tuple(omissions), saved=size - left, size=left)

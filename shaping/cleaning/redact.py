@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.response import NOTHING, Notes, Warned
+from shaping.response import NOTHING, StepNotes, Warned
 
 if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 
-def redact(value: Any, plan: Plan) -> tuple[Any, Notes]:
+def redact(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares."""
     rules = plan.redact
     if rules.off:
         return value, NOTHING
     clean, hits = _rules()(value, values=rules.values, names=rules.names, paths=rules.paths)
-    return clean, Notes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
+    return clean, StepNotes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
 
 
 def replaced(rule: str, path: str) -> Warned:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.cleaning.open import open_plain
-from shaping.response import NOTHING, Notes, Warned
+from shaping.response import NOTHING, StepNotes, Warned
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 
-def select(value: Any, fields: FieldPlan | None) -> tuple[Any, Notes]:
+def select(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]:
     """Apply compiled paths to plain data; what they left out is listed when somebody asks."""
     if fields is None:
         return value, NOTHING
     unreadable: list[Unreadable] = []
     kept = fields.apply(value, unreadable)
-    return kept, Notes(tuple(map(_warning, unreadable))) if unreadable else NOTHING
+    return kept, StepNotes(tuple(map(_warning, unreadable))) if unreadable else NOTHING
 
 
-def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, Notes]:
+def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, StepNotes]:
     """Apply compiled paths to any value and open only what they select."""
     try:
         selected, said = select(raw, fields)
