@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from shaping.decorator.content import mentions_content
-from shaping.decorator.frameworks import reader_of_signature
+from shaping.decorator.frameworks import mentions_content
 from shaping.mcp.schema import warn_unmatched, wire_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import MappingProxyType
 
-    from shaping.decorator.tool import Tool
+    from shaping.decorator.tool import DecoratedTool
 
 
 _SAME: Any = object()
 
 
 class Signature(inspect.Signature):
-    """A signature that works out its annotations when they are read, and knows who reads them."""
+    """A signature that works out its annotations when they are read."""
 
     __slots__ = ("_known", "_narrowed", "_tool")
 
@@ -36,7 +34,7 @@ class Signature(inspect.Signature):
         *,
         return_annotation: Any = inspect.Signature.empty,
         __validate_parameters__: bool = True,
-        tool: Tool | None = None,
+        tool: DecoratedTool | None = None,
     ) -> None:
         super().__init__(
             parameters, return_annotation=return_annotation, __validate_parameters__=__validate_parameters__
@@ -46,7 +44,7 @@ class Signature(inspect.Signature):
         self._narrowed = False  # whether these are not all of the function's parameters, as on a bound method
 
     def replace(self, *, parameters: Any = _SAME, return_annotation: Any = _SAME) -> Signature:
-        """Give a signature with other parameters that still knows what is returned: `inspect` asks so for methods."""
+        """Return a signature with other parameters that still knows what is returned: `inspect` asks so for methods."""
         tool = self._tool if return_annotation is _SAME else None
         returned = super().return_annotation if return_annotation is _SAME else return_annotation
         listed = self.parameters.values() if parameters is _SAME else parameters
@@ -73,26 +71,19 @@ class Signature(inspect.Signature):
         """An open type that carries the schema of the shaped answer; empty where the function says nothing."""
         if self._tool is None:
             return super().return_annotation
-        reader = reader_of_signature(sys._getframe())  # noqa: SLF001 (inspect's way is a hundred times slower)
-        if reader is not None:
-            self._tool.under_mcp_sdk |= reader == "sdk"
-            self._tool.pin()
         declared = self.declared()
         # Of a generator each item is shaped, and frameworks know no type for a row of answers.
         if declared is inspect.Signature.empty or self._tool.yields:
             return inspect.Signature.empty
-        if mentions_content(declared):
-            return declared
-        self._tool.advertises |= reader is not None
-        return annotation_for(self._tool, declared)
+        return declared if mentions_content(declared) else annotation_for(self._tool, declared)
 
     def declared(self) -> Any:
-        """Give the return annotation of the function itself, evaluated where that is possible."""
+        """Return the return annotation of the function itself, evaluated where that is possible."""
         known = self._evaluated()
         return super().return_annotation if known is None else known.return_annotation
 
 
-def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
+def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
     """Give a wrapper the function's signature with the return annotation of the shaped answer."""
     try:
         signature = inspect.signature(function)
@@ -105,22 +96,25 @@ def describe_return(wrapper: Any, function: Any, tool: Tool) -> Any:
     if "return" in annotations:
         del annotations["return"]
         declared = made.declared()
-        shown = declared if mentions_content(declared) else _open_dict(lambda: _schema(tool, made.declared()))
+        shown = declared if mentions_content(declared) else _open_dict(tool, made)
+        shown = str if tool.form == "text" else shown
         returned = {} if tool.yields else {"return": shown}
         wrapper.__annotations__ = {**annotations, **returned}
     return wrapper
 
 
-def annotation_for(tool: Tool, declared: Any) -> Any:
+def annotation_for(tool: DecoratedTool, declared: Any) -> Any:
     """Make the type that a framework derives an output schema from."""
+    if tool.form == "text":
+        return str
     schema = _schema(tool, declared)
     if schema.get("type") == "object" or tool.plan().dialect != "none":
-        return _open_dict(lambda: schema)
-    return Annotated[Any, WithJsonSchema(schema)]
+        return _open_dict(tool, schema)
+    return Annotated[Any, _AdvertisedSchema(tool, schema)]
 
 
 def declared_schema(declared: Any) -> dict[str, Any]:
-    """Give the JSON Schema of a return annotation; an empty one for what has none."""
+    """Return the JSON Schema of a return annotation; an empty one for what has none."""
     try:
         return TypeAdapter(declared).json_schema(mode="serialization", schema_generator=_IntakeSchema)
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError):
@@ -139,21 +133,38 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
     return {key: inlined(item, definitions, inside) for key, item in schema.items() if key != "$defs"}
 
 
-def _schema(tool: Tool, declared: Any) -> dict[str, Any]:
+def _schema(tool: DecoratedTool, declared: Any) -> dict[str, Any]:
     plan, described = tool.plan(), declared_schema(declared)
+    if described.get("type") == "string":
+        described = {}  # a string may hold JSON, which goes out as the data that it is
     warn_unmatched(plan, described)
     schema = wire_schema(plan, described, nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))
     return whole
 
 
-def _open_dict(schema: Callable[[], dict[str, Any]]) -> type[BaseModel]:
+class _AdvertisedSchema:
+    """Metadata of an annotation: the schema that a framework gets when it registers the tool."""
+
+    def __init__(self, tool: DecoratedTool, schema: dict[str, Any] | Signature) -> None:
+        self.tool = tool
+        self.schema = schema
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        self.tool.registered(getattr(handler, "generate_json_schema", None))
+        if isinstance(self.schema, Signature):
+            return dict(_schema(self.tool, self.schema.declared()))
+        return dict(self.schema)
+
+
+def _open_dict(tool: DecoratedTool, schema: dict[str, Any] | Signature) -> type[BaseModel]:
     """Make a type that validates and writes like dict[str, Any].
 
     It is a model class by name only: the MCP SDK drops the metadata of an annotated dict, but asks a model class.
     """
+    advertised = _AdvertisedSchema(tool, schema)
 
-    class Answer(BaseModel):
+    class ShapedAnswer(BaseModel):
         model_config = ConfigDict(defer_build=True)
 
         @classmethod
@@ -162,9 +173,11 @@ def _open_dict(schema: Callable[[], dict[str, Any]]) -> type[BaseModel]:
 
         @classmethod
         def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
-            return dict(schema())
+            return advertised.__get_pydantic_json_schema__(core, handler)
 
-    return Answer
+    # Frameworks print the annotation into a tool's description.
+    ShapedAnswer.__module__, ShapedAnswer.__qualname__ = "shaping", "ShapedAnswer"
+    return ShapedAnswer
 
 
 class _IntakeSchema(GenerateJsonSchema):

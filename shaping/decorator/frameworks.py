@@ -1,10 +1,10 @@
-"""How a failed tool tells its MCP framework: by the framework's own error, with the coded envelope as its text."""
+"""The frameworks around a decorated function: MCP requests, agents' control flow, content that a client is sent."""
 
 from __future__ import annotations
 
+import logging
 import sys
-import threading
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import orjson
 
@@ -12,34 +12,89 @@ from shaping.errors import ToolError
 from shaping.response import required
 
 if TYPE_CHECKING:
-    from types import FrameType
-
-    from shaping.decorator.tool import Tool
+    from shaping.decorator.tool import DecoratedTool
     from shaping.response import Shaped
 
-_SDK, _FASTMCP = "mcp.server.mcpserver", "fastmcp.tools"
-_DECORATOR = "shaping.decorator.shape"
-_CALLS = frozenset({"call", "_awaited"})
+logger = logging.getLogger("shaping")
+_SDK = "mcp.server.mcpserver"
+# Packages whose exceptions steer an agent (interrupts, retries, approvals) and whose result objects only they can read.
+_AGENTS = (
+    "ag2", "agent_framework", "agents", "agno", "autogen", "autogen_agentchat", "autogen_core", "claude_agent_sdk",
+    "crewai", "google.adk", "langchain", "langchain_core", "langgraph", "llama_index", "pydantic_ai", "smolagents",
+    "strands",
+)  # fmt: skip
+_MCP = frozenset({"mcp", "mcp_types", "fastmcp"})
+_BLOCKS = frozenset({"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"})
+_KINDS = _BLOCKS | {"Image", "Audio", "File", "ToolResult", "CallToolResult"}
+_MOST = 100  # elements of a list that is looked through: nobody returns more pictures at once
 
 
-def hand_over(shaped: Shaped, error: Exception | None, tool: Tool) -> Any:
+def is_control_flow(error: Exception) -> bool:
+    """Return whether an exception is an agent framework's own: it must reach that framework as it is."""
+    return any(_is_of_agents(kind) for kind in type(error).__mro__)
+
+
+def is_foreign(result: Any) -> bool:
+    """Return whether a result is an object that only an agent framework can read."""
+    if not _is_of_agents(type(result)):
+        return False
+    logger.debug("a %s of %s passes unshaped", type(result).__name__, type(result).__module__)
+    return True
+
+
+def _is_of_agents(kind: type) -> bool:
+    module = f"{kind.__module__}."
+    return any(module.startswith(f"{package}.") for package in _AGENTS)
+
+
+def inside_mcp(tool: DecoratedTool) -> bool:
+    """Return whether a request of an MCP framework is running that this tool answers."""
+    return inside_fastmcp() or inside_sdk(tool)
+
+
+def inside_fastmcp() -> bool:
+    """Return whether FastMCP is making a call, by its own context variable."""
+    module = sys.modules.get("fastmcp.server.dependencies")
+    if module is None:
+        return False
+    try:
+        module.get_context()
+    except RuntimeError:
+        return False
+    return True
+
+
+def inside_sdk(tool: DecoratedTool) -> bool:
+    """Return whether the SDK's `MCPServer` is making a call.
+
+    The SDK keeps its request in no context variable of its own, but opens a span for each request in OpenTelemetry's;
+    and its own schema generator, no other's, asks a tool for its schema, where the tool has one.
+    """
+    if _SDK not in sys.modules or (tool.advertises and not tool.under_mcp_sdk):
+        return False
+    from opentelemetry.context import get_current  # noqa: PLC0415 (the SDK has loaded it)
+
+    return bool(get_current())
+
+
+def report_error(shaped: Shaped, error: Exception | None, tool: DecoratedTool, *, nested: bool) -> Any:
     """Raise, or return, what the surrounding framework takes for an error; None where the envelope itself will do."""
     if error is not None and _is_protocol_error(error):
         raise error
-    if not nested(sys._getframe()):  # noqa: SLF001 (inspect's way is a hundred times slower)
+    if not nested:
         _log_fault(shaped, error, tool)
         if inside_fastmcp():
-            _raise_in_fastmcp(_told(shaped), error)
+            _raise_in_fastmcp(_envelope(shaped), error)
         if inside_sdk(tool) and not tool.yields:
-            return _sdk_result(_told(shaped))
-    if shaped.plan.dialect == "none":
+            return _sdk_result(_envelope(shaped))
+    if shaped.plan.dialect == "none" or tool.form == "text":
         # Bare data has no place for an error: Python's own way to tell of one is left.
         raise _coded(shaped, error) from error
     return None
 
 
-def _log_fault(shaped: Shaped, error: Exception | None, tool: Tool) -> None:
-    """Tell whoever runs the tool where its code is at fault: its caller is told only that it is."""
+def _log_fault(shaped: Shaped, error: Exception | None, tool: DecoratedTool) -> None:
+    """Log where a tool's code is at fault, for whoever runs it: its caller is only told that it is."""
     if error is None or isinstance(error, ToolError):
         return
     if required(shaped.envelope.error).code == "INTERNAL_ERROR":
@@ -48,8 +103,8 @@ def _log_fault(shaped: Shaped, error: Exception | None, tool: Tool) -> None:
         log_fault("%r failed with %s\n%s", tool.name, error)
 
 
-def _told(shaped: Shaped) -> Any:
-    """Give the coded envelope; where the dialect is the data alone, in the lean one."""
+def _envelope(shaped: Shaped) -> Any:
+    """Return the coded envelope; where the dialect is the data alone, in the lean one."""
     plan = shaped.plan
     if plan.dialect != "none":
         return shaped.value
@@ -60,65 +115,90 @@ def _coded(shaped: Shaped, error: Exception | None) -> ToolError:
     return error if isinstance(error, ToolError) else ToolError.of(required(shaped.envelope.error))
 
 
-def nested(frame: FrameType | None) -> bool:
-    """Whether another decorated tool is calling this one: then the outer one hands over."""
-    calls = 0
-    while frame is not None and calls < 2:
-        calls += frame.f_globals.get("__name__") == _DECORATOR and frame.f_code.co_name in _CALLS
-        frame = frame.f_back
-    return calls > 1
-
-
-def reader_of_signature(frame: FrameType | None) -> Literal["sdk", "fastmcp"] | None:
-    """Say which framework is reading a signature, which it does to register a tool."""
-    if _called_from(frame, _SDK, within=8):
-        return "sdk"
-    return "fastmcp" if _called_from(frame, _FASTMCP, within=8) else None
-
-
 def _is_protocol_error(error: Exception) -> bool:
-    """Say whether the error answers the protocol, not the model: frameworks make a JSON-RPC error of it themselves."""
+    """Return whether the error answers the protocol, not the model: frameworks make a JSON-RPC error of it."""
     module = sys.modules.get("mcp.shared.exceptions")
     return module is not None and isinstance(error, module.MCPError)
 
 
-def inside_fastmcp() -> bool:
-    """Say whether FastMCP is making a call."""
-    module = sys.modules.get("fastmcp.server.context")
-    return module is not None and module._current_context.get() is not None  # noqa: SLF001 (the public getter raises)
-
-
 def _raise_in_fastmcp(envelope: Any, error: Exception | None) -> NoReturn:
-    from fastmcp.exceptions import ToolError as Told  # noqa: PLC0415 (an extra; imported where it is known to be there)
+    from fastmcp.exceptions import ToolError as FastMCPError  # noqa: PLC0415 (an extra, loaded by now)
 
-    raise Told(_text(envelope)) from error
-
-
-def inside_sdk(tool: Tool) -> bool:
-    """Look for the SDK: on the stack, where it awaits async tools; or by the worker thread, where it runs sync ones."""
-    if _SDK not in sys.modules:
-        return False
-    if _called_from(sys._getframe(), _SDK, within=64):  # noqa: SLF001 (inspect's way is a hundred times slower)
-        return True
-    return tool.under_mcp_sdk and type(threading.current_thread()).__module__.startswith("anyio.")
+    raise FastMCPError(orjson.dumps(envelope).decode()) from error
 
 
 def _sdk_result(envelope: Any) -> Any:
     # Raised, the SDK would put its own words before the envelope, and no program could parse it.
-    from mcp_types import CallToolResult, TextContent  # noqa: PLC0415 (an extra; imported where it is known to be there)
+    from mcp_types import CallToolResult, TextContent  # noqa: PLC0415 (an extra, loaded by now)
 
-    return CallToolResult(content=[TextContent(type="text", text=_text(envelope))], is_error=True)
-
-
-def _called_from(frame: FrameType | None, package: str, *, within: int) -> bool:
-    for _ in range(within):
-        if frame is None:
-            return False
-        if frame.f_globals.get("__name__", "").startswith(package):
-            return True
-        frame = frame.f_back
-    return False
+    return CallToolResult(content=[TextContent(type="text", text=orjson.dumps(envelope).decode())], is_error=True)
 
 
-def _text(envelope: Any) -> str:
-    return orjson.dumps(envelope).decode()
+def mentions_content(annotation: Any) -> bool:
+    """Return whether a return annotation names something that only a framework can send."""
+    return _is_kind(annotation) or any(mentions_content(part) for part in get_args(annotation))
+
+
+def as_content(value: Any, tool: DecoratedTool, *, nested: bool) -> Any:
+    """Return content as a result of the framework's own kind, shaped; None where it is data."""
+    if "mcp_types" not in sys.modules or not _is_content(value) or tool.shaper.mode != "on":
+        return None
+    if nested:
+        return None
+    if inside_fastmcp():
+        return _for_fastmcp(value, tool)
+    return _for_sdk(value, tool) if inside_sdk(tool) and not tool.yields else None
+
+
+def _is_kind(kind: Any) -> bool:
+    return getattr(kind, "__name__", None) in _KINDS and str(getattr(kind, "__module__", "")).split(".")[0] in _MCP
+
+
+def _is_content(value: Any) -> bool:
+    if isinstance(value, list | tuple) and len(value) <= _MOST:
+        return any(_is_kind(type(item)) for item in value)
+    return _is_kind(type(value))
+
+
+def _for_fastmcp(value: Any, tool: DecoratedTool) -> Any:
+    from fastmcp.tools.base import ToolResult  # noqa: PLC0415 (an extra, loaded by now)
+
+    from shaping.mcp.fastmcp import tool_result, wire_result  # noqa: PLC0415 (an extra, loaded by now)
+
+    given = value if isinstance(value, ToolResult) else ToolResult(content=value)
+    return tool_result(_shaped(wire_result(given), value, tool))
+
+
+def _for_sdk(value: Any, tool: DecoratedTool) -> Any:
+    from mcp_types import CallToolResult  # noqa: PLC0415 (an extra, loaded by now)
+
+    blocks = value if isinstance(value, list | tuple) else [value]
+    given = value if isinstance(value, CallToolResult) else CallToolResult(content=[_block(item) for item in blocks])
+    wire = given.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return CallToolResult.model_validate(_shaped(wire, value, tool))
+
+
+def _block(item: Any) -> Any:
+    """Make a block as the SDK does."""
+    from mcp_types import TextContent  # noqa: PLC0415 (an extra, loaded by now)
+
+    if type(item).__name__ in _BLOCKS:
+        return item
+    for make in ("to_image_content", "to_audio_content"):
+        if hasattr(item, make):
+            return getattr(item, make)()
+    if isinstance(item, str):
+        return TextContent(type="text", text=item)
+    import pydantic_core  # noqa: PLC0415 (only data beside pictures is written here)
+
+    return TextContent(type="text", text=pydantic_core.to_json(item, fallback=str).decode())
+
+
+def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool) -> dict[str, Any]:
+    from shaping.mcp.result import shape_result  # noqa: PLC0415 (few tools return content)
+
+    shaped = shape_result(tool.shaper, wire, tool=tool.name, profile=tool.profile)
+    if tool.advertises:
+        # A framework that was told of data by the annotation refuses an answer without.
+        shaped["structuredContent"] = tool.shaper.shape(value, tool=tool.name, request=tool.pinned).value
+    return shaped

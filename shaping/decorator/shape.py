@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+from contextvars import ContextVar
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, overload
 
 from shaping.decorator.annotation import describe_return
-from shaping.decorator.content import as_content
-from shaping.decorator.frameworks import hand_over
-from shaping.decorator.tool import Tool
+from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
+from shaping.decorator.tool import DecoratedTool
 from shaping.errors import from_exception
 from shaping.response import Shaped, ShapedDict, ShapedList, Warned
 from shaping.settings import context
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 P = ParamSpec("P")
+# Whether a decorated function is being called: of several inside each other, the outermost speaks to the framework.
+_RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
 
 
 @overload
@@ -35,27 +37,31 @@ def shape(
     shaper: Shaper | None = None,
     if_none_match: str | None = None,
     state_changing: bool = False,
+    form: Literal["envelope", "text"] = "envelope",
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
     """Shape what a function returns.
 
     `if_none_match` names the argument in which callers send the tag they hold. A failure of a function that is
-    `state_changing` is not told to be retryable where something may have been done.
+    `state_changing` is not told to be retryable where something may have been done. With `form="text"` the function
+    returns what a model should read, and raises a coded `ToolError` where it fails.
     """
     if function is None:
-        return lambda given: _decorate(given, Tool(given, **options))
-    return _decorate(function, Tool(function))
+        return lambda given: _decorate(given, DecoratedTool(given, **options))
+    return _decorate(function, DecoratedTool(function))
 
 
 class Run:
     """One call of a decorated function: the clock, what the tool notes, and how it ends."""
 
-    __slots__ = ("notes", "started", "tag", "token", "tool")
+    __slots__ = ("nested", "notes", "running", "started", "tag", "token", "tool")
 
-    def __init__(self, tool: Tool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+    def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
         self.tool = tool
         self.tag = tool.tag_in(args, kwargs or {}) if tool.if_none_match else None
         self.notes = context.Notes()
+        self.nested = _RUNNING.get()
+        self.running = _RUNNING.set(True)
         self.token: Token[context.Notes | None] = context.start_notes(self.notes)
         self.started = perf_counter()
 
@@ -68,32 +74,42 @@ class Run:
             except Exception as error:  # noqa: BLE001 (whatever a tool raises becomes a coded error)
                 return self.failed(error)
         self.close()
-        content = as_content(result, self.tool)
+        if is_foreign(result):
+            return result
+        content = as_content(result, self.tool, nested=self.nested)
         if content is not None:
             return content
         shaped = self._shape(result)
-        return self._told(shaped, None) if shaped.failed else marked(shaped, result)
+        return self._failed(shaped, None) if shaped.failed else self._answer(shaped, result)
 
     def failed(self, error: Exception) -> Any:
         """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
         self.close()
         shaper, tool = self.tool.shaper, self.tool
-        if shaper.mode != "on":
+        if shaper.mode != "on" or is_control_flow(error):
             raise error
         table, debug = shaper.generation.config.errors, tool.plan().debug
         detail = from_exception(error, table=table, debug=debug, state_changing=tool.state_changing)
-        return self._told(self._shape(None, error=detail), error)
+        return self._failed(self._shape(None, error=detail), error)
 
-    def _told(self, shaped: Shaped, error: Exception | None) -> Any:
-        handed = hand_over(shaped, error, self.tool)
-        return marked(shaped, None) if handed is None else handed
+    def _failed(self, shaped: Shaped, error: Exception | None) -> Any:
+        reported = report_error(shaped, error, self.tool, nested=self.nested)
+        return marked(shaped, None) if reported is None else reported
+
+    def _answer(self, shaped: Shaped, result: Any) -> Any:
+        return shaped.text if self.tool.form == "text" else marked(shaped, result)
 
     def close(self) -> None:
         """Stop collecting notes."""
         context.stop_notes(self.token)
+        try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
+            _RUNNING.reset(self.running)
+        except ValueError:  # a generator may end in another context than it began in
+            pass
 
     def reopen(self) -> None:
         """Collect again, in the task that awaits the tool."""
+        self.running = _RUNNING.set(True)
         self.token = context.start_notes(self.notes)
 
     def _shape(self, value: Any, **about: Any) -> Shaped:
@@ -106,9 +122,10 @@ class Run:
             about["warnings"] = tuple(Warned("TOOL", text) for text in notes.warnings)
         if self.tag is not None:
             about["if_none_match"] = self.tag
+        pinned = tool.pinned if tool.pinned is not None and inside_mcp(tool) else None
         elapsed = round((perf_counter() - self.started) * 1000, 3)
         return tool.shaper.shape(
-            value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, duration_ms=elapsed, **about
+            value, tool=tool.name, default_profile=tool.profile, request=pinned, duration_ms=elapsed, **about
         )
 
 
@@ -127,7 +144,7 @@ def marked(shaped: Shaped, raw: Any) -> Any:
     return answer
 
 
-def _decorate(function: Any, tool: Tool) -> Any:
+def _decorate(function: Any, tool: DecoratedTool) -> Any:
     if isinstance(function, (classmethod, staticmethod)):
         return type(function)(_decorate(function.__func__, tool))
     if hasattr(function, "__shaping__"):
@@ -137,7 +154,7 @@ def _decorate(function: Any, tool: Tool) -> Any:
     return describe_return(wrapper, function, tool)
 
 
-def _wrapper(function: Any, tool: Tool) -> Callable[..., Any]:
+def _wrapper(function: Any, tool: DecoratedTool) -> Callable[..., Any]:
     if inspect.isasyncgenfunction(function):
         return _async_generator(function, tool)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
@@ -147,7 +164,7 @@ def _wrapper(function: Any, tool: Tool) -> Callable[..., Any]:
     return _plain(function, tool)
 
 
-def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
+def _plain(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         run = Run(tool, args, kwargs)
         try:
@@ -165,7 +182,7 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
     return call
 
 
-def _coroutine(function: Callable[..., Awaitable[Any]], tool: Tool) -> Callable[..., Awaitable[Any]]:
+def _coroutine(function: Callable[..., Awaitable[Any]], tool: DecoratedTool) -> Callable[..., Awaitable[Any]]:
     async def call(*args: Any, **kwargs: Any) -> Any:
         run = Run(tool, args, kwargs)
         try:
@@ -192,7 +209,7 @@ async def _awaited(result: Awaitable[Any], run: Run) -> Any:
     return run.done(value)
 
 
-def _generator(function: Callable[..., Any], tool: Tool) -> Callable[..., Generator[Any, Any, Any]]:
+def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Generator[Any, Any, Any]]:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         items: Any = function(*args, **kwargs)
         sent = None
@@ -217,7 +234,7 @@ def _generator(function: Callable[..., Any], tool: Tool) -> Callable[..., Genera
     return call
 
 
-def _async_generator(function: Callable[..., Any], tool: Tool) -> Callable[..., AsyncGenerator[Any, Any]]:
+def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., AsyncGenerator[Any, Any]]:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         items: Any = function(*args, **kwargs)
         sent = None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from shaping.settings import Overrides, Plan
     from shaping.shaper import Shaper
 
 
-class Tool:
+class DecoratedTool:
     """A decorated function's name, its shaper and what its signature shows."""
 
     def __init__(
@@ -24,6 +24,7 @@ class Tool:
         shaper: Shaper | None = None,
         if_none_match: str | None = None,
         state_changing: bool = False,
+        form: Literal["envelope", "text"] = "envelope",
     ) -> None:
         inner = getattr(function, "__func__", function)
         if not callable(inner):
@@ -35,10 +36,13 @@ class Tool:
         self.profile = profile
         self.if_none_match = if_none_match
         self.state_changing = state_changing
+        if form not in ("envelope", "text"):
+            raise TypeError(f"form is {form!r}; expected 'envelope' (plain data) or 'text' (what a model reads)")
+        self.form = form
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         self.pinned: Overrides | None = None  # the dialect that a framework was told when it registered the tool
-        self.under_mcp_sdk = False  # set when the SDK reads the signature to register the tool
-        self.advertises = False  # set when a framework is told by the annotation what data comes
+        self.under_mcp_sdk = False  # whether the SDK has registered the tool
+        self.advertises = False  # whether a framework was told by the annotation what data comes
         self._config = config
         self._shaper = shaper
 
@@ -52,18 +56,23 @@ class Tool:
         return self._shaper
 
     def plan(self) -> Plan:
-        """Give the choices by which a call made now is shaped."""
+        """Return the choices by which a call made now is shaped."""
         return self.shaper.plan(self.name, default_profile=self.profile, request=self.pinned)
 
-    def pin(self) -> None:
-        """Keep to the dialect of now: a framework advertises it once, and would refuse answers in another."""
+    def registered(self, generator: Any) -> None:
+        """Note that a framework has asked for the schema of the answers, with a schema generator of its own.
+
+        It advertises the dialect of now once, and would refuse answers in another.
+        """
+        self.advertises = True
+        self.under_mcp_sdk |= type(generator).__module__.startswith("mcp.server.mcpserver")
         if self.pinned is None:
             from shaping.settings import Overrides  # noqa: PLC0415 (settings are loaded with the first plan)
 
             self.pinned = Overrides(dialect=self.plan().dialect)
 
     def tag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Find the tag the caller holds among the arguments."""
+        """Return the tag the caller holds among the arguments."""
         if self.if_none_match is None:
             return None
         try:

@@ -144,7 +144,7 @@ class MessageShaper:
         """Answer a call of the tool that brings back what was left out."""
         if not arguments.get("ref"):
             return self.error_result(session, EXPAND, make_error("BAD_ARGUMENT", _NO_REF, phase="validation"))
-        asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens")}
+        asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens", "sql", "search")}
         context = self._context(session, EXPAND, CallOptions())
         try:
             expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)

@@ -141,6 +141,9 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     if not data.parts:
         return with_meta(result, context.plan, (), context.client)
     shaped = shape_parts(shaper, result, data, context)
+    if (error := shaped[0].envelope.error) is not None:
+        # The tool answered in an envelope of its own, which says that the call failed.
+        return _write_error(shaper, error, [shaped[0].text], context, shaped)
     written = _written(result, data, shaped, context)
     if _misfit(written, context):
         if context.advertised_plan is not None:

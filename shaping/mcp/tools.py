@@ -19,13 +19,18 @@ EXPAND = "shaping_expand"
 CONTROL = "_shape"
 EXPAND_TOOL: dict[str, Any] = {
     "name": EXPAND,
-    "description": "Get what an answer left out; path like items[0].name, rows[20:] or several: id,name",
+    "description": (
+        "Get what an answer left out. path: items[0].name, rows[20:] or several (id,name). "
+        'sql: a SELECT over its records (table items; sql="schema" lists tables). search: a text or /regex/.'
+    ),
     "inputSchema": {
         "type": "object",
         "properties": {
             "ref": {"type": "string"},
             "path": {"type": "string"},
             "cursor": {"type": "string"},
+            "sql": {"type": "string"},
+            "search": {"type": "string"},
             "max_tokens": {"type": "integer"},
         },
         "required": ["ref"],

@@ -508,3 +508,53 @@ def test_a_fault_of_a_tool_is_logged_with_its_place_and_without_its_words(caplog
     assert "in look_up" in said
     assert "customer 4711" not in said
     assert "ghp_0123456789" not in said
+
+
+def test_a_text_form_returns_what_a_model_reads_and_raises_what_fails() -> None:
+    rows = [{"number": number, "state": "open", "none": None} for number in range(20)]
+
+    @shape(form="text", shaper=Shaper({}))
+    def listed(fail: bool = False) -> list[dict[str, Any]]:
+        if fail:
+            raise FileNotFoundError(2, "no such file", "a.txt")
+        return rows
+
+    assert listed() == Shaper({}).shape(rows, tool="listed").text
+    assert inspect.signature(listed).return_annotation is str
+    with pytest.raises(ToolError) as raised:
+        listed(fail=True)
+    assert raised.value.code == "FILE_NOT_FOUND"
+
+
+def test_an_unknown_form_is_refused() -> None:
+    with pytest.raises(TypeError, match="form is 'markdown'"):
+        shape(form="markdown")(len)  # type: ignore[call-overload]  # what a checker would refuse too
+
+
+def _foreign(name: str, base: type, package: str) -> Any:
+    return type(name, (base,), {"__module__": f"{package}.exceptions"})
+
+
+@pytest.mark.parametrize("package", ["pydantic_ai", "langgraph", "google.adk"])
+def test_a_frameworks_own_exceptions_and_results_pass_as_they_are(package: str) -> None:
+    interrupt = _foreign("Interrupt", Exception, package)("ask the user")
+    answer = _foreign("Command", object, package)()
+
+    @shape(shaper=Shaper({}))
+    def steer(fail: bool) -> Any:
+        if fail:
+            raise interrupt
+        return answer
+
+    assert steer(False) is answer
+    with pytest.raises(type(interrupt)) as raised:
+        steer(True)
+    assert raised.value is interrupt
+
+
+def test_the_annotation_that_a_framework_prints_is_readable() -> None:
+    @shape(shaper=Shaper({}))
+    def find() -> dict[str, Any]:
+        return {}
+
+    assert repr(inspect.signature(find).return_annotation) == "<class 'shaping.ShapedAnswer'>"

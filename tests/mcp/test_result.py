@@ -12,7 +12,9 @@ from shaping import tokens
 from shaping.cli.demo_server import issues
 from shaping.clients.table import find_client
 from shaping.mcp import result as module
+from shaping.mcp.messages import CallOptions, MessageShaper
 from shaping.mcp.result import shape_result
+from shaping.mcp.sessions import Session
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -447,3 +449,17 @@ def test_what_was_left_out_is_listed_for_programs_under_standard() -> None:
 def test_an_error_whose_data_adds_to_it_keeps_the_data(shaper: Shaper) -> None:
     result = {"content": [text("the build failed")], "structuredContent": {"line": 3}, "isError": True}
     assert shape_result(shaper, result, tool="t")["content"] == [text('the build failed\n{"line":3}')]
+
+
+def test_our_tool_answers_sql_over_what_was_left_out() -> None:
+    shaper = Shaper({"global": {"max_tokens": 200}}, expandable=True)
+    messages = MessageShaper(shaper, relay=True)
+    session = Session(shaper.generation, {"name": "x", "version": "1"})
+    rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
+    cut = messages.shape_result(session, "list", CallOptions(), {"content": [text(rows)]})["content"][0]["text"]
+    ref = re.search(r"ref=(r_\w+)", cut)
+    assert ref is not None
+    query = "SELECT count(*) AS n FROM items WHERE state = 'closed'"
+    answer = messages.expand(session, {"ref": ref[1], "sql": query})
+    assert "30" in answer["content"][0]["text"]
+    shaper.close()
