@@ -47,6 +47,15 @@ def _no_choices_from_outside() -> None:
     os.environ["COLUMNS"] = "80"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_configs_are_allowed(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Allow the configs that tests write: what a config in the working tree may do unasked has tests of its own."""
+    data = tmp_path_factory.mktemp("data")
+    os.environ["XDG_DATA_HOME"] = str(data)
+    (data / "shaping").mkdir()
+    (data / "shaping" / "allowed.json").write_text('{"configs": {}, "directories": ["/"]}')
+
+
 @pytest.fixture(autouse=True)
 def _validated(validated_envelopes: None) -> None:
     """Validate every envelope that the tests make."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 from shaping.settings.model import ConfigFile, Profile
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shaping.settings.sources import Profiles, Sources
 
 _TOKENIZERS = ("o200k_base", "cl100k_base", "chars")
+_MOST_PAIRS = 20_000  # of patterns that are compared: a config of thousands must load as fast as it is long
 _EXTRAS = {"toon": "toon_format", "redis": "redis"}
 
 
@@ -69,19 +70,14 @@ def _unknown_profiles(sources: Sources) -> Iterator[ConfigProblem]:
     for stanza in _stanzas(sources):
         choice = "extends" if stanza.by == "profiles" else "profile"
         name = stanza.choices.get(choice)
-        if isinstance(name, str) and name not in known:
+        if isinstance(name, str) and name not in sources.profiles.stanzas:
             keys = (*stanza.keys, choice)
             yield stanza.document.problem(keys, name, one_of(known), suggestion=suggestion_for(name, known))
 
 
 def _cycles(sources: Sources) -> Iterator[ConfigProblem]:
-    seen: set[str] = set()
-    for name in sources.profiles.names():
-        lineage = sources.profiles.lineage(name)
-        cycle = lineage[lineage.index(lineage[-1]) : -1]
-        if cycle and not seen.intersection(cycle):
-            seen.update(cycle)
-            yield _cycle(sources.profiles, cycle)
+    for cycle in sources.profiles.cycles():
+        yield _cycle(sources.profiles, cycle)
 
 
 def _cycle(profiles: Profiles, cycle: Sequence[str]) -> ConfigProblem:
@@ -152,9 +148,13 @@ def _ties(sources: Sources) -> Iterator[ConfigProblem]:
     for document in sources.configs[1:]:
         overrides = document.choices("tool_overrides")
         patterns = [name for name in overrides if is_pattern(name)]
-        for one, other in combinations(patterns, 2):
+        by_length: dict[int, list[str]] = {}
+        for pattern in patterns:
+            by_length.setdefault(len(pattern), []).append(pattern)
+        pairs = (pair for alike in by_length.values() for pair in combinations(alike, 2))
+        for one, other in islice(pairs, _MOST_PAIRS):
             shared = set(_said(overrides[one])) & set(_said(overrides[other]))
-            if shared and len(one) == len(other) and overlap(one, other):
+            if shared and overlap(one, other):
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
                 expected = "patterns of different length; as it is, the later one wins"
                 yield document.problem(("tool_overrides", other), None, expected, says=says)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from platformdirs import user_cache_path, user_config_path
+from platformdirs import user_cache_path, user_config_path, user_data_path
 
 from shaping.settings.problems import ConfigError, ConfigProblem
 
@@ -61,6 +61,11 @@ def candidates(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Map
     return (*near, user_directory(environ) / NAMES[0])
 
 
+def is_in_tree(path: Path, config: str | os.PathLike[str] | None, *, environ: Mapping[str, str]) -> bool:
+    """Say whether a config was found in the working tree: not asked for by name, and not the user's own."""
+    return config is None and not environ.get(VARIABLE) and path.parent != user_directory(environ)
+
+
 def user_directory(environ: Mapping[str, str]) -> Path:
     """Say where a user's own config lies on this platform."""
     given = environ.get("XDG_CONFIG_HOME")
@@ -71,6 +76,12 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
     """Say where what a user can do without lies."""
     given = environ.get("XDG_CACHE_HOME")
     return Path(given, _APP) if given else user_cache_path(_APP, appauthor=False)
+
+
+def data_directory(environ: Mapping[str, str]) -> Path:
+    """Return the directory of what a user keeps: what was allowed."""
+    given = environ.get("XDG_DATA_HOME")
+    return Path(given, _APP) if given else user_data_path(_APP, appauthor=False)
 
 
 def is_file(place: Path) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import candidates
-from shaping.settings.problems import ConfigError
+from shaping.settings.files import candidates, is_file
+from shaping.settings.problems import ConfigError, ConfigProblem, report
+from shaping.settings.trust import allowed_file
 
 if TYPE_CHECKING:
     from shaping.settings.loading import LoadedConfig
@@ -48,6 +49,7 @@ class LiveConfig:
         self._stop: threading.Event | None = None
         self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
+        self._told: tuple[ConfigProblem, ...] = ()
         self.current: LoadedConfig = self._first(strict=strict)
 
     def start(self) -> None:
@@ -77,6 +79,7 @@ class LiveConfig:
         with self._lock:
             self._seen = self._as_seen()
             try:
+                self._refuse_lost_config()
                 fresh = self._load()
                 fresh.warm(self.current)
             except ConfigError as error:
@@ -101,14 +104,49 @@ class LiveConfig:
         try:
             return self._load()
         except ConfigError as error:
-            if strict:
+            if strict or self._is_protecting():
                 raise
             self.problem = error
             _log.warning("the bundled default is used, because %s", error)
             return _load({}, self._cwd, self._environ)
 
     def _load(self) -> LoadedConfig:
-        return _load(self._config, self._cwd, self._environ)
+        loaded = _load(self._config, self._cwd, self._environ)
+        untrusted = tuple(warning for warning in loaded.warnings if "not allowed" in (warning.says or ""))
+        if untrusted != self._told:
+            self._told = untrusted
+            for line in report(untrusted, "warning"):
+                _log.warning("%s", line)
+        return loaded
+
+    def _is_protecting(self) -> bool:
+        """Say whether the config that cannot be used holds something back, as far as its bytes tell.
+
+        Without it, what is private would leave: such a config is used as it is written or not at all. One that was
+        asked for by name and is not there, or that cannot be read, may have said so.
+        """
+        places = self._places()
+        if len(places) == 1 and not is_file(places[0]):
+            return True
+        found = next((place for place in places if is_file(place)), None)
+        if found is None:
+            return False
+        try:
+            raw = b"".join(file.read_bytes() for file in (found, *_profiles_beside(found)))
+        except OSError:
+            return True
+        return any(word in raw or word.decode().encode("utf-16-le") in raw for word in (b"private", b"redact"))
+
+    def _refuse_lost_config(self) -> None:
+        """Raise ConfigError where the config in use is gone and nothing as strong has taken its place."""
+        places = self._places()
+        used = [at for at, place in enumerate(places) if str(place) in self.current.files]
+        if used and not any(is_file(place) for place in places[: used[0] + 1]):
+            lost = str(places[used[0]])
+            problem = ConfigProblem(
+                lost, "$", None, None, "the file to be there, or a restart without it", says="is gone"
+            )
+            raise ConfigError([problem])
 
     def _keep_last_good(self, error: ConfigError) -> None:
         if self.problem is None or self.problem.problems != error.problems:
@@ -121,7 +159,10 @@ class LiveConfig:
         return candidates(self._config, cwd=self._cwd, environ=self._environ)
 
     def _directories(self) -> Iterator[Path]:
-        for place in self._places():
+        places = self._places()
+        if places:
+            yield allowed_file(self._environ).parent
+        for place in places:
             # A directory that is not there yet shows as a change in the one around it.
             yield from (place.parent, place.parent.parent)
             if place.is_file():
@@ -131,6 +172,8 @@ class LiveConfig:
     def _signature(self) -> Signature:
         """Describe every file that counts so that any edit, rename or step back in time makes a difference."""
         files = [file for place in self._places() for file in (place, *_profiles_beside(place))]
+        if files:
+            files.append(allowed_file(self._environ))
         return tuple(entry for file in files if (entry := _stat(file)) is not None)
 
     def _as_seen(self) -> Signature | None:

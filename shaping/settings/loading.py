@@ -8,18 +8,21 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
 from shaping.settings.check import check, missing_encoder
+from shaping.settings.files import is_file, user_directory
 from shaping.settings.jsonc import ConfigDocument
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
 from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import ResolvedChoice, resolve
-from shaping.settings.sources import Given, Stanza, presets_for, read_sources
+from shaping.settings.sources import Given, Stanza, narrow, presets_for, read_sources
+from shaping.settings.trust import is_allowed
 from shaping.settings.validate import validate
 
 if TYPE_CHECKING:
@@ -61,6 +64,8 @@ Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None]"
 
 # A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
 _MOST_PLANS = 2048
+# Plans that are compiled to check a config: each looks through all of it.
+_MOST_COMPILED = 200
 
 _log = logging.getLogger("shaping.settings")
 
@@ -162,7 +167,7 @@ def _merge_all(sources: Sources) -> dict[str, Any]:
     profiles: dict[str, Any] = {}
     for name in sources.profiles.names():
         for stanza in sources.profiles.stanzas[name]:
-            profiles = _merge(profiles, {name: stanza.choices})
+            profiles[name] = _merge(profiles.get(name, {}), stanza.choices)
     return {**merged, "profiles": profiles}
 
 
@@ -186,20 +191,45 @@ def load(
 ) -> LoadedConfig:
     """Find, read, check and compile a config; raise ConfigError with every problem where it cannot be used."""
     where = Path(cwd) if cwd is not None else Path.cwd()
-    sources = read_sources(config, cwd=where, environ=os.environ if environ is None else environ)
-    findings = check(sources)
-    if findings.problems:
-        raise ConfigError(findings.problems)
+    environ = os.environ if environ is None else environ
+    sources = read_sources(config, cwd=where, environ=environ)
+    warnings = [*_checked(sources)]
+    if sources.in_tree is not None and not is_allowed(sources.in_tree, environ):
+        sources, warning = _narrowed(sources, sources.in_tree, cwd=where, environ=environ)
+        warnings += [warning] if warning else []
     generation = LoadedConfig.of(sources)
     uncompiled = tuple(_uncompiled(generation))
     if uncompiled:
         raise ConfigError(uncompiled)
-    return replace(generation, warnings=(*findings.warnings, *_idle(generation)))
+    return replace(generation, warnings=(*warnings, *_idle(generation)))
+
+
+def _checked(sources: Sources) -> tuple[ConfigProblem, ...]:
+    """Return the warnings about sources that have no problems; raise ConfigError for any others."""
+    findings = check(sources)
+    if findings.problems:
+        raise ConfigError(findings.problems)
+    return findings.warnings
+
+
+def _narrowed(
+    sources: Sources, path: Path, *, cwd: Path, environ: Mapping[str, str]
+) -> tuple[Sources, ConfigProblem | None]:
+    """Return what applies of a config in the working tree that is not allowed, and a warning where that is not all."""
+    own = user_directory(environ) / path.name
+    users = read_sources(own if is_file(own) else {}, cwd=cwd, environ=environ)
+    _checked(users)
+    sources, left_out = narrow(sources, users)
+    if not left_out:
+        return sources, None
+    says = f"is in the working tree and not allowed, so {', '.join(left_out)} in it does not apply"
+    return sources, ConfigProblem(str(path), "$", None, None, "`shaping allow`, once you have read it", says=says)
 
 
 def _uncompiled(generation: LoadedConfig) -> Iterator[ConfigProblem]:
-    """Compile the plan of every tool that a config names; rules that are good one by one may not go together."""
-    for name, stanza in _overrides(generation):
+    """Compile the plans of tools whose fields are renamed: renames that are good one by one may not go together."""
+    renaming = ((name, stanza) for name, stanza in _overrides(generation) if "rename" in stanza.choices)
+    for name, stanza in islice(renaming, _MOST_COMPILED):
         try:
             generation.compile(PlanRequest(name))
         except PathError as error:
@@ -209,8 +239,9 @@ def _uncompiled(generation: LoadedConfig) -> Iterator[ConfigProblem]:
 
 def _idle(generation: LoadedConfig) -> Iterator[ConfigProblem]:
     """Find lists of default values for tools from whose answers no defaults are dropped."""
-    for name, stanza in _overrides(generation):
-        if "defaults" in stanza.choices and not generation.plan(name).prune.defaults:
+    listing = ((name, stanza) for name, stanza in _overrides(generation) if "defaults" in stanza.choices)
+    for name, stanza in islice(listing, _MOST_COMPILED):
+        if not generation.plan(name).prune.defaults:
             keys = (*stanza.keys, "defaults")
             yield stanza.document.problem(keys, None, "exclude_default_values: true", says="has no effect")
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Keys: TypeAlias = tuple[str | int, ...]  # where a value stands in a JSON document, from its root
 
+# What a message names, and what a suggestion is looked for among, is bounded: a config may hold thousands of names.
+_MOST_LISTED = 50
+_MOST_CANDIDATES = 500
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
@@ -75,12 +78,13 @@ def suggestion_for(word: object, valid: Iterable[str], *, least: float = 0.6) ->
     """Return the valid word that was most likely meant, or None where none is near."""
     from shaping.errors.similar import nearest  # noqa: PLC0415 (loads pydantic, which only a problem should cost)
 
-    return next(iter(nearest(word, valid, 1, least)), None) if isinstance(word, str) else None
+    return next(iter(nearest(word, islice(valid, _MOST_CANDIDATES), 1, least)), None) if isinstance(word, str) else None
 
 
 def one_of(words: Iterable[str]) -> str:
-    """List words as a sentence does: a, b or c."""
-    *most, last = words
+    """List words as a sentence does: a, b or c; of very many, the first ones."""
+    known = list(words)
+    *most, last = known if len(known) <= _MOST_LISTED else [*known[:_MOST_LISTED], f"one of {len(known)} in all"]
     return f"{', '.join(most)} or {last}" if most else last
 
 

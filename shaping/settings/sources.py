@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.settings.files import bundled_path, find
+from shaping.settings.files import bundled_path, find, is_in_tree
 from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping
 from shaping.settings.model import Profile
 from shaping.settings.problems import ConfigError, ConfigProblem, Keys, short_name, suggestion_for
+from shaping.settings.trust import names_of, narrowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,12 +71,26 @@ class Profiles:
 
     def lineage(self, name: str) -> tuple[str, ...]:
         """List a profile and those it starts from, suggestion_for first; a cycle ends with the name that came twice."""
-        line = [name]
+        line = {name: None}
         parent = self._parent(name)
         while parent is not None and parent not in line:
-            line.append(parent)
+            line[parent] = None
             parent = self._parent(parent)
         return (*line, parent) if parent is not None else tuple(line)
+
+    def cycles(self) -> Iterator[tuple[str, ...]]:
+        """Find the chains of profiles that lead back to themselves, each once."""
+        done: set[str] = set()
+        for name in self.names():
+            line: dict[str, None] = {}
+            here: str | None = name
+            while here is not None and here not in done and here not in line:
+                line[here] = None
+                here = self._parent(here)
+            if here in line:
+                chain = tuple(line)
+                yield chain[chain.index(str(here)) :]
+            done.update(line)
 
     def layers(self, name: str) -> tuple[Stanza, ...]:
         """Give the stanzas that make up a profile, the weakest first."""
@@ -163,6 +178,7 @@ class Sources:
     strangers: tuple[ConfigDocument, ...]
     profiles: Profiles
     unreadable: tuple[ConfigProblem, ...]
+    in_tree: Path | None = None  # the config, where it was found in the working tree
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -175,6 +191,7 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
     unreadable: list[ConfigProblem] = []
     layers = [read_file(bundled_path("config", "response_config.json"))]
     found: tuple[ConfigDocument, ...] = ()
+    in_tree = None
     if isinstance(config, Mapping):
         layers += _readable(lambda: read_mapping(config, GIVEN_NAME), unreadable)
     else:
@@ -182,9 +199,26 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
         if path is not None:
             layers += _readable(lambda: read_file(path), unreadable)
             found = tuple(read_beside(path, unreadable))
+            in_tree = path if is_in_tree(path, config, environ=environ) else None
     beside = tuple(document for document in found if is_profile(document))
     strangers = tuple(document for document in found if not is_profile(document))
-    return Sources(tuple(layers), beside, strangers, gather(layers, beside), tuple(unreadable))
+    return Sources(tuple(layers), beside, strangers, gather(layers, beside), tuple(unreadable), in_tree)
+
+
+def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
+    """Lay what narrows of a config that is not allowed over the user's own, and name what does not apply."""
+    left_out: list[str] = []
+
+    def taken(document: ConfigDocument, *, is_profile: bool = False) -> ConfigDocument:
+        kept, places = narrowed(document, is_profile=is_profile)
+        left_out.extend(names_of(places))
+        return kept
+
+    # What the user says is the stronger of the two.
+    configs = (users.configs[0], *(taken(document) for document in sources.configs[1:]), *users.configs[1:])
+    beside = (*(taken(document, is_profile=True) for document in sources.beside), *users.beside)
+    merged = replace(sources, configs=configs, beside=beside, profiles=gather(configs, beside))
+    return merged, tuple(dict.fromkeys(left_out))
 
 
 def _readable(read: Callable[[], ConfigDocument], unreadable: list[ConfigProblem]) -> list[ConfigDocument]:

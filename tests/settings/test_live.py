@@ -55,15 +55,22 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: [record.getMessage() for record in caplog.records if record.name == "shaping.settings"]
 
 
-def test_a_file_that_appears_is_edited_and_disappears_is_followed(live: LiveConfig, write: Write) -> None:
+def test_a_file_that_appears_and_is_edited_is_followed_and_one_that_disappears_stays_in_use(
+    live: LiveConfig, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
     assert number(live) is None
     path = write(NAME, config(1))
     eventually(lambda: number(live) == 1)
     write(NAME, config(2))
     eventually(lambda: number(live) == 2)
     path.unlink()
-    eventually(lambda: number(live) is None)
-    assert live.current.files == ()
+    eventually(lambda: live.problem is not None)
+    assert (number(live), live.current.files) == (2, (str(path),))
+    assert "the last good config stays in use" in caplog.text
+    assert "is gone" in caplog.text
+    write(NAME, config(3))
+    eventually(lambda: number(live) == 3)
+    assert live.problem is None
 
 
 @pytest.mark.parametrize("name", [".shaping/response_config.json", ".code-scalpel/response_config.json"])
@@ -78,18 +85,20 @@ def test_a_directory_that_goes_and_comes_back_is_followed(live: LiveConfig, proj
     write(".shaping/response_config.json", config(1))
     eventually(lambda: number(live) == 1)
     shutil.rmtree(project / ".shaping")
-    eventually(lambda: number(live) is None)
+    eventually(lambda: live.problem is not None)
+    assert number(live) == 1
     write(".shaping/response_config.json", config(2))
     eventually(lambda: number(live) == 2)
 
 
-def test_a_stronger_place_takes_over_and_gives_back(live: LiveConfig, write: Write) -> None:
+def test_a_stronger_place_takes_over_and_does_not_give_back_when_it_is_lost(live: LiveConfig, write: Write) -> None:
     write(".shaping/response_config.json", config(1))
     eventually(lambda: number(live) == 1)
     stronger = write(NAME, config(2))
     eventually(lambda: number(live) == 2)
     stronger.unlink()
-    eventually(lambda: number(live) == 1)
+    eventually(lambda: live.problem is not None)
+    assert number(live) == 2
 
 
 def test_the_users_own_config_is_watched_before_its_directory_exists(live: LiveConfig, environ: dict[str, str]) -> None:
@@ -201,15 +210,47 @@ def test_a_file_asked_for_by_name_that_vanishes_leaves_the_last_good_config(
     live.close()
 
 
-def test_a_file_asked_for_by_name_that_appears_later_is_taken(
-    project: Path, environ: dict[str, str], write: Write
+@pytest.mark.parametrize(("given", "variable"), [("mine.json", {}), (None, {"SHAPING_CONFIG": "mine.json"})])
+def test_a_file_asked_for_by_name_must_be_there(
+    project: Path, environ: dict[str, str], given: str | None, variable: dict[str, str]
 ) -> None:
-    live = LiveConfig("mine.json", cwd=project, environ=environ)
-    live.start()
-    assert number(live) is None
-    write("mine.json", config(1))
-    eventually(lambda: number(live) == 1)
-    live.close()
+    with pytest.raises(ConfigError, match="does not exist; expected a config file"):
+        LiveConfig(given, cwd=project, environ={**environ, **variable})
+
+
+PROTECTING = {
+    "not JSON": '{"global": {"private": ["ssn"]',
+    "an unknown key": '{"global": {"private": ["ssn"], "profil": "minimal"}}',
+    "a wrong type": '{"global": {"private": "ssn"}}',
+    "a bad path": '{"global": {"private": ["a..b"]}}',
+    "redact beside a mistake": '{"global": {"redact": {"names": true}, "max_tokens": -5}}',
+    "a misspelt tool section": '{"tool_overides": {"x": {"private": ["ssn"]}}}',
+    "cut short": '{"tool_overrides": {"x": {"redact": {"pa',
+}
+
+
+@pytest.mark.parametrize("text", PROTECTING.values(), ids=PROTECTING.keys())
+def test_a_config_that_protects_something_is_used_as_written_or_not_at_all(
+    project: Path, environ: dict[str, str], text: str
+) -> None:
+    (project / NAME).write_text(text)
+    with pytest.raises(ConfigError, match=NAME):
+        LiveConfig(cwd=project, environ=environ)
+
+
+def test_a_config_that_cannot_be_read_may_protect_something(project: Path, environ: dict[str, str]) -> None:
+    (project / NAME).write_bytes(b"\xff\xfe" + '{"global": {"private": ["ssn"]}}'.encode("utf-16-le"))
+    with pytest.raises(ConfigError, match="UTF-16"):
+        LiveConfig(cwd=project, environ=environ)
+
+
+def test_a_config_that_protects_nothing_falls_back_with_a_warning(
+    project: Path, environ: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    (project / NAME).write_text('{"global": {"profil": "minimal"}}')
+    live = LiveConfig(cwd=project, environ=environ)
+    assert live.problem is not None
+    assert "the bundled default is used, because" in caplog.text
 
 
 def test_reloading_says_whether_anything_changed(project: Path, environ: dict[str, str], write: Write) -> None:
@@ -338,6 +379,8 @@ def test_tools_of_one_place_share_one_live_config(
     project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project)
+    for name in ("other.json", "x.json"):
+        (project / name).write_text("{}")
     one = shared(cwd=project, environ=environ)
     assert shared(environ=environ) is one
     assert shared("other.json", cwd=project, environ=environ) is not one

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from shaping.parsers import Format
 from shaping.settings import Overrides, Plan, Prune, Redact, load
 
 DATA = {"a": 1, "b": {"c": 2, "trace": 3}, "trace": 4, "secret": 5, "paid": 6}
@@ -48,7 +49,7 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "keep_lines": (),
         "drop_lines": (),
         "tokenizer": "o200k_base",
-        "parse": ("json", "lines", "csv", "table"),
+        "parse": get_args(Format),
         "exit_codes": (),
     }
 

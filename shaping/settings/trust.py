@@ -1,0 +1,151 @@
+"""Which configs of the working tree the user has allowed, and what applies of one that is not allowed.
+
+A config that lies in the working tree may come from anybody. Until the user allows it, by its content, only what
+narrows an answer applies: fields, budgets, profile and encoding; nothing that writes, connects or widens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.settings.files import data_directory, replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from shaping.settings.jsonc import ConfigDocument
+    from shaping.settings.problems import Keys
+
+_NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
+_LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
+# A new name takes a field out of reach of the user's own rules by name, and so does text that is left unread.
+_WIDENING = frozenset({"rename", "parse", "on_unreadable", "debug"})
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the user has allowed: configs by the hash of their content, and directories with all that is below them."""
+
+    configs: Mapping[str, str]
+    directories: tuple[str, ...] = ()
+
+
+def allowed_file(environ: Mapping[str, str]) -> Path:
+    """Return the file that records what the user has allowed."""
+    return data_directory(environ) / "allowed.json"
+
+
+def is_allowed(config: Path, environ: Mapping[str, str]) -> bool:
+    """Say whether the user has allowed a config with exactly this content, or a directory above it."""
+    allowed = read_allowed(environ)
+    place = config.resolve()
+    return any(place.is_relative_to(directory) for directory in allowed.directories) or (
+        bool(allowed.configs) and content_hash(config) in allowed.configs
+    )
+
+
+def allow(place: Path, environ: Mapping[str, str]) -> None:
+    """Record a config by its content, or a directory."""
+    allowed = read_allowed(environ)
+    if place.is_dir():
+        directories = dict.fromkeys([*allowed.directories, str(place.resolve())])
+        allowed = replace(allowed, directories=tuple(directories))
+    else:
+        allowed = replace(allowed, configs={**allowed.configs, content_hash(place): str(place.resolve())})
+    _write(allowed, environ)
+
+
+def forget(place: Path, environ: Mapping[str, str]) -> bool:
+    """Take back what was allowed for a config, whatever its content was, or for a directory; False if there is none."""
+    allowed, name = read_allowed(environ), str(place.resolve())
+    left = Allowed(
+        {digest: config for digest, config in allowed.configs.items() if config != name},
+        tuple(directory for directory in allowed.directories if directory != name),
+    )
+    if left == allowed:
+        return False
+    _write(left, environ)
+    return True
+
+
+def read_allowed(environ: Mapping[str, str]) -> Allowed:
+    """Read what the user has allowed; a damaged record allows nothing."""
+    try:
+        record = orjson.loads(allowed_file(environ).read_bytes())
+        return Allowed(dict(record["configs"]), tuple(record["directories"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Allowed({})
+
+
+def _write(allowed: Allowed, environ: Mapping[str, str]) -> None:
+    file = allowed_file(environ)
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    record = {"configs": allowed.configs, "directories": allowed.directories}
+    replace_file(file, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+
+
+def content_hash(config: Path) -> str:
+    """Hash a config and the profiles beside it."""
+    digest = hashlib.sha256()
+    for file in (config, *sorted((config.parent / "profiles").glob("*.json"))):
+        try:
+            content = file.read_bytes()
+        except OSError:
+            content = b""
+        digest.update(f"{file.name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def narrowed(document: ConfigDocument, *, is_profile: bool = False) -> tuple[ConfigDocument, tuple[Keys, ...]]:
+    """Return what applies of a document that is not allowed, and the places of what does not."""
+    left_out: list[Keys] = []
+
+    def kept(keys: Keys, choices: Any) -> Any:
+        if not isinstance(choices, dict):
+            return choices
+        found: dict[str, Any] = {}
+        for name, value in choices.items():
+            applies = _protecting(value) if name == "redact" else _narrowing(name, value)
+            found |= applies
+            if applies.get(name, left_out) != value:
+                left_out.append((*keys, name))
+        return found
+
+    if is_profile:
+        return replace(document, data=kept((), dict(document.data))), tuple(left_out)
+    data: dict[str, Any] = {}
+    for section, value in document.data.items():
+        if section not in _NARROWING_SECTIONS:
+            left_out.append((section,))
+        elif section == "global":
+            data[section] = kept((section,), value)
+        elif isinstance(value, dict):
+            data[section] = {name: kept((section, name), choices) for name, choices in value.items()}
+        else:
+            data[section] = value
+    return replace(document, data=data), tuple(left_out)
+
+
+def _narrowing(name: str, value: Any) -> dict[str, Any]:
+    widens = name in _WIDENING or (name in _LIMITS and value is None)
+    debugs = name in {"profile", "extends"} and value == "debug"
+    return {} if widens or debugs else {name: value}
+
+
+def _protecting(value: Any) -> dict[str, Any]:
+    """Return the half of `redact` that masks more than the default does."""
+    if value is True:
+        return {"redact": True}
+    rules = {name: rule for name, rule in value.items() if rule} if isinstance(value, dict) else {}
+    return {"redact": rules} if rules else {}
+
+
+def names_of(left_out: tuple[Keys, ...]) -> Iterator[str]:
+    """Name what does not apply, each choice once."""
+    yield from dict.fromkeys(str(keys[-1]) for keys in left_out)

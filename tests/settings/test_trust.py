@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shaping import Shaper
+from shaping.settings import load
+from shaping.settings.live import LiveConfig
+from shaping.settings.trust import allow, forget, is_allowed
+
+NAME = "response_config.json"
+WIDE = {
+    "store": {"kind": "sqlite", "path": "/etc/cron.d/x"},
+    "errors": {"builtins.ValueError": "NOT_FOUND"},
+    "tools": {"delete": {"description": "safe to call"}},
+    "allow_eval": True,
+    "global": {"redact": "off", "max_tokens": None, "profile": "debug", "private": ["ssn"]},
+    "tool_overrides": {"search": {"include_only": ["id"], "max_items": 3, "redact": {"values": False, "names": True}}},
+    "profiles": {"loud": {"extends": "debug", "debug": True, "max_items": 2}},
+}
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """An environment whose user has allowed nothing yet."""
+    return {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    directory = tmp_path / "project"
+    (directory / ".git").mkdir(parents=True)
+    return directory
+
+
+def write(path: Path, data: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_only_what_narrows_applies_of_a_config_that_is_not_allowed(tree: Path, environ: dict[str, str]) -> None:
+    write(tree / NAME, WIDE)
+    found = load(cwd=tree, environ=environ)
+    default = load({})
+    plan = found.plan("search")
+    assert (plan.max_items, plan.private_paths, plan.profile) == (3, ("ssn",), "minimal")
+    assert plan.fields is not None
+    assert (plan.redact.off, plan.redact.values, plan.redact.names) == (False, True, True)
+    assert plan.max_tokens == default.plan("search").max_tokens
+    assert (found.config.store, found.config.errors, found.config.tools) == (
+        default.config.store,
+        default.config.errors,
+        default.config.tools,
+    )
+    assert not found.config.allow_eval
+    assert not found.plan("search", profile="loud").debug
+    (warning,) = [str(warning) for warning in found.warnings if "not allowed" in str(warning)]
+    assert "store, errors, tools, allow_eval, redact, max_tokens, profile" in warning
+    assert "shaping allow" in warning
+
+
+def test_a_config_that_is_allowed_applies_whole_until_it_changes(tree: Path, environ: dict[str, str]) -> None:
+    path = write(tree / NAME, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
+    allow(path, environ)
+    assert load(cwd=tree, environ=environ).config.errors == {"builtins.ValueError": "NOT_FOUND"}
+    write(path, {"errors": {"builtins.ValueError": "CONFLICT"}})
+    assert not is_allowed(path, environ)
+    assert load(cwd=tree, environ=environ).config.errors == {}
+    allow(path, environ)
+    assert forget(path, environ)
+    assert not forget(path, environ)
+    assert load(cwd=tree, environ=environ).config.errors == {}
+
+
+def test_a_profile_beside_an_allowed_config_is_part_of_what_was_allowed(tree: Path, environ: dict[str, str]) -> None:
+    path = write(tree / NAME, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
+    allow(path, environ)
+    write(tree / "profiles" / "quiet.json", {"max_items": 1})
+    assert not is_allowed(path, environ)
+
+
+def test_a_directory_can_be_allowed(tree: Path, environ: dict[str, str]) -> None:
+    write(tree / NAME, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
+    allow(tree.parent, environ)
+    assert load(cwd=tree, environ=environ).config.errors == {"builtins.ValueError": "NOT_FOUND"}
+
+
+def test_a_config_that_only_narrows_is_not_asked_about(tree: Path, environ: dict[str, str]) -> None:
+    write(tree / NAME, {"tool_overrides": {"search": {"include_only": ["id"], "max_tokens": 500}}})
+    assert load(cwd=tree, environ=environ).warnings == ()
+
+
+@pytest.mark.parametrize("how", ["argument", "variable", "own"])
+def test_a_config_that_the_user_names_or_owns_is_not_asked_about(tree: Path, environ: dict[str, str], how: str) -> None:
+    place = Path(environ["XDG_CONFIG_HOME"], "shaping", NAME) if how == "own" else tree / NAME
+    path = write(place, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
+    variable = {"SHAPING_CONFIG": str(path)} if how == "variable" else {}
+    found = load(path if how == "argument" else None, cwd=tree, environ={**environ, **variable})
+    assert found.config.errors == {"builtins.ValueError": "NOT_FOUND"}
+
+
+def test_a_config_that_is_not_allowed_takes_nothing_from_the_users_own(tree: Path, environ: dict[str, str]) -> None:
+    own = {"global": {"private": ["ssn"]}, "tool_overrides": {"search": {"exclude_fields": ["token"]}}}
+    write(Path(environ["XDG_CONFIG_HOME"], "shaping", NAME), own)
+    write(tree / NAME, {"global": {"private": []}, "tool_overrides": {"search": {"exclude_fields": []}}})
+    plan = load(cwd=tree, environ=environ).plan("search")
+    assert plan.fields is not None
+    assert plan.fields.apply({"ssn": 1, "token": 2, "id": 3}) == {"id": 3}
+
+
+def test_allowing_takes_effect_while_a_server_runs(tree: Path, environ: dict[str, str]) -> None:
+    path = write(tree / NAME, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
+    live = LiveConfig(cwd=tree, environ=environ)
+    assert live.current.config.errors == {}
+    allow(path, environ)
+    assert live.reload_if_touched()
+    assert live.current.config.errors == {"builtins.ValueError": "NOT_FOUND"}
+
+
+def test_an_error_of_a_config_that_protects_something_is_told_with_file_line_and_fix(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / NAME).write_text('{\n  "global": {"private": ["ssn"], "profil": "minimal"}\n}')
+    monkeypatch.chdir(tree)
+    with pytest.raises(ValueError, match=r"response_config.json has 1 problem:\n.*Did you mean 'profile'.*line 2"):
+        Shaper()
+
+
+def cost(config: dict[str, Any]) -> float:
+    started = time.process_time()
+    load(config)
+    return time.process_time() - started
+
+
+def overrides(n: int) -> dict[str, Any]:
+    return {"tool_overrides": {f"tool{at:05}.*": {"rename": {"a": "b"}, "defaults": {"x": 1}} for at in range(n)}}
+
+
+def chain(n: int) -> dict[str, Any]:
+    return {"profiles": {f"p{at}": {"extends": f"p{at + 1}" if at + 1 < n else "minimal"} for at in range(n)}}
+
+
+@pytest.mark.parametrize("make", [overrides, chain])
+def test_loading_takes_time_in_proportion_to_the_config(make: Any) -> None:
+    cost(make(50))
+    small, large = min(cost(make(500)) for _ in range(3)), min(cost(make(4000)) for _ in range(2))
+    assert large < max(small, 0.02) * 8**1.3 + 0.5
