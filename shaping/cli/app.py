@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # The help of each command here is the first line of its function's docstring: listing them must not load them.
 COMMANDS: Final[Mapping[str, str]] = {
+    "allow": "Let a config of the working tree apply whole, as it is now; an edit has to be allowed again.",
     "bench": "Measure what each profile saves on real answers, counted exactly.",
     "check": "Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0.",
     "demo": "Show what shaping does: one call to a server, direct and through the proxy under each profile.",

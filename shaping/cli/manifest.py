@@ -45,6 +45,7 @@ _WRAPPED = _object(changed=_list(_TEXT), left=_list(_object(name=_TEXT, reason=_
 _ANYTHING: Mapping[str, Any] = {}
 # What stands in `data` under --json.
 OUTPUTS: Mapping[str, Any] = {
+    "allow": _object(path=_TEXT, allowed={"type": "boolean"}),
     "bench": _object(tokenizer=_TEXT, payloads=_list({"type": "object"}), total={"type": "object"}),
     "check": _object(files=_list(_TEXT), hash=_TEXT),
     "explain": _object(tool=_TEXT, config_hash=_TEXT, files=_list(_TEXT), choices=_list({"type": "object"})),
