@@ -147,7 +147,7 @@ def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
     if not switched(environ):
         return None
     debug = environ.get("SHAPING_DEBUG")
-    if debug is not None and debug.strip().lower() not in _FALSE:
+    if debug is not None and debug.strip().lower() in _TRUE - _FALSE:
         return "debug"
     scalpel = environ.get("SCALPEL_MCP_INFO")
     if scalpel is not None and scalpel.strip().upper() == "DEBUG":
@@ -199,6 +199,9 @@ def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -
     mode(environ, told.append)
     if told:
         problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING", None, environ["SHAPING"], "on, off or observe"))
+    debug = environ.get("SHAPING_DEBUG")
+    if debug is not None and debug.strip().lower() not in _TRUE | _FALSE:
+        problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING_DEBUG", None, debug, "1 or 0"))
     profile = environment_profile(environ)
     if profile is not None and profile not in profiles:
         problems.append(_no_profile(profile, profiles))

@@ -35,13 +35,19 @@ def is_pattern(text: str) -> bool:
 
 
 def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
-    """List the patterns that match a tool, weakest first: longer beats shorter, later beats equal, exact beats all."""
+    """List the patterns that match a tool, weakest first: longer beats shorter, later beats equal, exact beats all.
+
+    A tool of a server is called `server/tool`: a pattern with a slash is for the whole name, one without for the tool.
+    """
     matching = [pattern for pattern in patterns if fits(tool, pattern)]
-    return sorted(matching, key=lambda pattern: (pattern == tool, len(pattern)))
+    own = tool.rpartition("/")[2]
+    return sorted(matching, key=lambda pattern: (pattern == tool, pattern == own, len(pattern)))
 
 
 def fits(tool: str, pattern: str) -> bool:
-    """Say whether a name or pattern stands for a tool."""
+    """Say whether a name or pattern stands for a tool, or for a tool of any server."""
+    if "/" in tool and "/" not in pattern and fits(tool.rpartition("/")[2], pattern):
+        return True
     # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
     return tool == pattern or fnmatchcase(tool, pattern) or fnmatchcase(tool, pattern.removesuffix(" *"))
 

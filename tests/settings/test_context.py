@@ -31,6 +31,8 @@ def profile_of(shaper: Shaper, tool: str = "any", **choices: Any) -> str:
         ({"SHAPING_DEBUG": "1"}, "debug"),
         ({"SHAPING_DEBUG": "true"}, "debug"),
         ({"SHAPING_DEBUG": "0"}, None),
+        ({"SHAPING_DEBUG": "maybe"}, None),
+        ({"SHAPING_DEBUG": "maybe", "SHAPING_PROFILE": "standard"}, "standard"),
         ({"SHAPING_DEBUG": "false"}, None),
         ({"SHAPING_DEBUG": ""}, None),
         ({"SCALPEL_MCP_INFO": "DEBUG"}, "debug"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.envelope.dialects import errors, members, schemas
 from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.errors import registry
 
 if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
@@ -121,6 +122,8 @@ def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> d
         out["error_details"] = error.details
     if debug or "error" in include:
         return errors.with_extensions(out | errors.error_members(error, _ERROR_EXTRAS), error)
-    hint = ("hint",) if errors.has_own_hint(error) else ()
-    out |= errors.error_members(error, (*hint, "retry_after", "next_actions", "similar", "redirect"))
+    own = ("hint",) if errors.has_own_hint(error) else ()
+    if error.retryable and registry.find(error.code) is None:  # of any other code the registry tells a reader
+        own = (*own, "retryable")
+    out |= errors.error_members(error, (*own, "retry_after", "next_actions", "similar", "redirect"))
     return errors.with_extensions(out, error)
