@@ -1,6 +1,6 @@
 """The envelope: one typed answer, whatever the source and whatever the wire form; and what is known of its call."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
@@ -112,6 +112,18 @@ COMMON: frozenset[str] = frozenset(CommonMeta.model_fields)
 
 T = TypeVar("T")
 Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
+
+
+class MemberChoice(frozenset[str]):
+    """The optional members to send, and `excluded`, those never to send: set or not, under debug or not."""
+
+    excluded: frozenset[str]
+
+    def __new__(cls, included: Iterable[str] = (), excluded: Iterable[str] = ()) -> Self:
+        """Make a choice of members."""
+        made = super().__new__(cls, included)
+        made.excluded = frozenset(excluded)
+        return made
 
 
 class EnvelopeError(ValueError):

@@ -10,7 +10,7 @@ from shaping.parsers import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.envelope.model import Dialect
+    from shaping.envelope.model import Dialect, MemberChoice
     from shaping.paths import FieldPlan
     from shaping.paths.walk import Opener
     from shaping.response import Json
@@ -179,7 +179,7 @@ def compile_plan(call: PlanRequest, choices: Mapping[str, ResolvedChoice], *, co
         private_paths=said["private"],
         prune=_prune(said, filters["fields"]),
         noise=said["prune"],
-        envelope=frozenset(said["envelope"]) | _omissions_member(said),
+        envelope=_envelope_members(said),
         keep_lines=tuple(said["keep_lines"]),
         drop_lines=tuple(said["drop_lines"]),
         parse=tuple(said["parse"]),
@@ -194,8 +194,12 @@ _AS_SAID = (
 )  # fmt: skip
 
 
-def _omissions_member(said: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset({"omissions"} if said["omissions"] in ("list", "full") else ())
+def _envelope_members(said: Mapping[str, Any]) -> MemberChoice:
+    from shaping.envelope.model import MemberChoice  # noqa: PLC0415 (loads pydantic: the first plan pays, not the import)
+
+    included = [member for member in said["envelope"] if not member.startswith("!")]
+    listed = ["omissions"] if said["omissions"] in ("list", "full") else []
+    return MemberChoice([*included, *listed], [member[1:] for member in said["envelope"] if member.startswith("!")])
 
 
 def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:

@@ -206,10 +206,14 @@ def _switched(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tup
 
 
 def _members(members: tuple[str, ...], value: Any) -> tuple[str, ...]:
+    """Add and take away members; one that was taken away is marked by `!`, because some are sent unless they are."""
     if isinstance(value, tuple):
         return value
-    kept = {*members, *value.get("include", ())}.difference(value.get("exclude", ()))
-    return tuple(member for member in get_args(EnvelopeMember) if member in kept)
+    include, exclude = value.get("include", ()), value.get("exclude", ())
+    kept = {*members, *include, *(f"!{member}" for member in exclude)}
+    kept -= {*exclude, *(f"!{member}" for member in include if member not in exclude)}
+    known = get_args(EnvelopeMember)
+    return tuple(member for member in (*known, *(f"!{member}" for member in known)) if member in kept)
 
 
 def _redacting(redact: Redact, value: Any) -> Redact:

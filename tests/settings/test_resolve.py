@@ -226,7 +226,7 @@ def test_global_and_tool_add_envelope_members_to_the_profiles_but_not_to_a_chose
         "global": {"profile": "standard", "envelope": {"include": ["tier"]}},
         "tool_overrides": {"search": {"envelope": {"include": ["etag"], "exclude": ["error"]}}},
     }
-    assert decided(config)["envelope"] == ("warnings", "upgrade_hints", "tier", "etag")
+    assert decided(config)["envelope"] == ("warnings", "upgrade_hints", "tier", "etag", "!error")
     assert decided(config, profile="minimal")["envelope"] == ()
 
 

@@ -37,8 +37,8 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     if envelope.error is not None or debug:
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
     out |= members.shown(envelope, include, debug, ("upgrade_hints",))
-    asked = "warnings" in include
-    if (envelope.warnings and (debug or asked)) or (debug and asked):
+    asked, never = "warnings" in include, members.is_excluded("warnings", include)
+    if not never and ((envelope.warnings and (debug or asked)) or (debug and asked)):
         out["warnings"] = members.write_warnings(envelope.warnings)
     out |= _where_set(envelope, include, debug)
     if envelope.error is None or envelope.data is not None or debug:

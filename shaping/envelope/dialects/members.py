@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shaping.envelope.model import COMMON, Envelope, EnvelopeError, UpgradeHint
+from shaping.envelope.model import COMMON, Envelope, EnvelopeError, MemberChoice, UpgradeHint
 from shaping.errors import ErrorDetail
 from shaping.response import Listed, Omission, Warned
 
@@ -44,8 +44,15 @@ def is_set(value: Any) -> bool:
     return value is not None and value is not False and value != ()
 
 
+def is_excluded(name: str, include: Collection[str]) -> bool:
+    """Whether a member is never to be sent."""
+    return isinstance(include, MemberChoice) and name in include.excluded
+
+
 def is_shown(name: str, value: Any, include: Collection[str], debug: bool) -> bool:
     """Whether a member belongs in the output."""
+    if is_excluded(name, include):
+        return False
     if debug:
         return True
     if not is_set(value):

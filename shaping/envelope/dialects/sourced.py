@@ -46,7 +46,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     meta |= {_WIRE[name]: value for name, value in common.items()}
     if envelope.error is not None or debug:
         meta["error"] = None if envelope.error is None else _write_error(envelope.error)
-    if debug or (envelope.warnings and "warnings" in include):
+    if not members.is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include)):
         meta["warnings"] = members.write_warnings(envelope.warnings)
     return {"data": envelope.data, "meta": members.extended(meta, envelope, RESERVED[envelope.meta.source])}
 
