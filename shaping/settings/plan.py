@@ -146,11 +146,6 @@ class Plan:
         return self.private is not None or self.redact.by_place
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths that the config names, to keep, to drop or to hold back."""
-        return () if self.fields is None else (*(self.fields.include or ()), *self.fields.exclude)
-
-    @property
     def verbatim(self) -> bool:
         """Whether a tool's text goes out to the letter; whoever names places in it has asked for it as data."""
         return not self.parse and self.fields is None and not self.redact.paths
