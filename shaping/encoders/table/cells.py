@@ -40,7 +40,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CELL_STARTS = frozenset(' ="[…') | {""}
 _MARKS = re.compile(r"below|-|#\d+", re.ASCII)
 _LINE_STARTS = frozenset(' "[{') | {""}
-_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^-$| $|^$")
+_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|null|empty)$| $|^$")
+_NOTED = frozenset({"null", "empty"})  # with which the line begins that names what records lack
 _last = itemgetter(-1)
 
 
@@ -71,7 +72,8 @@ def line(text: str) -> str:
 
 def name(key: str) -> str:
     """Return a member's name as it stands in headers and before colons."""
-    return key if key.isidentifier() or not _ODD_NAME.search(key) else quoted(key)
+    plain = key.isidentifier() and key not in _NOTED
+    return key if plain or not _ODD_NAME.search(key) else quoted(key)
 
 
 def texts(column: list[str], joined: str) -> list[str]:

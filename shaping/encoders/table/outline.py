@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import orjson
@@ -17,6 +18,7 @@ from shaping.encoders.table.write import write, write_text
 if TYPE_CHECKING:
     from shaping.response import Json
 
+_NOTE = re.compile(r"(?:null|empty): |\(")  # a line below the data that is about it: no name begins so
 _DEEP = 24  # deeper nests are written as JSON
 
 
@@ -27,17 +29,21 @@ def encode(value: Json, *, repeats: bool = True, constants: bool = True, lossles
 
 
 def decode(text: str) -> Json:
-    """Return the value an outline stands for."""
+    """Return the value that a text stands for; notes below it are no part of the value."""
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = _read(TableLines(text.split("\n")))
+        return _read(TableLines(text.split("\n")))
     return value
 
 
 def _read(lines: TableLines) -> Json:
-    value = _read_lines(lines, 0)
-    if lines.peek() is not None:
+    try:
+        value: Json = orjson.loads(lines.lines[0])
+        lines.take()
+    except orjson.JSONDecodeError:
+        value = _read_lines(lines, 0)
+    if any(not _NOTE.match(line) for line in lines.lines[lines.at :]):
         raise TableError(f"expected the end at line {lines.at + 1}, got {lines.peek()!r}")
     return value
 
@@ -108,7 +114,7 @@ def _read_lines(lines: TableLines, indent: int) -> Json:
 
 def _read_object(lines: TableLines, indent: int) -> Json:
     value: dict[str, Json] = {}
-    while lines.is_inside(indent):
+    while lines.is_inside(indent) and (indent or not _NOTE.match(lines.peek() or "")):
         label = lines.take(indent)
         (first, *only), at = read_path(label, 0)
         member = _member(label[at:], lines, indent)
