@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
@@ -43,6 +44,9 @@ HTTP = typer.Option(
     help="Serve MCP over HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
 )
 API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME.")
+NO_TOKEN = typer.Option(
+    "--no-token", help="With --api: answer operations that change something without the token in the printed address."
+)
 TYPED = typer.Option("--typed", help="Advertise output schemas.")
 ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate code; their payloads are still checked.")
 CONFIG = typer.Option(
@@ -71,6 +75,7 @@ def serve(
     only_list: Annotated[bool, LIST] = False,
     http: Annotated[str | None, HTTP] = None,
     api: Annotated[str | None, API] = None,
+    no_token: Annotated[bool, NO_TOKEN] = False,
     typed: Annotated[bool, TYPED] = False,
     allow_eval: Annotated[bool, ALLOW_EVAL] = False,
     config: Annotated[Path | None, CONFIG] = None,
@@ -88,12 +93,12 @@ def serve(
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
     choice = OperationFilter(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
-    specs = _chosen(registry, choice, max_tool_tokens)
+    specs = _chosen(registry, choice, None if only_list else max_tool_tokens)
     if only_list:
-        _list(specs, as_json=as_json)
+        _list(specs, max_tool_tokens, as_json=as_json)
         return
     if api is not None and place is not None:
-        _serve_api(registry, specs, place)
+        _serve_api(registry, specs, place, no_token=no_token)
     else:
         _serve_mcp(registry, specs, place, typed=typed)
 
@@ -180,7 +185,7 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
         _stop(f"the document could not be fetched: {problem}", 1, code="UNAVAILABLE")
 
 
-def _chosen(registry: Registry, choice: OperationFilter, limit: int) -> list[Spec]:
+def _chosen(registry: Registry, choice: OperationFilter, limit: int | None) -> list[Spec]:
     from shaping.operations.selection import TooManyError, choose, cost  # noqa: PLC0415 (an extra)
 
     try:
@@ -199,8 +204,11 @@ def _numbers(specs: list[Spec]) -> str:
     return f"{told} with {counted(streams, 'subscription')}, which MCP has no form for" if streams else told
 
 
-def _list(specs: list[Spec], *, as_json: bool) -> None:
-    from shaping.operations.selection import cost  # noqa: PLC0415 (an extra)
+def _list(specs: list[Spec], limit: int, *, as_json: bool) -> None:
+    from shaping.operations.selection import TooManyError, cost  # noqa: PLC0415 (an extra)
+
+    if cost(specs) > limit:
+        typer.echo(str(TooManyError(specs, cost(specs), limit)), err=True)
 
     rows = [(spec.id, spec.type, spec.description.splitlines()[0] if spec.description else "") for spec in specs]
     if as_json:
@@ -235,11 +243,17 @@ def _serve_mcp(registry: Registry, specs: list[Spec], place: tuple[str, int] | N
     server.run("http", show_banner=False, **options)
 
 
-def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int]) -> None:
+def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *, no_token: bool) -> None:
     import uvicorn  # noqa: PLC0415 (an extra)
 
-    from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
+    from shaping.operations.http_server import LOCAL_HOSTS, http_app  # noqa: PLC0415 (an extra)
 
     host, port = place
-    typer.echo(f"serving http://{host}:{port}/operations", err=True)
-    uvicorn.run(http_app(registry, specs), host=host, port=port, access_log=False, log_level="warning")
+    changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)
+    token = None if no_token or not changing else os.environ.get("SHAPING_SERVE_TOKEN") or token_urlsafe(24)
+    typer.echo(f"serving http://{host}:{port}/operations{f'?token={token}' if token else ''}", err=True)
+    # Bound to every address, the server is reached by names that it cannot know.
+    everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
+    hosts = () if everywhere else {f"{name}:{port}" for name in (*LOCAL_HOSTS, host)}
+    app = http_app(registry, specs, hosts=hosts, token=token)
+    uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import aclosing
+from secrets import compare_digest
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -20,8 +23,6 @@ from shaping.operations.selection import input_schema, short_description
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
-    from starlette.requests import Request
-
     from shaping.envelope import Envelope
     from shaping.operations.access import Identified, Identity
     from shaping.operations.registry import Registry
@@ -30,6 +31,59 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shaping.serve")
 MAX_BODY = 4_194_304
+
+
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+class Gate:
+    """Middleware that lets in only who may call: by Host, by Origin, by content type and by token.
+
+    A page in a browser on the same machine can send requests to a server on loopback, and by DNS rebinding read the
+    answers; other users of the machine can reach its port. So the Host must be one that is served, an Origin must be
+    the same, a POST must be JSON even where its body is empty (a browser asks before it sends that), and whatever can
+    change something needs the token.
+    """
+
+    def __init__(self, app: Any, hosts: Collection[str], token: str | None, is_open: Callable[[str], bool]) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._token = token
+        self._is_open = is_open  # whether the operation at a path only reads
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer what is refused; hand everything else on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(Request(scope))
+        if refusal is None:
+            await self._app(scope, receive, send)
+            return
+        status, message = refusal
+        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+        await _json({"error": {"message": message}}, status, headers)(scope, receive, send)
+
+    def _refusal(self, request: Request) -> tuple[int, str] | None:
+        host, origin = request.headers.get("host", "").lower(), request.headers.get("origin")
+        if self._hosts and host not in self._hosts:
+            return 421, f"this server is not {host or 'without a name'}"
+        if origin is not None and origin.lower() not in {f"http://{host}", f"https://{host}"}:
+            return 403, "requests from pages of other origins are not answered"
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.method == "POST" and kind != "application/json":
+            return 415, "the body must be sent as application/json, also where it is empty"
+        if self._token is not None and not self._is_open(request.url.path) and not self._knows(request):
+            return (
+                401,
+                "this operation can change something and needs the token that the server printed when it started",
+            )
+        return None
+
+    def _knows(self, request: Request) -> bool:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        given = given or request.query_params.get("token", "")
+        return compare_digest(given.encode(), (self._token or "").encode())
 
 
 class _Routes:
@@ -123,14 +177,25 @@ def http_app(
     *,
     identify: Callable[[Request], Identified] | None = None,
     dialect: str | None = None,
+    hosts: Collection[str] = (),
+    token: str | None = None,
 ) -> Starlette:
-    """Make a Starlette app of a registry's operations; `identify` may be async, and what it raises is the answer."""
-    api = _Routes(registry, registry.list() if specs is None else specs, identify, dialect)
+    """Make a Starlette app of a registry's operations; `identify` may be async, and what it raises is the answer.
+
+    `hosts` are the values of the Host header that are answered, any where none is given; `token` is asked for by
+    operations that can change something.
+    """
+    served = registry.list() if specs is None else specs
+    reading = {f"/operations/{spec.id}" for spec in served if not spec.state_changing and spec.operation_type != "eval"}
+    api = _Routes(registry, served, identify, dialect)
     return Starlette(
         routes=[
             Route("/operations", api.list, methods=["GET"]),
             Route("/operations/{id:path}", api.call, methods=["POST"]),
-        ]
+        ],
+        middleware=[
+            Middleware(Gate, hosts=hosts, token=token, is_open=lambda path: path in reading or path == "/operations")
+        ],
     )
 
 
@@ -141,9 +206,6 @@ async def _input(request: Request) -> Any:
         body += chunk
         if len(body) > MAX_BODY:
             raise ValueError(f"the body has more than {MAX_BODY} bytes")
-    # A page in a browser can send any other type to a server on loopback without asking.
-    if body and not request.headers.get("content-type", "").lower().startswith("application/json"):
-        raise ValueError("the body must be sent as application/json")
     try:
         return orjson.loads(bytes(body) or b"{}")
     except ValueError:
@@ -176,5 +238,5 @@ def _dump(value: Any) -> bytes:
     return orjson.dumps(value, default=str)
 
 
-def _json(value: Any) -> Response:
-    return Response(_dump(value), media_type="application/json")
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_dump(value), status, headers, media_type="application/json")

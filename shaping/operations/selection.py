@@ -53,7 +53,8 @@ class OperationFilter:
 
 
 def _named(spec: Spec, pattern: str) -> bool:
-    return fnmatchcase(spec.id, pattern) or fnmatchcase(spec.name, pattern)
+    names = (spec.id, spec.name, str(spec.origin.get("operation_id") or spec.name))
+    return any(fnmatchcase(name, pattern) for name in names)
 
 
 class TooManyError(ValueError):
@@ -79,11 +80,11 @@ class TooManyError(ValueError):
         ]
 
 
-def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int = MAX_TOKENS) -> list[Spec]:
+def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int | None = MAX_TOKENS) -> list[Spec]:
     """Give the operations that are wanted; more of them than a model should carry are refused."""
     chosen = [spec for spec in specs if choice.takes(spec)]
-    tokens = cost(chosen)
-    if tokens > limit:
+    tokens = cost(chosen) if limit is not None else 0
+    if limit is not None and tokens > limit:
         raise TooManyError(chosen, tokens, limit)
     return chosen
 

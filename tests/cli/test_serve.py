@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -115,6 +116,10 @@ def test_a_list_that_is_too_long_asks_for_a_choice(document: str) -> None:
     done = run("--openapi", document, "--max-tool-tokens", "5")
     assert done.exit_code == 1
     assert "Choose some: --tag" in done.stderr
+    listed = run("--openapi", document, "--max-tool-tokens", "5", "--list")
+    assert listed.exit_code == 0
+    assert "Choose some: --tag" in listed.stderr
+    assert len(listed.stdout.splitlines()) > 1
 
 
 @pytest.mark.parametrize(
@@ -208,23 +213,30 @@ def served(api: str, option: str, place: str, port: int) -> Iterator[str]:
         try:
             assert process.stderr is not None
             assert process.stderr.readline().startswith("2 operations, ")
-            assert process.stderr.readline() == f"serving http://127.0.0.1:{port}/{place}\n"
+            address = process.stderr.readline().removeprefix("serving ").strip()
+            assert address.partition("?")[0] == f"http://127.0.0.1:{port}/{place}"
             deadline = time.monotonic() + 120
             while not is_open(port):
                 assert process.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/{place}"
+            yield address
         finally:
             process.terminate()
 
 
 def test_an_http_api_is_served_as_plain_http_too(api: str, free_port: Callable[[], int]) -> None:
-    with served(api, "--api", "operations", free_port()) as address:
+    with served(api, "--api", "operations", free_port()) as printed:
+        address, _, token = printed.partition("?token=")
         kind = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{address}/get_order", b'{"id": 7}', kind, method="POST")  # noqa: S310  loopback
         with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310  loopback
             assert json.loads(answer.read()) == {"data": {"id": 7, "total": 12.5}}
+        assert token
+        for headers in ({**kind, "Host": "evil.example"}, {**kind, "Origin": "http://evil.example"}, {}):
+            request = urllib.request.Request(f"{address}/get_order", b"", headers, method="POST")  # noqa: S310  loopback
+            with pytest.raises(urllib.error.HTTPError, match=r"421|403|415"):
+                urllib.request.urlopen(request, timeout=120)  # noqa: S310  loopback
 
 
 def test_an_http_api_is_served_as_mcp_over_http_too(api: str, free_port: Callable[[], int]) -> None:

@@ -249,7 +249,7 @@ def test_answers_are_shaped_as_the_config_says_where_that_is_asked_for() -> None
 
 def test_answers_are_whole_unless_shaping_is_asked_for() -> None:
     registry = Registry()
-    whole = {"id": 1, "note": None, "labels": [], "url": "https://api.example.com/things/1"}
+    whole: dict[str, Any] = {"id": 1, "note": None, "labels": [], "url": "https://api.example.com/things/1"}
     registry.register(spec(output={"type": "object", "required": ["note"]}), lambda _: http_envelope(whole, status=200))
     assert anyio.run(registry.execute, "shop.get").data == whole
 

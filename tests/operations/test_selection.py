@@ -94,3 +94,12 @@ def test_a_definition_is_an_object_with_an_object_for_input() -> None:
         "description": "d",
         "inputSchema": {"type": "object"},
     }
+
+
+def test_an_operation_is_chosen_by_the_id_that_its_document_gives() -> None:
+    found = [
+        spec("repos_get", origin={"operation_id": "repos/get"}),
+        spec("repos_list", origin={"operation_id": "repos/list"}),
+    ]
+    for pattern in ("repos/get", "repos_get", "*/get"):
+        assert [one.name for one in choose(found, OperationFilter(ids=(pattern,)))] == ["repos_get"]

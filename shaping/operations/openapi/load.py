@@ -118,7 +118,12 @@ def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str,
         output=schemas.schema(answer) if answer is not None else None,
         codes=_codes(operation),
         tags=[tag for tag in operation.get("tags") or () if isinstance(tag, str)],
-        origin={"method": method.upper(), "path": path, "deprecated": operation.get("deprecated") is True},
+        origin={
+            "method": method.upper(),
+            "path": path,
+            "operation_id": operation.get("operationId"),  # as the document spells it
+            "deprecated": operation.get("deprecated") is True,
+        },
     )
 
 

@@ -93,7 +93,10 @@ def test_the_description_says_what_can_go_wrong() -> None:
     }
     (spec,) = specs({"/x": {"get": operation}})
     assert spec.described() == "Get.\n\nGets it.\n\nDeprecated.\nErrors: NOT_FOUND, RATE_LIMITED"
-    assert (spec.tags, spec.origin) == (("a",), {"method": "GET", "path": "/x", "deprecated": True})
+    assert (spec.tags, spec.origin) == (
+        ("a",),
+        {"method": "GET", "path": "/x", "operation_id": None, "deprecated": True},
+    )
 
 
 def test_definitions_that_contain_themselves_stay_so() -> None:
