@@ -55,6 +55,15 @@ def test_1_the_data_never_costs_more_than_its_compact_json(value: Any, profile: 
     assert tokens.exact(shaped.text) <= tokens.exact(raw)
 
 
+@settings(max_examples=50, deadline=None)
+@given(values | records, st.sampled_from(["minimal", "standard"]))
+def test_1_an_mcp_result_never_costs_more_than_the_text_that_the_tool_sent(value: Any, profile: str) -> None:
+    sent = orjson.dumps(value).decode()
+    with using(profile=profile):
+        result = SHAPER.shape_result({"content": [{"type": "text", "text": sent}]}, tool="none")
+    assert tokens.exact(result["content"][0]["text"]) <= tokens.exact(sent)
+
+
 @settings(max_examples=150, deadline=None)
 @given(values | records)
 def test_2_under_standard_decoding_gives_the_data_back(value: Any) -> None:
@@ -76,6 +85,13 @@ def test_3_every_absence_is_explained(value: Any, tool: str, profile: str) -> No
         assert shaped.omissions or not missing
     if not shaped.omissions:
         assert shaped.data == value
+
+
+@settings(max_examples=100, deadline=None)
+@given(values | records)
+def test_3_nulls_and_empties_that_went_are_counted_one_by_one(value: Any) -> None:
+    shaped = SHAPER.shape(value, tool="none", profile="standard")
+    assert sum(omission.count for omission in shaped.omissions) == _members_gone(value, shaped.data)
 
 
 @settings(max_examples=100, deadline=None)
@@ -144,3 +160,11 @@ def _leaves(value: Any) -> int:
     if isinstance(value, list):
         return sum(_leaves(item) for item in value)
     return 1
+
+
+def _members_gone(before: Any, after: Any) -> int:
+    if isinstance(before, dict):
+        return sum(1 if key not in after else _members_gone(item, after[key]) for key, item in before.items())
+    if isinstance(before, list):
+        return sum(_members_gone(old, new) for old, new in zip(before, after, strict=True))
+    return 0
