@@ -99,7 +99,7 @@ def whole_plan(plan: Plan) -> Plan:
 
 def error_plan(plan: Plan) -> Plan:
     """Return a plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
-    return replace(plan, fields=plan.error_fields, prune=PRUNE_NOTHING, noise=(), encoding="json", dialect="none")
+    return replace(plan, fields=plan.error_fields, noise=(), encoding="json", dialect="none")
 
 
 def _shape_within(

@@ -188,7 +188,7 @@ def _write_error(
     """Write an error: the code and the tool's own words, or the coded envelope where profile or dialect ask for it."""
     plan = context.plan
     refused = error.phase == "validation" and bool(error.details)
-    words = error.message if refused or not texts else "\n".join([own_words(texts[0]), *texts[1:]]) or error.message
+    words = error.message if refused or not texts else _joined([own_words(texts[0]), *texts[1:]]) or error.message
     told = error if _is_json(words) else error.model_copy(update={"message": words})
     if plan.dialect != "none" or not shaped:
         shaped = [shaper.shape_by(plan, None, replace(context.call, error=told))]
@@ -200,6 +200,15 @@ def _write_error(
         text = words if _is_json(words) else model_text(error, words)
     out = {"content": [{"type": "text", "text": text}], "isError": True}
     return with_meta(out, plan, shaped, context.client, **{ERROR: all_members(error)})
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Join what the parts of an error say: an error that is JSON and the data beside it stay one JSON object."""
+    if len(texts) == 2 and all(map(_is_json, texts)):
+        error, data = map(orjson.loads, texts)
+        if isinstance(error, dict) and "data" not in error:
+            return orjson.dumps({**error, "data": data}).decode()
+    return "\n".join(texts)
 
 
 def _is_json(text: str) -> bool:
@@ -218,6 +227,9 @@ def _written(
     out = dict(result)
     chosen = possible_channels(context, data)
     out["content"] = _content(result, data, shaped, chosen, context)
+    if not chosen.structured and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
+        # It says how the structured content is wrapped, and there is none.
+        out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
     structured = result.get("structuredContent") if context.for_app else _structured(result, data, shaped, chosen)
     out.pop("structuredContent", None)
     if structured is not None:

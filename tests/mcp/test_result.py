@@ -463,3 +463,11 @@ def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     answer = messages.expand(session, {"ref": ref[1], "sql": query})
     assert "30" in answer["content"][0]["text"]
     shaper.close()
+
+
+def test_an_answer_whose_own_envelope_says_that_it_failed_is_an_error(shaper: Shaper) -> None:
+    wire = {"ok": False, "data": None, "error": {"code": "NOT_FOUND", "message": "no such issue"}, "warnings": []}
+    shaped = shape_result(shaper, {"content": [text({**wire, "meta": {}})]}, tool="t", relay=True)
+    assert shaped["isError"] is True
+    told = json.loads(shaped["content"][0]["text"])
+    assert (told["ok"], told["error"]["code"]) == (False, "NOT_FOUND")
