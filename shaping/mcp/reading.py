@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic_core import from_json
 
-from shaping.parsers import parse_if_cheaper
+from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.paths.schema import WRAPPED
 from shaping.values.plain import shallow
 
@@ -103,6 +103,8 @@ def _one_string(
     blocks = () if index is None else (index,)
     rest = [read(other, text) for other, text in texts if other != index]
     inside = read(-1, string)
+    if inside.prose and read is _text_piece and (parsed := parse_if_cheaper(string)) is not None:
+        inside = DataPart(parsed.value, blocks)
     if not inside.prose:
         piece = replace(inside, blocks=blocks)
         return ResultData((piece, *rest), piece, member=key, packed=True)
@@ -245,7 +247,7 @@ def _read(text: str) -> tuple[Any, bytes | None]:
             data = None
         if isinstance(data, dict | list):
             return _exactly(data, text)
-    parsed = parse_if_cheaper(text)
+    parsed = parse(text, EXACT)  # other formats are read by the Shaper, where they are cheaper as data
     return (_MISSING if parsed is None else parsed.value), None
 
 
