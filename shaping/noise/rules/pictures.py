@@ -60,8 +60,11 @@ def _width(value: dict[str, Any]) -> float:
 
 
 def _size(value: dict[str, Any], *names: str) -> float:
-    sizes = (value.get(name) for name in names)
-    return next((size for size in sizes if type(size) in {int, float} and size > 0), 0)
+    for name in names:
+        size = value.get(name)
+        if isinstance(size, int | float) and size > 0:
+            return size
+    return 0
 
 
 RULE = NoiseRule("links", ("pictures",), pictures)
