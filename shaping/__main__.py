@@ -47,20 +47,17 @@ def _is_usable(values: dict[str, str]) -> bool:
 
 
 def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn:
-    from shaping.proxy.spawn import end_on_signals, spawn  # noqa: PLC0415 (nothing else is imported before it)
+    from shaping.proxy.spawn import spawn_early  # noqa: PLC0415 (nothing else is imported before it)
 
-    try:
-        process = spawn(command)
-        end_on_signals(process)
-    except (OSError, ValueError):  # told to the client, who is there to hear it
-        process = None
+    process = spawn_early(command)
+    from shaping.proxy.child import command_server  # noqa: PLC0415 (loaded while the server starts)
     from shaping.proxy.loading import Options, UnknownProfileError  # noqa: PLC0415 (loaded while the server starts)
-    from shaping.proxy.stdio import run_command  # noqa: PLC0415 (loaded while the server starts)
+    from shaping.proxy.stdio import run_stdio  # noqa: PLC0415 (loaded while the server starts)
 
     options = Options(values.get("--config"), values.get("--profile"), expand=expand)
     seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
     try:
-        sys.exit(run_command(command, options, process=process, start_seconds=seconds))
+        sys.exit(run_stdio(command_server(command, seconds=seconds, process=process), options))
     except UnknownProfileError as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(2)

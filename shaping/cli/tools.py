@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +18,11 @@ from shaping.cli.proxy import (
     START_TIMEOUT,
     TRANSPORT,
     URL,
-    allow_time,
-    backends_of,
-    need_extra,
+    servers_of,
 )
 from shaping.cli.support.output import print_result
+from shaping.proxy.loading import print_line
+from shaping.proxy.requester import list_tools
 from shaping.response import counted
 from shaping.shaper import Shaper
 from shaping.tokens import exact
@@ -29,7 +30,7 @@ from shaping.tokens import exact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.proxy.former.backend import Backend
+    from shaping.proxy.upstream import ServerFactory
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
 AS_JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -48,13 +49,9 @@ def tools(
     as_json: Annotated[bool, AS_JSON] = False,
 ) -> None:
     """Print what each tool definition costs in tokens, as the server gives it and as the config shows it."""
-    need_extra()
-    import anyio  # noqa: PLC0415 (an extra)
-
     _hush()
-    backends = backends_of(command or [], url, transport, header or [], servers, oauth=oauth)
-    allow_time(backends, start_timeout)
-    found, complete = anyio.run(_listed, backends)
+    named = servers_of(command or [], url, transport, header or [], servers, oauth=oauth, seconds=start_timeout)
+    found, complete = asyncio.run(_listed(named))
     counted = [_counted(tool, Shaper(config, watch=False)) for tool in found]
     counted.sort(key=lambda row: -row["tokens"])
     if as_json and (counted or complete):
@@ -72,15 +69,13 @@ def _hush() -> None:
     logging.getLogger("shaping").addHandler(logging.NullHandler())
 
 
-async def _listed(backends: list[Backend]) -> tuple[list[dict[str, Any]], bool]:
+async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], bool]:
     """List the tools of all servers that answer, and say whether all did."""
-    from shaping.proxy.former.listing import list_tools  # noqa: PLC0415 (an extra)
-
     found: list[dict[str, Any]] = []
     failed = False
-    for backend in backends:
+    for make in servers:
         try:
-            found += await list_tools(backend)
+            found += await list_tools(make(print_line))
         except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told
             typer.echo(str(problem), err=True)
             failed = True

@@ -7,23 +7,26 @@ import contextlib
 import os
 import signal
 from collections import deque
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from shaping.proxy.pipes import LineReader, LineWriter, open_reader, open_writer
+from shaping.proxy.pipes import PipeReader, PipeWriter, open_reader, open_writer
 from shaping.proxy.spawn import spawn
+from shaping.proxy.upstream import START_SECONDS, Upstream
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from subprocess import Popen
 
     from shaping.proxy.messages import Message
-    from shaping.proxy.upstream import Upstream
+    from shaping.proxy.upstream import Log, ServerFactory
 
 # Closing its input asks a server to leave; clients give us two seconds for the whole way to its end.
 _LEAVE_SECONDS = 0.7
 _TERMINATE_SECONDS = 0.5
 # The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
 _EXIT_CODE_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 0.5
 _POLL_SECONDS = 0.02
 _LAST_LINES = 5
 
@@ -36,10 +39,10 @@ class Child:
         command: Sequence[str],
         *,
         name: str,
-        log: Callable[[str, bytes], None],
+        log: Log,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
-        process: subprocess.Popen[bytes] | None = None,
+        process: Popen[bytes] | None = None,
     ) -> None:
         self.command = list(command)
         self.name = name
@@ -49,8 +52,8 @@ class Child:
         self.last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
         self._log = log
         self._process = process
-        self._writer: LineWriter | None = None
-        self._readers: list[LineReader] = []
+        self._writer: PipeWriter | None = None
+        self._readers: list[PipeReader] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self, upstream: Upstream) -> None:
@@ -96,19 +99,21 @@ class Child:
             self.last_lines.append(line)
             self._log(self.name, line)
 
-    async def _read(self, reader: LineReader, upstream: Upstream) -> None:
+    async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
             if not await upstream.received(line):
                 # Some servers print to the stream that carries the protocol; that is log, not a broken connection.
                 self.note(line)
-        await self._has_ended(_EXIT_CODE_SECONDS)
+        if await self._has_ended(_EXIT_CODE_SECONDS):
+            # Its last words on the other stream say why.
+            await asyncio.wait({self._tasks[1]}, timeout=_LAST_WORDS_SECONDS)
         await upstream.lost(self)
 
-    async def _read_log(self, reader: LineReader) -> None:
+    async def _read_log(self, reader: PipeReader) -> None:
         async for line in reader.lines():
             self.note(line)
 
-    async def _watch(self, process: subprocess.Popen[bytes], out: LineReader) -> None:
+    async def _watch(self, process: Popen[bytes], out: PipeReader) -> None:
         """Notice an end that leaves the pipes open: a descendant may hold them and will never answer."""
         await _exited(process)
         # What it wrote before it ended is still read.
@@ -124,7 +129,30 @@ class Child:
         return self.exit_code is not None
 
 
-async def _exited(process: subprocess.Popen[bytes]) -> None:
+def command_server(
+    command: Sequence[str],
+    name: str | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    seconds: float | None = None,
+    process: Popen[bytes] | None = None,
+) -> ServerFactory:
+    """Make the upstream server that is started as a child process; the first may have been started already."""
+    own_name = name or PurePath(command[0]).stem
+    started = [process] if process is not None else []
+
+    def make(log: Log) -> Upstream:
+        def connect() -> Child:
+            given = started.pop() if started else None
+            return Child(command, name=own_name, log=log, env=env, cwd=cwd, process=given)
+
+        return Upstream(own_name, connect, seconds or START_SECONDS)
+
+    return make
+
+
+async def _exited(process: Popen[bytes]) -> None:
     """Wait for the process alone, whoever holds its pipes."""
     handle = _handle(process)
     if handle is None:
@@ -140,7 +168,7 @@ async def _exited(process: subprocess.Popen[bytes]) -> None:
         os.close(handle)
 
 
-def _handle(process: subprocess.Popen[bytes]) -> int | None:
+def _handle(process: Popen[bytes]) -> int | None:
     if process.poll() is not None:
         return None
     try:
@@ -149,6 +177,6 @@ def _handle(process: subprocess.Popen[bytes]) -> int | None:
         return None
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_group(process: Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

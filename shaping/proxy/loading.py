@@ -62,7 +62,7 @@ class Loading:
         if self.messages is None:
             self._held.append((name, line))
         else:
-            _print(name, line)
+            print_line(name, line)
 
     def close(self) -> None:
         """Print what is still held, and write what is still to be kept."""
@@ -92,7 +92,7 @@ class Loading:
     def _flush(self) -> None:
         held, self._held = self._held, []
         for name, line in held:
-            _print(name, line)
+            print_line(name, line)
 
     @staticmethod
     def _tell(loop: asyncio.AbstractEventLoop, *call: Any) -> None:
@@ -117,7 +117,8 @@ def make_messages(options: Options) -> MessageShaper:
     return Messages(shaper, expand=options.expand, relay=True)
 
 
-def _print(name: str, line: bytes) -> None:
+def print_line(name: str, line: bytes) -> None:
+    """Print a line of a server's log without the secrets in it."""
     from shaping.errors.detail import scrub  # noqa: PLC0415 (loaded by now, or the process ends)
 
     sys.stderr.write(f"[{name}] {scrub(line.decode(errors='replace').rstrip())}\n")

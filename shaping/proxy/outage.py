@@ -71,6 +71,11 @@ def of_silence(name: str, transport: object, seconds: float) -> ErrorDetail:
     return make_error("UNAVAILABLE", message, hint=_WAIT_FOR_IT if isinstance(transport, Child) else _START_IT)
 
 
+def still_starting(name: str) -> ErrorDetail:
+    """Describe a server that has not answered yet, and may."""
+    return make_error("UNAVAILABLE", f"the server {name!r} is still starting", retry_after=1.0)
+
+
 def of_refusal(name: str, error: Any) -> ErrorDetail:
     """Describe a server that was started again and refuses the client's introduction."""
     words = error.get("message") if isinstance(error, dict) else error

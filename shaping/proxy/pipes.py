@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MOST_WAITING = 8 * 1024 * 1024
 
 
-class LineReader(asyncio.Protocol):
+class PipeReader(asyncio.Protocol):
     """The lines that come out of a pipe."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class LineReader(asyncio.Protocol):
             self._wake.set_result(None)
 
 
-class LineWriter:
+class PipeWriter:
     """A pipe that lines are written to."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
@@ -104,18 +104,18 @@ class LineWriter:
         self._writer.close()
 
 
-async def open_reader(file: Any) -> LineReader:
+async def open_reader(file: Any) -> PipeReader:
     """Read the lines of a pipe."""
-    reader = LineReader()
+    reader = PipeReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: reader, file)
     return reader
 
 
-async def open_writer(file: Any) -> LineWriter:
+async def open_writer(file: Any) -> PipeWriter:
     """Write lines to a pipe."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
-    return LineWriter(asyncio.StreamWriter(transport, protocol, None, loop))
+    return PipeWriter(asyncio.StreamWriter(transport, protocol, None, loop))
 
 
 def claim_standard_streams() -> tuple[Any, Any]:

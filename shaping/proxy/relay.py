@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.mcp.messages import CallOptions
     from shaping.proxy.loading import Loading
+    from shaping.proxy.router import Router
     from shaping.proxy.shaping import ClientShaping
     from shaping.proxy.upstream import Upstream
 
@@ -59,7 +60,7 @@ class Relay:
 
     def __init__(
         self,
-        upstream: Upstream,
+        upstream: Upstream | Router,
         loading: Loading,
         send: Callable[[Message], Awaitable[None]],
         *,

@@ -32,15 +32,25 @@ def spawn(
     )
 
 
-def end_on_signals(process: subprocess.Popen[bytes]) -> None:
-    """End with what was started on a signal that comes before anything here can be ended in an orderly way."""
+def spawn_early(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
+    """Start a process as the first thing of all; None where it cannot be started, which is told to whoever wants it.
+
+    A signal that comes before anything here can be ended in an orderly way ends what was started and us.
+    """
+    started: list[subprocess.Popen[bytes]] = []
 
     def end(number: int, _: object) -> None:
-        os.killpg(process.pid, signal.SIGKILL)
+        for process in started:
+            os.killpg(process.pid, signal.SIGKILL)
         os._exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
+    try:
+        started.append(spawn(command))
+    except (OSError, ValueError):
+        return None
+    return started[0]
 
 
 def _end_with_parent() -> Callable[[], None] | None:

@@ -6,14 +6,18 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from shaping.proxy.messages import Message, read, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from shaping.errors import ErrorDetail
+
+    # Prints a line of the log of the server with a name.
+    Log: TypeAlias = Callable[[str, bytes], None]
+    ServerFactory: TypeAlias = Callable[[Log], "Upstream"]
 
 logger = logging.getLogger("shaping")
 
@@ -23,7 +27,7 @@ HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
 _LONGEST_PAUSE = 30.0
 
 
-class Transport(Protocol):
+class UpstreamTransport(Protocol):
     """A live connection to a server."""
 
     async def open(self, upstream: Upstream) -> None:
@@ -80,14 +84,14 @@ class ServerUnavailableError(Exception):
 class Upstream:
     """A server, its connection, and the requests that it has not answered yet."""
 
-    def __init__(self, name: str, connect: Callable[[], Transport], *, start_seconds: float = START_SECONDS) -> None:
+    def __init__(self, name: str, connect: Callable[[], UpstreamTransport], start_seconds: float) -> None:
         self.name = name
         self.start_seconds = start_seconds
         self.reached = False
         self.failure: ErrorDetail | None = None
         self._connect = connect
         self._receiver: Receiver | None = None
-        self._transport: Transport | None = None
+        self._transport: UpstreamTransport | None = None
         self._backoff = Backoff()
         self._initialize: Message | None = None
         self._initialized: Message | None = None
@@ -97,7 +101,8 @@ class Upstream:
         self._answered = False  # whether this connection has brought anything
         self._logged: str | None = None
         self._closed = False
-        self._ending: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting = asyncio.Lock()
 
     def attach(self, receiver: Receiver) -> None:
         """Say who is told what comes from the server."""
@@ -110,12 +115,15 @@ class Upstream:
 
     async def send(self, message: Message) -> None:
         """Send a message, over a new connection where there is none."""
-        if self._transport is None and not await self._reconnected(message):
-            return
+        known = self._initialize is not None
         if message.method == "initialize":
             self._initialize = message
         elif message.method == "notifications/initialized":
             self._initialized = message
+        # One at a time: a message that comes while the server is greeted again waits until that is done.
+        async with self._connecting:
+            if self._transport is None and not await self._reconnected(message, known=known):
+                return
         await self._pass_on(message)
 
     async def received(self, line: bytes) -> bool:
@@ -129,17 +137,29 @@ class Upstream:
         """Take the news that one request was not answered, while others may be."""
         self._note(detail)
         request = self._pending.pop(request_id, None)
-        if self._greeting is not None and not self._greeting.done():
-            self._greeting.set_exception(ServerUnavailableError(detail))
+        if self._greeting is not None and request_id == _greeting_id(self._initialize):
+            if not self._greeting.done():
+                self._greeting.set_exception(ServerUnavailableError(detail))
         elif request is not None and self._receiver is not None:
             await self._receiver.failed(request, detail)
 
-    async def lost(self, transport: Transport) -> None:
+    async def lost(self, transport: UpstreamTransport) -> None:
         """Take the news that the connection has ended."""
         if transport is self._transport and not self._closed:
             from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
 
             await self._fail(outage.of_end(self.name, transport, answered=self._answered))
+
+    def expired(self, transport: UpstreamTransport, message: Message) -> None:
+        """Send a message again over a new connection: the server has forgotten the session of this one."""
+        self._pending.pop(message.id, None)
+        if transport is self._transport:
+            self._drop_transport()
+        self._spawn(self.send(message))
+
+    def waits_for(self, request_id: Any) -> bool:
+        """Whether a request has not been answered."""
+        return request_id in self._pending
 
     @property
     def is_busy(self) -> bool:
@@ -150,17 +170,20 @@ class Upstream:
         """End the connection for good."""
         self._closed = True
         self._stop_clock()
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            self._end(transport)
-        if self._ending:
-            await asyncio.wait(self._ending)
+        self._drop_transport()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
-    def _end(self, transport: Transport) -> None:
-        """End a connection on a task of its own, which is waited for only at the end of everything."""
-        task = asyncio.create_task(transport.close())
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+    def _drop_transport(self) -> None:
+        """End the connection on a task of its own, which is waited for only at the end of everything."""
+        if self._transport is not None:
+            self._spawn(self._transport.close())
+            self._transport = None
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _take(self, message: Message) -> None:
         if not self._answered:
@@ -186,18 +209,19 @@ class Upstream:
             self._pending[message.id] = message
             if not self._answered and self._deadline is None:
                 loop = asyncio.get_running_loop()
-                self._deadline = loop.call_later(self.start_seconds, lambda: loop.create_task(self._give_up()))
+                self._deadline = loop.call_later(self.start_seconds, lambda: self._spawn(self._give_up()))
         await transport.send(message)
 
-    async def _reconnected(self, message: Message) -> bool:
+    async def _reconnected(self, message: Message, *, known: bool) -> bool:
         """Connect for a message, and greet the server as the client did; say whether the message can be sent."""
-        if self._closed or (self._initialize is not None and not message.is_request):
+        if self._closed or (known and not message.is_request):
             return False
         try:
             await self._open()
             if self._initialize is not None and message.method != "initialize":
                 await self._greet(self._initialize)
         except ServerUnavailableError as problem:
+            self._drop_transport()
             if message.is_request and self._receiver is not None:
                 await self._receiver.failed(message, problem.detail)
             return False
@@ -209,10 +233,14 @@ class Upstream:
             from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
 
             raise ServerUnavailableError(outage.left_alone(self.name, self.failure, pause))
-        transport = self._connect()
         self._answered = False
         try:
+            transport = self._connect()
             await transport.open(self)
+        except ServerUnavailableError as problem:
+            self._backoff.count()
+            self._note(problem.detail)
+            raise
         except OSError as problem:
             from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
 
@@ -250,9 +278,7 @@ class Upstream:
 
     async def _fail(self, detail: ErrorDetail) -> None:
         """Take the connection out of use, and fail every request that waits for it."""
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            self._end(transport)
+        self._drop_transport()
         pending, self._pending = self._pending, {}
         self._stop_clock()
         self._backoff.count()

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import typer
 from fastmcp import Client
 from fastmcp.client.transports import SSETransport
 from typer.testing import CliRunner
 
-from shaping.cli.proxy import register
-from shaping.cli.support.listen import parse_address
+from shaping.cli.app import build
 
 if TYPE_CHECKING:
     from typer.testing import Result
@@ -29,9 +25,7 @@ SHAPING = [sys.executable, "-m", "shaping"]
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    register(app)
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(build(), ["proxy", *arguments])
 
 
 @pytest.mark.parametrize(
@@ -203,48 +197,3 @@ async def test_http_is_served_to_whom_it_is_meant_for_and_chained(anyio_backend_
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-def test_the_proxy_runs_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    served: list[Any] = []
-
-    async def serve(self: Any, **options: Any) -> None:
-        served.append(options)
-
-    monkeypatch.setattr("fastmcp.FastMCP.run_http_async", serve)
-    monkeypatch.setattr("shaping.cli.proxy.free_address", parse_address)  # nothing listens, so nothing need be free
-    monkeypatch.setattr("gc.freeze", lambda: None)
-    monkeypatch.setattr("gc.set_threshold", lambda *_: None)
-    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
-    assert run("--http", "[::1]:8123", "--profile", "standard", "--", *TINY).exit_code == 0
-    assert run("--sse", "8124", "--url", "http://127.0.0.1:9/mcp").exit_code == 0
-    assert [(options.get("transport"), options.get("host"), options.get("port")) for options in served] == [
-        ("http", "::1", 8123),
-        ("sse", "127.0.0.1", 8124),
-    ]
-
-
-def test_a_signal_is_answered_by_ending_what_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    import anyio
-
-    from shaping.cli import serving
-    from shaping.proxy.former.configured import command_backend
-    from shaping.proxy.former.proxy import Proxy
-
-    ended: list[int] = []
-
-    def leave(code: int) -> None:
-        ended.append(code)
-        raise SystemError
-
-    async def serve() -> None:
-        while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # noqa: ASYNC110 - a handler comes without an event
-            await anyio.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGTERM)
-        await anyio.sleep_forever()
-
-    monkeypatch.setattr(os, "_exit", leave)
-    built = Proxy([command_backend(TINY)])
-    with pytest.raises(BaseExceptionGroup):
-        anyio.run(serving._served, lambda _: (built, serve), None)
-    assert ended == [143]

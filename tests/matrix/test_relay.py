@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +11,7 @@ import anyio
 import mcp_types
 import pytest
 from fastmcp import Client
-
-from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.former.configured import command_backend
-from shaping.proxy.former.proxy import Proxy
+from fastmcp.client.transports import StdioTransport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -58,14 +57,16 @@ class Heard:
 
 @asynccontextmanager
 async def connected(command: list[str], heard: Heard, **abilities: Any) -> AsyncIterator[Client[Any]]:
-    proxy = Proxy([command_backend(command)], [ShapingMiddleware({})])
+    transport = StdioTransport(
+        sys.executable, ["-m", "shaping", "proxy", "--", *command], env=dict(os.environ), keep_alive=False
+    )
     handlers = {
         "log_handler": heard.log,
         "progress_handler": heard.hear_progress,
         "message_handler": heard.hear_news,
     }
     # "auto" asks for the newer protocol, which this server does not speak: the client is sent back to the older.
-    async with Client(proxy, mode="auto", **handlers, **abilities) as client:
+    async with Client(transport, mode="auto", **handlers, **abilities) as client:
         yield client
 
 

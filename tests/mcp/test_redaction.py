@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types
 import pytest
-from fastmcp import Client, Context, FastMCP
-from fastmcp.client.transports import FastMCPTransport
+from fastmcp import Client, FastMCP
 from fastmcp.resources import ResourceContent, ResourceResult
 from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
@@ -15,8 +14,6 @@ from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.mcp.redaction import redact_answer
 from shaping.mcp.result import shape_result
 from shaping.mcp.sdk import shape_server
-from shaping.proxy.former.backend import Backend
-from shaping.proxy.former.proxy import Proxy
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -123,14 +120,8 @@ def fast() -> FastMCP[Any]:
     return offer(FastMCP("f", middleware=[ShapingMiddleware(CONFIG)]))  # type: ignore[no-any-return]  # it gives back what it got
 
 
-def behind() -> FastMCP[Any]:
-    backend = Backend("b", lambda: FastMCPTransport(offer(FastMCP("u"))))
-    return Proxy([backend], [ShapingMiddleware(CONFIG)])
-
-
-@pytest.mark.parametrize("make", [fast, behind])
-async def test_resources_and_prompts_are_read_without_secrets(make: Callable[[], FastMCP[Any]]) -> None:
-    async with Client(make()) as client:
+async def test_resources_and_prompts_are_read_without_secrets() -> None:
+    async with Client(fast()) as client:
         [read] = await client.read_resource("data://text")
         [given] = await client.read_resource("data://job")
         prompt = await client.get_prompt("ask", {})
@@ -178,30 +169,6 @@ async def test_a_protocol_error_keeps_its_code_and_loses_its_secrets(make: Calla
             await client.call_tool("refuse", {})
     told = raised.value.error
     assert (told.code, told.message, told.data) == (-32042, f"not with {MARK}", {"key": MARK, "n": 1})
-
-
-async def test_log_lines_and_progress_pass_the_proxy_without_secrets() -> None:
-    server: FastMCP[Any] = FastMCP("l")
-
-    @server.tool
-    async def work(ctx: Context) -> str:
-        await ctx.report_progress(1, 2, f"with {TOKEN}")
-        params = mcp_types.LoggingMessageNotificationParams(level="warning", data={"key": TOKEN})
-        await ctx.session.send_notification(mcp_types.LoggingMessageNotification(params=params), ctx.request_id)
-        return "done"
-
-    heard: list[Any] = []
-
-    async def hear(message: Any) -> None:
-        heard.append(message.data)
-
-    async def follow(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, total, message))
-
-    proxy = Proxy([Backend("l", lambda: FastMCPTransport(server))])
-    async with Client(proxy, mode="legacy", log_handler=hear, progress_handler=follow) as client:
-        await client.call_tool("work", {})
-    assert heard == [(1, 2, f"with {MARK}"), {"key": MARK}]
 
 
 def test_nothing_is_taken_out_where_shaping_is_off(monkeypatch: pytest.MonkeyPatch) -> None:

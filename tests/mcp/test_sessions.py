@@ -10,13 +10,7 @@ from shaping import using
 from shaping.mcp import sessions as module
 from shaping.mcp.messages import CallOptions, MessageShaper
 from shaping.mcp.sessions import Sessions
-from shaping.proxy.former.front import of_envelope
 from shaping.shaper import Shaper
-
-ENVELOPE: dict[str, Any] = {
-    "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2.1.0"},
-    "io.modelcontextprotocol/clientCapabilities": {"sampling": {}},
-}
 
 
 def request(name: str = "claude-code", **options: Any) -> Any:
@@ -74,9 +68,3 @@ def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, 
     arguments, wishes = adapter.take_options(session, {"q": 1, "_shape": control}, None)
     assert arguments == {"q": 1}
     assert (wishes.request.fields if wishes.request else None) == fields
-
-
-def test_an_introduction_that_cannot_be_read_counts_as_none() -> None:
-    front = of_envelope({"_meta": {"io.modelcontextprotocol/clientInfo": 3}})
-    assert (front.info, front.capabilities.model_dump(exclude_none=True)) == (None, {})
-    assert of_envelope({"_meta": ENVELOPE}).capabilities.sampling is not None

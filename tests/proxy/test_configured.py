@@ -1,49 +1,41 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mcp_types
 import pytest
-from fastmcp.client.transports import SSETransport, StreamableHttpTransport
 
 from shaping.clients.wrap import wrap
-from shaping.proxy.former.child import Child
-from shaping.proxy.former.configured import (
-    ServersError,
-    address_of,
-    command_backend,
-    headers_of,
-    listed_backends,
-    url_backend,
-)
-from shaping.proxy.former.front import Front
-from shaping.proxy.former.outage import ServerUnavailableError
-from shaping.proxy.former.remote import bare
+from shaping.proxy.child import Child, command_server
+from shaping.proxy.configured import ServersError, address_of, headers_of, listed_servers, url_server
+from shaping.proxy.remote import ServerSentEvents, StreamableHttp, bare_address
+
+if TYPE_CHECKING:
+    from tests.proxy.conftest import Connect
 
 
-def transport(backend: Any) -> Any:
-    return backend._transport()
+def transport(make: Any) -> Any:
+    return make(lambda *_: None)._connect()
 
 
 @pytest.mark.parametrize(
     ("url", "kind", "expected"),
     [
-        ("http://h/mcp", None, StreamableHttpTransport),
-        ("http://h/sse", None, SSETransport),
-        ("http://h/sse?a=b", None, SSETransport),
-        ("http://h/events", "sse", SSETransport),
-        ("http://h/sse", "http", StreamableHttpTransport),
+        ("http://h/mcp", None, StreamableHttp),
+        ("http://h/sse", None, ServerSentEvents),
+        ("http://h/sse?a=b", None, ServerSentEvents),
+        ("http://h/events", "sse", ServerSentEvents),
+        ("http://h/sse", "http", StreamableHttp),
     ],
 )
 def test_an_address_tells_its_transport_unless_it_is_said(url: str, kind: str | None, expected: type) -> None:
-    made = transport(url_backend(url, transport=kind, headers={"A": "b"}))
-    assert (type(made), made.headers) == (expected, {"A": "b"})
+    made = transport(url_server(url, transport=kind, headers={"A": "b"}))
+    assert (type(made), made.http.headers["A"]) == (expected, "b")
 
 
 def test_a_command_is_named_by_its_program() -> None:
-    backend = command_backend(["/usr/bin/server.py", "--x"])
-    assert (backend.name, transport(backend).command) == ("server", ["/usr/bin/server.py", "--x"])
+    made = transport(command_server(["/usr/bin/server.py", "--x"]))
+    assert (made.name, made.command) == ("server", ["/usr/bin/server.py", "--x"])
 
 
 FILE = {
@@ -62,7 +54,7 @@ FILE = {
 @pytest.mark.parametrize("text", [json.dumps(FILE), wrap(json.dumps(FILE)).text])
 def test_a_clients_list_is_read_with_its_variables_filled_in_and_without_our_wrapping(text: str) -> None:
     environ = {"ROOT": "/r", "KEY": "k"}
-    local, remote = (transport(backend) for backend in listed_backends(text, environ))
+    local, remote = (transport(make) for make in listed_servers(text, environ))
     assert isinstance(local, Child)
     assert (local.name, local.command, local.env, local.cwd) == (
         "local",
@@ -70,13 +62,13 @@ def test_a_clients_list_is_read_with_its_variables_filled_in_and_without_our_wra
         {"K": "k"},
         "/",
     )
-    assert (remote.url, remote.headers) == ("http://h//r", {"Authorization": "Bearer k"})
+    assert (remote.url, remote.http.headers["Authorization"]) == ("http://h//r", "Bearer k")
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"mcpServers": {}}', '{"mcpServers": {"a": 1}}'])
 def test_a_list_without_usable_servers_is_refused(text: str) -> None:
     with pytest.raises(ServersError):
-        listed_backends(text)
+        listed_servers(text)
 
 
 def test_headers_come_from_the_command_line_and_the_environment() -> None:
@@ -107,16 +99,14 @@ def test_headers_of_the_environment_are_filled_in_as_their_client_would() -> Non
     ],
 )
 @pytest.mark.anyio
-async def test_a_server_is_never_sent_the_name_of_a_secret_for_the_secret(header: str, message: str, hint: str) -> None:
+async def test_a_server_is_never_sent_the_name_of_a_secret_for_the_secret(
+    connect: Connect, header: str, message: str, hint: str
+) -> None:
     server = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": header}}
-    text = json.dumps({"mcpServers": {"r": server, "local": {"command": "run"}}})
-    broken, local = listed_backends(text, {})
-    front = Front("f", modern=False, info=None, capabilities=mcp_types.ClientCapabilities())
-    with pytest.raises(ServerUnavailableError) as caught:
-        await broken.link(front)
-    detail = caught.value.detail
-    assert (detail.code, detail.message, detail.hint) == ("PRECONDITION", message, hint)
-    assert (broken.failure, local.failure) == (detail, None)
+    [broken] = listed_servers(json.dumps({"mcpServers": {"r": server}}), {})
+    async with connect(broken, greet=False) as driver:
+        data = (await driver.greet())["error"]["data"]
+    assert (data["code"], data["message"], data["hint"]) == ("PRECONDITION", message, hint)
 
 
 def test_an_address_may_come_from_the_environment() -> None:
@@ -139,8 +129,8 @@ def test_a_listed_server_signs_in_where_it_wants_to_and_has_nothing_else(
     server: dict[str, Any], oauth: bool, signs: bool
 ) -> None:
     text = json.dumps({"mcpServers": {"r": {"url": "http://h/mcp", **server}}})
-    [backend] = listed_backends(text, {}, oauth=oauth)
-    assert (transport(backend).auth is not None) is signs
+    [make] = listed_servers(text, {}, oauth=oauth)
+    assert (transport(make).http.auth is not None) is signs
 
 
 @pytest.mark.parametrize(
@@ -154,4 +144,4 @@ def test_a_listed_server_signs_in_where_it_wants_to_and_has_nothing_else(
     ],
 )
 def test_an_address_is_told_without_what_opens_it(url: str, shown: str) -> None:
-    assert bare(url) == shown
+    assert bare_address(url) == shown

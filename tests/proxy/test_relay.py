@@ -1,99 +1,263 @@
+"""What passes the relay: everything byte for byte, but for what a model reads."""
+
 from __future__ import annotations
 
-from typing import Any
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import anyio
-import mcp_types
 import pytest
-from fastmcp import Client, Context, FastMCP
-from fastmcp.client.transports import FastMCPTransport
-from mcp.server.connection import Connection
-from mcp.shared.exceptions import MCPError
 
-from shaping.proxy.former.backend import Backend
-from shaping.proxy.former.front import Front
-from shaping.proxy.former.link import Link
-from shaping.proxy.former.proxy import Proxy
-from shaping.proxy.former.relay import Relay, progress_for
+from shaping.proxy.child import command_server
+
+if TYPE_CHECKING:
+    from tests.proxy.conftest import Connect
 
 pytestmark = pytest.mark.anyio
+MIRROR = [sys.executable, str(Path(__file__).parents[1] / "servers" / "mirror_server.py")]
+TOKEN = "ghp_" + "0123456789" * 3 + "012345"
+RECORDS: list[dict[str, Any]] = [
+    {"id": n, "title": f"Widget {n} squeaks", "state": "open", "by": None, "tags": []} for n in range(40)
+]
 
 
-def front(connection: Connection | None = None) -> Front:
-    return Front("f", modern=False, info=None, capabilities=mcp_types.ClientCapabilities(), connection=connection)
+def text(value: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": value if isinstance(value, str) else json.dumps(value)}]}
 
 
-async def test_a_request_made_between_calls_waits_for_the_client_and_reaches_it() -> None:
-    class Outbound:
-        async def send_raw_request(self, method: str, params: Any, opts: Any = None) -> dict[str, Any]:
-            return {"roots": [{"uri": "file:///a"}]}
-
-    relay = Relay(front(), lambda: None)
-    answers: list[Any] = []
-
-    async def ask() -> None:
-        answers.append(await relay.roots(None))  # type: ignore[arg-type]  # the relay does not look at it
-
-    connection = Connection.for_loop(Outbound())  # type: ignore[arg-type]  # it only answers requests
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ask)
-        await anyio.sleep(0.01)
-        assert not answers
-        relay.bind(front(connection))
-        connection.initialized.set()
-    assert [str(root.uri) for root in answers[0].roots] == ["file:///a"]
+def as_sent(message: dict[str, Any]) -> bytes:
+    """Write a message as the mirror server does."""
+    return json.dumps(message, separators=(" , ", " : "), ensure_ascii=False).encode()
 
 
-async def test_a_client_that_cannot_be_asked_is_told_so() -> None:
-    relay = Relay(front(), lambda: None)
-    relay.bind(front())
-    answer = await relay.roots(None)  # type: ignore[arg-type]  # the relay does not look at it
-    assert isinstance(answer, mcp_types.ErrorData)
-    # News and log lines for nobody are dropped.
-    await relay.news(mcp_types.ToolListChangedNotification())
-    await relay.log(mcp_types.LoggingMessageNotificationParams(level="info", data="x"))
+async def test_what_is_no_tool_answer_passes_byte_for_byte_both_ways(connect: Connect) -> None:
+    news: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "method": "notifications/unheard_of", "params": {"é": [1.0, 12345678901234567890123]}},
+        {"jsonrpc": "2.0", "id": "s1", "method": "unheard/of", "params": {"x": None}, "extra": True},
+        {"jsonrpc": "2.0", "id": 7, "method": "roots/list"},
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": {"a": [1]}}},
+    ]
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.ask("no/such/method", {"before": 1, "arguments": {"before": news}, "deep": {"é": "ü"}})
+        assert driver.lines[1:5] == [as_sent(message) for message in news]
+        assert driver.lines[5] == as_sent(answer)
+        assert answer["result"]["echoed"]["deep"] == {"é": "ü"}
+        await driver.send({"jsonrpc": "2.0", "id": "s1", "result": {"odd": "  spaces  "}})
+        heard = await driver.until(lambda message: message.get("method") == "notifications/heard")
+        assert heard["params"]["line"].encode().rstrip() == driver.sent[-1]
 
 
-async def test_progress_for_a_call_that_wants_none_is_dropped() -> None:
-    await progress_for(None)(1, 2, None)
+async def test_an_introduction_passes_byte_for_byte_with_extensions_and_unknown_capabilities(connect: Connect) -> None:
+    async with connect(command_server(MIRROR), greet=False) as driver:
+        answer = await driver.greet("2099-01-01")
+        assert answer["result"]["capabilities"]["extensions"] == {"x/y": {}}
+        assert driver.lines == [as_sent(answer)]
 
 
-async def test_a_log_line_reaches_the_client_as_it_was_written() -> None:
-    server: FastMCP[Any] = FastMCP("l")
+async def test_tools_are_listed_with_all_that_a_server_says_of_them_and_ours_is_last(connect: Connect) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        tools = (await driver.ask("tools/list"))["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["mirror", "app", "shaping_expand"]
+    assert tools[0]["x-unknown"] == {"kept": True}
 
-    @server.tool
-    async def work(ctx: Context) -> str:
-        params = mcp_types.LoggingMessageNotificationParams(level="warning", logger="w", data={"any": [1]})
-        await ctx.session.send_notification(mcp_types.LoggingMessageNotification(params=params), ctx.request_id)
-        return "done"
 
-    heard: list[Any] = []
+async def test_our_tool_takes_another_name_where_the_server_has_one_of_that_name(connect: Connect) -> None:
+    async with connect(command_server([*MIRROR, "shaping_expand"])) as driver:
+        tools = (await driver.ask("tools/list"))["result"]["tools"]
+        theirs = await driver.call("shaping_expand", result=text("theirs"))
+    assert [tool["name"] for tool in tools[-2:]] == ["shaping_expand", "shaping_expand_"]
+    assert theirs["result"]["content"][0]["text"].strip() == "theirs"
 
-    async def hear(message: Any) -> None:
-        heard.append((message.level, message.logger, message.data))
 
-    proxy = Proxy([Backend("l", lambda: FastMCPTransport(server))])
-    async with Client(proxy, mode="legacy", log_handler=hear) as client:
-        await client.call_tool("work", {})
-        request = mcp_types.SetLevelRequest(params=mcp_types.SetLevelRequestParams(level="error"))
-        await client.session.send_request(request, mcp_types.EmptyResult)
-    assert heard == [("warning", "w", {"any": [1]})]
+async def test_records_are_shaped_and_what_was_left_out_is_expanded(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tool_overrides": {"mirror": {"max_tokens": 200}}}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        await driver.ask("tools/list")
+        shown = (await driver.call("mirror", result=text(RECORDS)))["result"]["content"][0]["text"]
+        assert len(shown) < len(json.dumps(RECORDS)) / 2
+        ref = next(word for word in shown.replace("=", " ").split() if word.startswith("r_")).strip(".,;:)]\"'")
+        back = await driver.call("shaping_expand", ref=ref, path="[39].title")
+    assert "Widget 39 squeaks" in back["result"]["content"][0]["text"]
+
+
+async def test_what_was_left_out_is_found_by_another_connection_of_the_same_user(
+    connect: Connect, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tool_overrides": {"mirror": {"max_tokens": 200}}}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        shown = (await driver.call("mirror", result=text(RECORDS)))["result"]["content"][0]["text"]
+    ref = next(word for word in shown.replace("=", " ").split() if word.startswith("r_")).strip(".,;:)]\"'")
+    async with connect(command_server(MIRROR), config=config) as driver:
+        back = await driver.call("shaping_expand", ref=ref, path="[39].title")
+    assert "Widget 39 squeaks" in back["result"]["content"][0]["text"]
+
+
+async def test_an_answer_that_nobody_knows_the_form_of_passes(connect: Connect) -> None:
+    block = {"type": "hologram", "beam": [1, 2], "text": 5}
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.call("mirror", result={"content": [block], "more": {"x": 1}})
+    assert (answer["result"]["content"], answer["result"]["more"]) == ([block], {"x": 1})
+
+
+async def test_a_question_back_and_a_promise_to_answer_later_pass_byte_for_byte(connect: Connect) -> None:
+    question = {"resultType": "input_required", "inputRequests": {"q": {"method": "elicitation/create"}}}
+    task = {"task": {"taskId": "t1", "status": "working", "ttl": 1000}}
+    async with connect(command_server(MIRROR)) as driver:
+        for result in (question, task):
+            answer = await driver.call("mirror", result=result)
+            assert driver.lines[-1] == as_sent(answer)
+            assert answer["result"] == result
+
+
+async def test_the_result_of_a_task_is_shaped_as_that_of_its_tool(connect: Connect) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", result={"task": {"taskId": "t1", "status": "working"}})
+        answer = await driver.ask("tasks/result", {"taskId": "t1", "result": text(RECORDS)})
+        status = await driver.ask("tasks/get", {"taskId": "t1"})
+    assert driver.lines[-1] == as_sent(status)
+    assert len(answer["result"]["content"][0]["text"]) < len(json.dumps(RECORDS)) / 2
+
+
+async def test_the_data_of_an_app_is_never_shaped(connect: Connect) -> None:
+    data = {"rows": RECORDS}
+    for_app = {
+        "content": [{"type": "text", "text": "drawn"}],
+        "structuredContent": data,
+        "_meta": {"ui": {"visibility": ["app"]}},
+    }
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.ask("tools/list")
+        by_result = (await driver.call("mirror", result=for_app))["result"]
+        by_tool = (await driver.call("app", result={"content": [], "structuredContent": data}))["result"]
+        secret = await driver.call(
+            "app", result={"content": text(f"key {TOKEN}")["content"], "structuredContent": data}
+        )
+    assert (by_result["structuredContent"], by_result["_meta"]["ui"]) == (data, {"visibility": ["app"]})
+    assert by_tool["structuredContent"] == secret["result"]["structuredContent"] == data
+    assert TOKEN not in json.dumps(secret)
+
+
+async def test_a_line_of_ten_megabytes_passes_both_ways(connect: Connect) -> None:
+    long = "x" * (10 * 1024 * 1024)
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.ask("no/such/method", {"long": long})
+        assert driver.lines[-1] == as_sent(answer)
+        assert answer["result"]["echoed"]["long"] == long
+        shown = await driver.call("mirror", result=text({"long": long}))
+    assert "result" in shown
+
+
+async def test_long_numbers_keep_their_digits(connect: Connect) -> None:
+    number = 123456789012345678901234567890
+    result = {"content": [], "structuredContent": {"n": number, "null": None}}
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.call("mirror", result=result)
+    assert str(number) in json.dumps(answer["result"])
 
 
 @pytest.mark.parametrize(
-    ("error", "lost"),
+    "message",
     [
-        (MCPError(code=mcp_types.CONNECTION_CLOSED, message="x"), True),
-        (MCPError(code=-32602, message="x"), True),
-        (OSError(), True),
-        (anyio.ClosedResourceError(), True),
-        (ValueError(), False),
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": f"key {TOKEN}"}},
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "message": TOKEN}},
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "sampling/createMessage",
+            "params": {"messages": [{"role": "user", "content": {"type": "text", "text": TOKEN}}]},
+        },
+        {"jsonrpc": "2.0", "id": 2, "method": "elicitation/create", "params": {"message": f"is {TOKEN} yours?"}},
     ],
 )
-async def test_an_error_of_the_connection_is_told_from_one_of_the_call(error: Exception, lost: bool) -> None:
-    backend = Backend("b", lambda: FastMCPTransport(FastMCP("x")))
-    link = await backend.link(front())
-    await backend.close()
-    assert isinstance(link, Link)
-    # Its connection is closed by now, so even a protocol error may be its last word.
-    assert link.is_lost(error) is lost
+async def test_a_secret_leaves_by_no_message_that_somebody_reads(connect: Connect, message: dict[str, Any]) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", before=[message], result=text("done"))
+        told = await driver.until(lambda one: one.get("method") == message["method"])
+    assert TOKEN not in json.dumps(told)
+    assert "[redacted:github-token]" in json.dumps(told)
+    assert {**told, "params": None} == {**message, "params": None}
+
+
+async def test_a_secret_leaves_by_no_error_and_no_resource(connect: Connect) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        error = await driver.call("mirror", error={"code": -32050, "message": f"no {TOKEN}", "data": {"k": [TOKEN]}})
+        plain = await driver.call("mirror", error={"code": -32050, "message": "not today", "data": {"why": "rain"}})
+        assert driver.lines[-1] == as_sent(plain)
+        read = await driver.ask("resources/read", {"uri": "x:y", "arguments": {"error": {"code": 1, "message": TOKEN}}})
+    assert error["error"]["code"] == -32050
+    assert TOKEN not in json.dumps([error, read])
+
+
+async def test_news_that_came_before_an_answer_comes_before_it(connect: Connect) -> None:
+    """Where the news must be looked through and the answer passes, and where the answer is long."""
+    news = [
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": n}} for n in range(50)
+    ]
+    async with connect(command_server(MIRROR)) as driver:
+        for result in ({"task": {"taskId": "t"}}, text([{"n": n, "x": "y" * 90} for n in range(2000)])):
+            before = len(driver.lines)
+            await driver.call("mirror", before=news, result=result)
+            assert [json.loads(line)["method"] for line in driver.lines[before:-1]] == ["notifications/message"] * 50
+
+
+async def test_a_tool_that_the_config_drops_cannot_be_called(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tools": {"mirror": {"drop": True}}}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        before = await driver.failure("mirror", result=text("hidden"))
+        tools = (await driver.ask("tools/list"))["result"]["tools"]
+        after = await driver.failure("mirror", result=text("hidden"))
+    assert [tool["name"] for tool in tools] == ["app", "shaping_expand"]
+    assert before.startswith("OPERATION_NOT_FOUND: Unknown tool: 'mirror'")
+    assert after == before
+
+
+@pytest.mark.parametrize("mode", ["off", "observe"])
+async def test_switched_off_everything_passes_byte_for_byte(
+    connect: Connect, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHAPING", mode)
+    async with connect(command_server(MIRROR)) as driver:
+        listed = await driver.ask("tools/list")
+        assert driver.lines[-1] == as_sent(listed)
+        answer = await driver.call("mirror", result=text(RECORDS))
+        assert driver.lines[-1] == as_sent(answer)
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["mirror", "app"]
+
+
+async def test_a_call_may_say_how_it_wants_its_answer(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"agent_controls": True}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        asked = {"result": text(RECORDS[:2]), "_shape": {"fields": ["id"]}}
+        answer = await driver.call("mirror", **asked)
+    assert "squeaks" not in json.dumps(answer)
+
+
+async def test_a_new_config_is_announced_where_it_says_so(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tools_changed": "announce"}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        await driver.ask("tools/list")
+        config.write_text(json.dumps({"tools_changed": "announce", "tools": {"mirror": {"description": "New."}}}))
+        await driver.until(lambda message: message.get("method") == "notifications/tools/list_changed")
+        tools = (await driver.ask("tools/list"))["result"]["tools"]
+    assert tools[0]["description"] == "New."
+
+
+async def test_messages_of_the_newer_protocol_pass_and_our_own_answers_say_that_they_are_complete(
+    connect: Connect,
+) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "n", "version": "1"},
+    }
+    async with connect(command_server(MIRROR), greet=False) as driver:
+        discovered = await driver.ask("server/discover", {"_meta": meta})
+        assert driver.lines[-1] == as_sent(discovered)
+        call = {"name": "shaping_expand", "arguments": {"ref": "r_none"}, "_meta": meta}
+        answer = await driver.ask("tools/call", call)
+    assert (answer["result"]["resultType"], answer["result"]["isError"]) == ("complete", True)

@@ -11,23 +11,20 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
-from fastmcp import Client
 from fastmcp.client.auth.oauth import ClientNotFoundError
-from mcp.shared.exceptions import MCPError
 
-from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.proxy.former.configured import url_backend
-from shaping.proxy.former.proxy import Proxy
-from shaping.proxy.former.sign_in import SignIn, _port, sign_in
-from shaping.proxy.former.token_file import TokenFile, token_file
+from shaping.proxy.configured import url_server
+from shaping.proxy.sign_in import SignIn, _port, sign_in
+from shaping.proxy.token_file import TokenFile, token_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.proxy.conftest import Connect
+
 pytestmark = pytest.mark.anyio
-SHAPING = [sys.executable, "-c", "from shaping.cli.app import main; main()"]
+SHAPING = [sys.executable, "-m", "shaping"]
 
 
 @pytest.fixture(scope="module")
@@ -56,22 +53,23 @@ class Browser:
         return True
 
 
-async def welcome(url: str) -> str:
-    proxy = Proxy([url_backend(url, oauth=True)], [ShapingMiddleware({}, expand=False)])
-    with anyio.fail_after(600):
-        async with Client(proxy, mode="legacy") as client:
-            result: Any = await client.call_tool("inside", {})
-    text: str = result.content[0].text
-    return text
+async def welcome(connect: Connect, url: str) -> str:
+    async with connect(url_server(url, oauth=True)) as driver:
+        text: str = (await driver.call("inside"))["result"]["content"][0]["text"]
+    return text.strip()
 
 
 async def test_a_user_signs_in_once_and_the_tokens_are_kept_for_that_user_alone(
-    guarded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    connect: Connect,
+    guarded: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     browser = Browser()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("webbrowser.open", browser.open)
-    answers = [await welcome(guarded), await welcome(guarded)]
+    answers = [await welcome(connect, guarded), await welcome(connect, guarded)]
     file = token_file(guarded)
     told = capsys.readouterr().err
     assert (answers, len(browser.pages)) == (["welcome", "welcome"], 1)
@@ -81,11 +79,12 @@ async def test_a_user_signs_in_once_and_the_tokens_are_kept_for_that_user_alone(
     assert tokens["access_token"] not in told
 
 
-async def test_without_signing_in_the_server_says_what_it_wants_and_how_to_give_it(guarded: str) -> None:
-    client = Client(Proxy([url_backend(guarded)]), mode="legacy")
-    with pytest.raises(MCPError) as caught:
-        await client.__aenter__()  # type: ignore[no-untyped-call]  # FastMCP does not annotate it
-    assert (caught.value.error.data["code"], "--oauth" in caught.value.error.message) == ("AUTH_REQUIRED", True)
+async def test_without_signing_in_the_server_says_what_it_wants_and_how_to_give_it(
+    connect: Connect, guarded: str
+) -> None:
+    async with connect(url_server(guarded), greet=False) as driver:
+        error = (await driver.greet())["error"]
+    assert (error["data"]["code"], "--oauth" in error["message"]) == ("AUTH_REQUIRED", True)
 
 
 async def test_a_server_that_forgot_us_is_noticed_before_the_user_is_sent_there(guarded: str, tmp_path: Path) -> None:

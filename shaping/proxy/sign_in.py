@@ -16,8 +16,8 @@ import httpx2
 from fastmcp.client.auth import OAuth
 from fastmcp.client.auth.oauth import ClientNotFoundError
 
-from shaping.proxy.former.remote import bare
-from shaping.proxy.former.token_file import TokenFile, token_file
+from shaping.proxy.remote import bare_address
+from shaping.proxy.token_file import TokenFile, token_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ class SignIn(OAuth):
         try:
             await super()._initialize()
         except Exception as problem:  # noqa: BLE001 - whatever is wrong with what was kept, it must not keep the user out
-            logger.warning("the kept tokens of %s are damaged (%s)", bare(self.mcp_url), type(problem).__name__)
+            logger.warning("the kept tokens of %s are damaged (%s)", bare_address(self.mcp_url), type(problem).__name__)
             await self.token_storage_adapter.clear()
             await super()._initialize()
 
@@ -55,7 +55,7 @@ class SignIn(OAuth):
             raise ClientNotFoundError("the server has forgotten our registration")
         self._page = authorization_url
         # Told too, because a browser may not open by itself; nothing in the address is secret.
-        where = f"shaping: sign in to {bare(self.mcp_url)} in your browser: {authorization_url}"
+        where = f"shaping: sign in to {bare_address(self.mcp_url)} in your browser: {authorization_url}"
         print(where, file=self.log or sys.stderr, flush=True)
 
     async def callback_handler(self) -> AuthorizationCodeResult:

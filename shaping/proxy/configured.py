@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from shaping.clients.wrap import HEADER_VARIABLE, LISTS, has_credentials, unwrap, wants_sign_in
 from shaping.errors import make_error
-from shaping.proxy.former.backend import Backend
-from shaping.proxy.former.child import Child
-from shaping.proxy.former.outage import ServerUnavailableError
-from shaping.proxy.former.remote import bare, remote_transport
-from shaping.proxy.former.sign_in import SIGN_IN_SECONDS, sign_in
+from shaping.proxy.child import command_server
+from shaping.proxy.upstream import START_SECONDS, ServerUnavailableError, Upstream
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from shaping.proxy.router import Router
+    from shaping.proxy.upstream import Log, ServerFactory, UpstreamTransport
 
 _UNFILLED = re.compile(r"\$\{([\w:.-]+)\}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
@@ -28,42 +26,51 @@ class ServersError(ValueError):
     """A list of servers that cannot be used, and why."""
 
 
-def command_backend(command: Sequence[str], name: str | None = None, **options: Any) -> Backend:
-    """Return a server that is started as a child process."""
-    called = name or PurePath(command[0]).stem
-    return Backend(called, lambda: Child(command, name=called, **options))
-
-
-def url_backend(
+def url_server(
     url: str,
     name: str | None = None,
     *,
     transport: str | None = None,
     headers: Mapping[str, str] | None = None,
     oauth: bool = False,
-) -> Backend:
-    """Return a server that is reached by HTTP; an address that ends in `/sse` means the older transport."""
-    called = name or bare(url)
+    seconds: float | None = None,
+) -> ServerFactory:
+    """Make the upstream server that is reached by HTTP; an address that ends in `/sse` means the older transport."""
+    from shaping.proxy.remote import bare_address, remote_transport  # noqa: PLC0415 (an extra)
+
+    own_name = name or bare_address(url)
     unfilled = next(filter(None, map(_UNFILLED.search, [url, *(headers or {}).values()])), None)
-    if unfilled is not None:
-        return Backend(called, partial(_refuse, called, unfilled))
-    if not oauth:
-        return Backend(called, lambda: remote_transport(url, kind=transport, headers=headers))
-    # One for all clients: signing in for one of them is enough.
-    auth = sign_in(url)
-    connect = partial(remote_transport, url, kind=transport, headers=headers, auth=auth)
-    return Backend(called, connect, seconds=SIGN_IN_SECONDS)
+    # One for all sessions: signing in for one of them is enough.
+    auth, patience = _sign_in(url) if oauth else (None, START_SECONDS)
+
+    def connect() -> UpstreamTransport:
+        if unfilled is not None:
+            raise _unfilled_error(own_name, unfilled)
+        return remote_transport(url, name=own_name, kind=transport, headers=headers, auth=auth)
+
+    return lambda _: Upstream(own_name, connect, seconds or patience)
 
 
-def listed_backends(text: str, environ: Mapping[str, str] = os.environ, *, oauth: bool = False) -> list[Backend]:
-    """Return the servers of a client's list, those that are wrapped already without their wrapping."""
+def listed_servers(
+    text: str, environ: Mapping[str, str] = os.environ, *, oauth: bool = False, seconds: float | None = None
+) -> list[ServerFactory]:
+    """Make the upstream servers of a client's list, those that are wrapped already without their wrapping."""
     root = jsonc.read(unwrap(text).text).value
     servers = next(filter(None, map(root.get, LISTS)), None) if isinstance(root, dict) else None
     if not isinstance(servers, dict) or not servers:
         raise ServersError(
             "there is no server in it; expected an object `mcpServers`, `servers` or `context_servers` that names them"
         )
-    return [_listed(name, _expanded(server, environ), oauth=oauth) for name, server in servers.items()]
+    return [_listed(name, _expanded(server, environ), oauth=oauth, seconds=seconds) for name, server in servers.items()]
+
+
+def together(servers: Sequence[ServerFactory]) -> Callable[[Log], Upstream | Router]:
+    """Make one upstream server of several."""
+    if len(servers) == 1:
+        return servers[0]
+    from shaping.proxy.router import Router as ManyServers  # noqa: PLC0415 (only where there are several: costs 100 ms)
+
+    return lambda log: ManyServers([make(log) for make in servers])
 
 
 def headers_of(lines: Sequence[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -89,19 +96,25 @@ def address_of(url: str, environ: Mapping[str, str] = os.environ) -> str:
     return str(_expanded(found, environ))
 
 
-def _listed(name: str, server: Any, *, oauth: bool) -> Backend:
+def _listed(name: str, server: Any, *, oauth: bool, seconds: float | None) -> ServerFactory:
     if isinstance(server, dict) and isinstance(server.get("command"), str):
         command = [server["command"], *server.get("args", [])]
-        return command_backend(command, name, env=server.get("env"), cwd=server.get("cwd"))
+        return command_server(command, name, env=server.get("env"), cwd=server.get("cwd"), seconds=seconds)
     if isinstance(server, dict) and isinstance(server.get("url"), str):
         kind = server.get("type") or server.get("transport")
         headers = server.get("headers") or {}
         signs = (oauth or wants_sign_in(server)) and not has_credentials(server)
-        return url_backend(server["url"], name, transport=kind, headers=headers, oauth=signs)
+        return url_server(server["url"], name, transport=kind, headers=headers, oauth=signs, seconds=seconds)
     raise ServersError(f"the server {name!r} has neither a command nor a url")
 
 
-def _refuse(name: str, unfilled: re.Match[str]) -> NoReturn:
+def _sign_in(url: str) -> tuple[Any, float]:
+    from shaping.proxy.sign_in import SIGN_IN_SECONDS, sign_in  # noqa: PLC0415 (an extra, only for OAuth: costs 1 s)
+
+    return sign_in(url), SIGN_IN_SECONDS
+
+
+def _unfilled_error(name: str, unfilled: re.Match[str]) -> ServerUnavailableError:
     """Refuse what was to be filled in and was not: a server would be sent the name of a secret for the secret."""
     if unfilled[1].startswith("input:"):
         message = f"the server {name!r} needs {unfilled[0]}, which only the client that asks for it can fill in"
@@ -109,7 +122,7 @@ def _refuse(name: str, unfilled: re.Match[str]) -> NoReturn:
     else:
         message = f"the server {name!r} needs {unfilled[0]}, which is not set"
         hint = "Set it where the proxy is started, or write ${NAME:-default}."
-    raise ServerUnavailableError(make_error("PRECONDITION", message, hint=hint))
+    return ServerUnavailableError(make_error("PRECONDITION", message, hint=hint))
 
 
 def _expanded(value: Any, environ: Mapping[str, str]) -> Any:

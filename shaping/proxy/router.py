@@ -1,0 +1,345 @@
+"""Several upstream servers as one: lists side by side, and each request to the server that it is for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from shaping.proxy import outage
+from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, write
+from shaping.proxy.requester import Requester, RequestError
+from shaping.proxy.upstream import ServerUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+    from shaping.errors import ErrorDetail
+    from shaping.proxy.upstream import Receiver, Upstream
+
+logger = logging.getLogger("shaping")
+
+# A server that is slow to start is left out after so long, and announced when it is there.
+START_PATIENCE = 10.0
+_INVALID_PARAMS = -32602
+_UNSUPPORTED_PROTOCOL_VERSION = -32022
+_HANDSHAKE_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+_LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+_NAMED = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
+_BY_URI = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
+_ANNOUNCED = ("tools", "prompts", "resources")
+
+
+class Router:
+    """Takes the place of one upstream server; names are prefixed with their server's only where two collide."""
+
+    def __init__(self, upstreams: Sequence[Upstream]) -> None:
+        self.name = "shaping"
+        self.upstreams = list(upstreams)
+        self._servers = [Requester(upstream, _Numbered(self, number)) for number, upstream in enumerate(upstreams)]
+        self._receiver: Receiver | None = None
+        self._initialized: Message | None = None
+        self._ready: set[int] = set()
+        self._names: dict[str, dict[str, tuple[int, str]]] = {}  # by list: the server and its own name of each entry
+        self._uris: dict[str, int] = {}
+        self._templates: list[tuple[re.Pattern[str], str, int]] = []
+        self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def attach(self, receiver: Receiver) -> None:
+        """Say who is told what comes from the servers."""
+        self._receiver = receiver
+
+    async def start(self) -> None:
+        """Connect to all servers before the first message."""
+        await asyncio.gather(*(upstream.start() for upstream in self.upstreams))
+
+    @property
+    def failure(self) -> ErrorDetail | None:
+        """Why a server cannot be used, where there is one that cannot."""
+        return next((upstream.failure for upstream in self.upstreams if upstream.failure is not None), None)
+
+    @property
+    def reached(self) -> bool:
+        """Whether any server ever answered."""
+        return any(upstream.reached for upstream in self.upstreams)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are requests that are not answered."""
+        return bool(self._tasks) or any(upstream.is_busy for upstream in self.upstreams)
+
+    async def close(self) -> None:
+        """End every connection."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
+
+    async def send(self, message: Message) -> None:
+        """Take a message of the client's."""
+        if message.is_request:
+            self._spawn(self._serve(message))
+        elif message.is_answer:
+            number, own_id = self._asked.pop(message.id, (None, None))
+            if number is not None:
+                await self.upstreams[number].send(write({**message.data, "id": own_id}))
+        else:
+            if message.method == "notifications/initialized":
+                self._initialized = message
+            for number in sorted(self._ready):
+                await self.upstreams[number].send(message)
+
+    async def received_from(self, number: int, message: Message) -> None:
+        """Take a message of one server's."""
+        if message.is_request:
+            # Two servers may use the same id.
+            shown = f"{self.upstreams[number].name}:{message.id!r}"
+            self._asked[shown] = number, message.id
+            message = write({**message.data, "id": shown})
+        elif message.method == "notifications/tools/list_changed":
+            self._names.pop("tools/list", None)
+        elif message.method == "notifications/prompts/list_changed":
+            self._names.pop("prompts/list", None)
+        await self._pass_on(message)
+
+    async def failed_at(self, request: Message, detail: ErrorDetail) -> None:
+        """Take a request that one server will not answer."""
+        if self._receiver is not None:
+            await self._receiver.failed(request, detail)
+
+    async def _pass_on(self, message: Message) -> None:
+        if self._receiver is not None:
+            await self._receiver.received(message)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, message: Message) -> None:
+        try:
+            reply = await self._reply(message)
+        except RequestError as problem:
+            reply = write({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
+        except ServerUnavailableError as problem:
+            await self.failed_at(message, problem.detail)
+            return
+        if reply is not None:
+            await self._pass_on(reply)
+
+    async def _reply(self, message: Message) -> Message | None:
+        """Answer a request, or pass it on to a server that will."""
+        method = message.method or ""
+        if PROTOCOL_VERSION in message.meta or method == "server/discover":
+            # Several servers have one session only by the handshake, to which such a client then turns.
+            supported = {"supported": _HANDSHAKE_VERSIONS, "requested": message.meta.get(PROTOCOL_VERSION)}
+            words = "several servers behind one proxy are reached by the initialize handshake only"
+            return error(message.id, _UNSUPPORTED_PROTOCOL_VERSION, words, supported)
+        if method == "initialize":
+            return answer(message.id, await self._initialize(message))
+        if method == "ping":
+            return answer(message.id, {})
+        if method in _LISTS:
+            return answer(message.id, {_LISTS[method]: await self._list(method)})
+        if method in _NAMED:
+            return await self._pass_by_name(message, _NAMED[method])
+        if method == "logging/setLevel":
+            levels = (server.ask(method, message.params) for server in self._servers)
+            await asyncio.gather(*levels, return_exceptions=True)
+            return answer(message.id, {})
+        return answer(message.id, await self._first(method, message.params))
+
+    async def _initialize(self, message: Message) -> dict[str, Any]:
+        starts = [asyncio.create_task(server.ask("initialize", message.params)) for server in self._servers]
+        await asyncio.wait(starts, timeout=START_PATIENCE)
+        if not any(start.done() and start.exception() is None for start in starts):
+            # With nothing to show yet, a server that is still starting is worth more of the client's time.
+            await _first_success(starts)
+        results: list[dict[str, Any]] = []
+        for number, start in enumerate(starts):
+            if not start.done():
+                name = self.upstreams[number].name
+                logger.warning("the server %r is slow to start and left out until it answers", name)
+                self._spawn(self._announce_late(number, start))
+            elif start.exception() is None:
+                self._ready.add(number)
+                results.append(start.result())
+        if not results:
+            raise _together([start.exception() for start in starts if start.done()])
+        return _merged(results)
+
+    async def _announce_late(self, number: int, start: asyncio.Task[dict[str, Any]]) -> None:
+        with contextlib.suppress(ServerUnavailableError, RequestError):
+            await self._admit(number, await start)
+
+    async def _admit(self, number: int, result: dict[str, Any]) -> None:
+        """Take a server in that was left out, and tell the client what has changed by it."""
+        self._ready.add(number)
+        self._names.clear()
+        if self._initialized is not None:
+            await self.upstreams[number].send(self._initialized)
+        for capability in _ANNOUNCED:
+            if capability in (result.get("capabilities") or {}):
+                changed = {"jsonrpc": "2.0", "method": f"notifications/{capability}/list_changed"}
+                await self._pass_on(write(changed))
+
+    async def _list(self, method: str) -> list[dict[str, Any]]:
+        found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self._servers))))
+        problems = [entries for entries in found if isinstance(entries, Exception)]
+        lists = [[] if isinstance(entries, Exception) else entries for entries in found]
+        if len(problems) == len(found):
+            if all(_is_unknown(problem) for problem in problems):
+                return []
+            raise _together(problems)
+        if method in _NAMED.values():
+            return self._named(method, lists)
+        self._note_uris(method, lists)
+        return [entry for entries in lists for entry in entries]
+
+    async def _entries(self, number: int, method: str) -> list[dict[str, Any]] | Exception:
+        """List what one server has; one that is still starting is not waited for."""
+        upstream = self.upstreams[number]
+        if number not in self._ready and not upstream.reached and upstream.is_busy:
+            return ServerUnavailableError(outage.still_starting(upstream.name))
+        try:
+            entries = [entry async for entry in self._servers[number].pages(method, _LISTS[method])]
+        except (ServerUnavailableError, RequestError) as problem:
+            if isinstance(problem, RequestError) and not _is_unknown(problem):
+                logger.warning("the server %r is left out: %s", upstream.name, problem)
+            return problem
+        if number not in self._ready:
+            await self._admit(number, {"capabilities": {_LISTS[method]: {}}})
+        return entries
+
+    def _named(self, method: str, lists: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        often = Counter(entry["name"] for entries in lists for entry in entries)
+        names: dict[str, tuple[int, str]] = {}
+        shown: list[dict[str, Any]] = []
+        for number, entries in enumerate(lists):
+            for entry in entries:
+                own = entry["name"]
+                name = own if often[own] == 1 else f"{self.upstreams[number].name}_{own}"
+                names[name] = number, own
+                shown.append(entry if name == own else {**entry, "name": name})
+        self._names[method] = names
+        return shown
+
+    def _note_uris(self, method: str, lists: list[list[dict[str, Any]]]) -> None:
+        for number, entries in enumerate(lists):
+            for entry in entries:
+                if method == "resources/list":
+                    self._uris[entry.get("uri", "")] = number
+                else:
+                    template = str(entry.get("uriTemplate", ""))
+                    self._templates.append((_pattern(template), template, number))
+
+    async def _pass_by_name(self, message: Message, method: str) -> Message | None:
+        name = str(message.params.get("name", ""))
+        if name not in self._names.get(method, {}):
+            # What a server offers depends on the client, so a name that is not known yet is asked for once more.
+            await self._list(method)
+        number, own = self._names.get(method, {}).get(name, (None, name))
+        if number is None:
+            return error(message.id, _INVALID_PARAMS, f"Unknown {_LISTS[method][:-1]}: {name!r}")
+        if own != name:
+            message = write({**message.data, "params": {**message.params, "name": own}})
+        await self.upstreams[number].send(message)
+        return None
+
+    async def _first(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the server that a request is for, or one after the other where nobody knows which that is."""
+        problem: Exception | None = None
+        for number in await self._candidates(method, params):
+            try:
+                return await self._servers[number].ask(method, self._own_params(number, params))
+            except (RequestError, ServerUnavailableError) as raised:
+                # An error that says more than "not here" is the better answer.
+                problem = raised if problem is None or _is_unknown(problem) else problem
+        raise problem or RequestError({"code": METHOD_NOT_FOUND, "message": "Method not found"})
+
+    async def _candidates(self, method: str, params: dict[str, Any]) -> list[int]:
+        ref = params.get("ref") if method == "completion/complete" else None
+        uri = params.get("uri") if method in _BY_URI else ref.get("uri") if isinstance(ref, dict) else None
+        owner: int | None = None
+        if isinstance(ref, dict) and isinstance(ref.get("name"), str):
+            if ref["name"] not in self._names.get("prompts/list", {}):
+                await self._list("prompts/list")
+            owner = self._names.get("prompts/list", {}).get(ref["name"], (None, ""))[0]
+        elif isinstance(uri, str):
+            owner = self._owner_of(uri)
+        numbers = range(len(self._servers))
+        return list(numbers) if owner is None else [owner]
+
+    def _own_params(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
+        ref = params.get("ref")
+        name = ref.get("name") if isinstance(ref, dict) else None
+        known = self._names.get("prompts/list", {}).get(name or "")
+        return params if known is None or known[0] != number else {**params, "ref": {**(ref or {}), "name": known[1]}}
+
+    def _owner_of(self, uri: str) -> int | None:
+        if uri in self._uris:
+            return self._uris[uri]
+        return next((number for pattern, own, number in self._templates if uri == own or pattern.fullmatch(uri)), None)
+
+
+class _Numbered:
+    """Tells the router which server a message comes from."""
+
+    def __init__(self, router: Router, number: int) -> None:
+        self._router, self._number = router, number
+
+    async def received(self, message: Message) -> None:
+        await self._router.received_from(self._number, message)
+
+    async def failed(self, request: Message, detail: ErrorDetail) -> None:
+        await self._router.failed_at(request, detail)
+
+
+async def _first_success(starts: Sequence[asyncio.Task[Any]]) -> None:
+    waiting = set(starts)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if any(start.exception() is None for start in done):
+            return
+
+
+def _together(problems: Sequence[BaseException | None]) -> Exception:
+    details = [problem.detail for problem in problems if isinstance(problem, ServerUnavailableError)]
+    if details:
+        return ServerUnavailableError(outage.together(details))
+    return next(problem for problem in problems if isinstance(problem, Exception))
+
+
+def _is_unknown(problem: BaseException) -> bool:
+    return isinstance(problem, RequestError) and problem.error.get("code") == METHOD_NOT_FOUND
+
+
+def _merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Introduce several servers as one, by the oldest of their protocols."""
+    capabilities: dict[str, Any] = {}
+    for result in results:
+        for name, capability in (result.get("capabilities") or {}).items():
+            known = capabilities.get(name)
+            merged = {**known, **capability} if isinstance(known, dict) and isinstance(capability, dict) else capability
+            capabilities[name] = merged
+    words = [result["instructions"] for result in results if result.get("instructions")]
+    introduced = {
+        "protocolVersion": min(str(result.get("protocolVersion", "")) for result in results),
+        "capabilities": capabilities,
+        "serverInfo": {"name": "shaping", "version": "1"},
+    }
+    return {**introduced, "instructions": "\n\n".join(words)} if words else introduced
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    """Give what the addresses of a template look like."""
+    parts = re.split(r"(\{[^}]*\})", template)
+    return re.compile("".join(".+" if part.startswith("{") else re.escape(part) for part in parts))

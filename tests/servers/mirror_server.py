@@ -1,0 +1,56 @@
+"""A small MCP server without packages that answers what it is told to: `tools/call` with `arguments.result`.
+
+`arguments.before` holds messages to send before the answer; any other method is answered with its own parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+TOOLS: list[dict[str, Any]] = [
+    {"name": "mirror", "inputSchema": {"type": "object"}, "x-unknown": {"kept": True}},
+    {"name": "app", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://app"}}},
+]
+INFO = {"name": "mirror", "version": "1"}
+CAPABILITIES: dict[str, Any] = {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}, "extensions": {"x/y": {}}}
+
+
+def send(message: dict[str, Any]) -> None:
+    # Spaces as a hand would write them, so that a message that was written anew is noticed.
+    sys.stdout.write(json.dumps(message, separators=(" , ", " : "), ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def result_of(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES, "serverInfo": INFO}
+    if method == "tools/list":
+        return {"tools": TOOLS + [{"name": name, "inputSchema": {"type": "object"}} for name in sys.argv[1:]]}
+    if method == "tools/call":
+        return dict(params["arguments"]["result"])
+    if method == "tasks/result":
+        return dict(params["result"])
+    return {"echoed": params}
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        params = message.get("params") or {}
+        arguments = params.get("arguments") or {} if isinstance(params, dict) else {}
+        for before in arguments.get("before", ()):
+            send(before)
+        if "id" not in message or "method" not in message:
+            if "method" not in message:
+                send({"jsonrpc": "2.0", "method": "notifications/heard", "params": {"line": line}})
+            continue
+        if "error" in arguments:
+            send({"jsonrpc": "2.0", "id": message["id"], "error": arguments["error"]})
+        else:
+            send({"jsonrpc": "2.0", "id": message["id"], "result": result_of(message["method"], params)})
+
+
+if __name__ == "__main__":
+    serve()
