@@ -30,6 +30,7 @@ Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
 ToolsChanged: TypeAlias = Literal["keep", "announce"]
+OnUnreadable: TypeAlias = Literal["withhold", "pass"]
 StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
 EnvelopeMember: TypeAlias = Literal[
     "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
@@ -149,6 +150,8 @@ class Global(_Pruning):
     """Values that count as default, by path; dropped where `exclude_default_values` is on."""
     private: NotNull[tuple[DroppedPath, ...]] = None
     """Paths that never leave: in no profile, by no request, by no expand."""
+    on_unreadable: NotNull[OnUnreadable] = None
+    """What becomes of a text that cannot be read as data and names a private field: withhold (unless said) or pass."""
     keep_lines: NotNull[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are always kept."""
     drop_lines: NotNull[tuple[LinePattern, ...]] = None

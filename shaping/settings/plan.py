@@ -33,7 +33,7 @@ def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     return {
         "fields": fields,
         "error_fields": failing,
-        "private": _compiled(None, held, {}, closed=closed, withhold=True),
+        "private": _compiled(None, held, {}, closed=closed, withhold=said["on_unreadable"] == "withhold"),
     }
 
 

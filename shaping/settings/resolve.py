@@ -103,6 +103,7 @@ _UNSAID: Mapping[str, Any] = {
     "exclude_when_tier": {},
     "rename": {},
     "private": (),
+    "on_unreadable": "withhold",
     "redact": Redact(),
     "defaults": {},
     "keep_lines": (),
