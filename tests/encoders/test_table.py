@@ -450,9 +450,9 @@ def test_null_and_empty_records_and_lists_are_told_from_absent_ones_in_their_cel
 @pytest.mark.parametrize(
     "value", [[{"id": 1}, {"id": 2}], {"items": [{"id": 1}, {"id": 2}], "null": 1, "empty": "x"}, {"a": 1}]
 )
-def test_notes_below_the_data_are_no_part_of_it(value: Any) -> None:
+def test_notes_above_and_below_the_data_are_no_part_of_it(value: Any) -> None:
     notes = "\nnull: assignee, milestone; empty: labels\n(items: 2 of 9 shown)"
-    assert decode(encode(value) + notes) == value
+    assert decode(f"(2 of 9 shown)\n{encode(value)}{notes}") == value
 
 
 def test_the_member_that_identifies_a_record_comes_first() -> None:

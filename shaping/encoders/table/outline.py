@@ -18,7 +18,7 @@ from shaping.encoders.table.write import write, write_text
 if TYPE_CHECKING:
     from shaping.response import Json
 
-_NOTE = re.compile(r"(?:null|empty): |\(")  # a line below the data that is about it: no name begins so
+_NOTE = re.compile(r"(?:null|empty): |\(")  # a line that is about the data: no name begins so
 _DEEP = 24  # deeper nests are written as JSON
 
 
@@ -29,7 +29,7 @@ def encode(value: Json, *, repeats: bool = True, constants: bool = True, lossles
 
 
 def decode(text: str) -> Json:
-    """Return the value that a text stands for; notes below it are no part of the value."""
+    """Return the value that a text stands for; notes above and below it are no part of the value."""
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -38,8 +38,10 @@ def decode(text: str) -> Json:
 
 
 def _read(lines: TableLines) -> Json:
+    while (lines.peek() or "").startswith("("):
+        lines.take()
     try:
-        value: Json = orjson.loads(lines.lines[0])
+        value: Json = orjson.loads(lines.peek() or "")
         lines.take()
     except orjson.JSONDecodeError:
         value = _read_lines(lines, 0)
