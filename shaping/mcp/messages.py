@@ -38,7 +38,7 @@ logger = logging.getLogger("shaping")
 
 
 @dataclass(frozen=True, slots=True)
-class CallOptions:
+class ToolCallOptions:
     """What one call asks for itself, by `_meta` or by the `_shape` argument."""
 
     profile: str | None = None
@@ -101,7 +101,7 @@ class MessageShaper:
         found = session.tools.get(tool["name"])
         if found is not None and found.declared == tool.get("outputSchema"):
             return found
-        plan = self._plan(session.generation, tool["name"], CallOptions())[0]
+        plan = self._plan(session.generation, tool["name"], ToolCallOptions())[0]
         found = tool_entry(tool, plan, session.known, session.generation.config, relay=self.relay)
         if found is not None:
             session.tools[tool["name"]] = found
@@ -109,12 +109,12 @@ class MessageShaper:
 
     def is_hidden(self, session: Session, name: str) -> bool:
         """Return whether the config keeps a tool from this client."""
-        plan = self._plan(session.generation, name, CallOptions())[0]
+        plan = self._plan(session.generation, name, ToolCallOptions())[0]
         return tool_entry({"name": name}, plan, session.known, session.generation.config) is None
 
     def take_options(
         self, session: Session, arguments: Mapping[str, Any], meta: Mapping[str, Any] | None
-    ) -> tuple[dict[str, Any], CallOptions]:
+    ) -> tuple[dict[str, Any], ToolCallOptions]:
         """Take what a call asks of us out of its arguments and its `_meta`."""
         kept = dict(arguments)
         said = dict(meta or {})
@@ -123,21 +123,21 @@ class MessageShaper:
         fields = control.get("fields", said.get("shaping/fields"))
         most = control.get("max_tokens", said.get("shaping/max_tokens"))
         request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
-        return kept, CallOptions(
+        return kept, ToolCallOptions(
             control.get("profile", said.get("shaping/profile")), request, said.get("shaping/if_none_match")
         )
 
     def shape_result(
-        self, session: Session, tool: str, options: CallOptions, result: Mapping[str, Any], **about: Any
+        self, session: Session, tool: str, options: ToolCallOptions, result: Mapping[str, Any], **about: Any
     ) -> dict[str, Any]:
         """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`)."""
         return shape_call(self.shaper, result, self._context(session, tool, options, **about))
 
     def error_result(
-        self, session: Session, tool: str, error: ErrorDetail, options: CallOptions | None = None, **about: Any
+        self, session: Session, tool: str, error: ErrorDetail, options: ToolCallOptions | None = None, **about: Any
     ) -> dict[str, Any]:
         """Write an error that no result told of."""
-        context = self._context(session, tool, options or CallOptions(), **about)
+        context = self._context(session, tool, options or ToolCallOptions(), **about)
         return error_result(self.shaper, context, error)
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class MessageShaper:
         if not arguments.get("ref"):
             return self.error_result(session, EXPAND, make_error("BAD_ARGUMENT", _NO_REF, phase="validation"))
         asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens", "sql", "search")}
-        context = self._context(session, EXPAND, CallOptions())
+        context = self._context(session, EXPAND, ToolCallOptions())
         try:
             expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
@@ -168,7 +168,7 @@ class MessageShaper:
             name: new.wire for name, new in session.tools.items()
         }
 
-    def _context(self, session: Session, tool: str, options: CallOptions, **about: Any) -> ResultContext:
+    def _context(self, session: Session, tool: str, options: ToolCallOptions, **about: Any) -> ResultContext:
         plan, warnings = self._plan(self.shaper.generation, tool, options)
         entry = session.tools.get(tool)
         edited = session.generation is not self.shaper.generation and options.request is None
@@ -202,7 +202,7 @@ class MessageShaper:
             ),
         )
 
-    def _plan(self, generation: LoadedConfig, tool: str, options: CallOptions) -> tuple[Plan, tuple[Warned, ...]]:
+    def _plan(self, generation: LoadedConfig, tool: str, options: ToolCallOptions) -> tuple[Plan, tuple[Warned, ...]]:
         named = tool if self.server is None or tool == EXPAND else f"{self.server}/{tool}"
         return self.shaper.choose(
             named, surface="mcp", profile=options.profile, request=options.request, generation=generation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -11,12 +12,14 @@ from shaping.cleaning.failsafe import WITHHELD, without_held
 from shaping.cleaning.redact import replaced
 from shaping.mcp.reading import read_data
 from shaping.mcp.result_meta import MARK, warning
+from shaping.paths import compile_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from mcp.shared.exceptions import MCPError
 
+    from shaping.paths import FieldPlan
     from shaping.response import Warned
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
@@ -88,16 +91,16 @@ def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, 
     if shaper.mode != "on":
         return wire
     hits: list[Warned] = []
-    out = dict(wire)
+    out, private = dict(wire), _private_of_any_tool(shaper)
     # The address is what was asked for and comes back as it was.
     skipped = {*_BINARY, "uri"}
     if "contents" in wire:
         out["contents"] = [
-            _members(_private_members(one, plan, skipped), "", plan.redact, hits, skipped) for one in wire["contents"]
+            _members(_without(one, private, skipped), "", plan.redact, hits, skipped) for one in wire["contents"]
         ]
     if "messages" in wire:
         out["messages"] = [
-            {**one, "content": _block(_private_members(one["content"], plan, _BINARY), "", plan.redact, hits)}
+            {**one, "content": _block(_without(one["content"], private, _BINARY), "", plan.redact, hits)}
             for one in wire["messages"]
         ]
     return wire if out == wire else out
@@ -114,7 +117,8 @@ def redact_members(
     looked = {name: value[name] for name in members if name in value}
     if shaper.mode != "on" or not looked:
         return value
-    clean = looked if plan.private is None else plan.private.at_any_depth().apply(looked)
+    private = _private_of_any_tool(shaper)
+    clean = looked if private is None else private.apply(looked)
     if not plan.redact.off:
         from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
 
@@ -149,11 +153,27 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
     return out
 
 
+def _private_of_any_tool(shaper: Shaper) -> FieldPlan | None:
+    """Return what is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
+    overrides = (shaper.generation.config.tool_overrides or {}).values()
+    paths = sorted({path for override in overrides for path in override.private or ()})
+    return _private_plan(tuple(paths)) if paths else None
+
+
+@lru_cache(maxsize=64)
+def _private_plan(paths: tuple[str, ...]) -> FieldPlan:
+    return compile_fields(None, paths, withhold=True).at_any_depth()
+
+
 def _private_members(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> Mapping[str, Any]:
-    if plan.private is None:
+    return _without(value, None if plan.private is None else plan.private.at_any_depth(), skipped)
+
+
+def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Collection[str]) -> Mapping[str, Any]:
+    if private is None:
         return value
     looked = {key: member for key, member in value.items() if key not in skipped}
-    kept = plan.private.at_any_depth().apply(looked)
+    kept = private.apply(looked)
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
 
 

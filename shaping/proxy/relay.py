@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from shaping.errors import ErrorDetail
-    from shaping.mcp.messages import CallOptions
+    from shaping.mcp.messages import ToolCallOptions
     from shaping.proxy.loading import Loading
     from shaping.proxy.router import Router
     from shaping.proxy.shaping import ClientShaping
@@ -51,7 +51,7 @@ class Asked:
 
     method: str
     name: str = ""
-    options: CallOptions | None = None
+    options: ToolCallOptions | None = None
     modern: bool = False  # whether it came without a handshake, in a protocol whose results say that they are complete
 
 

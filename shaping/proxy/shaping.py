@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shaping.mcp.errors import error_from_text
-from shaping.mcp.messages import CallOptions, MessageShaper
+from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.redaction import redact_answer, redact_members
 from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
@@ -56,7 +56,7 @@ class ClientShaping:
         """Describe a call of a tool that this client may not see."""
         return error_from_text(f"Unknown tool: {tool!r}", tool, self.session.tools)
 
-    def take_options(self, params: dict[str, Any]) -> tuple[dict[str, Any], CallOptions]:
+    def take_options(self, params: dict[str, Any]) -> tuple[dict[str, Any], ToolCallOptions]:
         """Take what a call asks of us out of its parameters."""
         given = params.get("arguments")
         arguments = given if isinstance(given, dict) else {}
@@ -68,9 +68,9 @@ class ClientShaping:
         """Answer a call of our own tool."""
         return self.messages.expand(self.session, arguments)
 
-    def result(self, tool: str, options: CallOptions | None, result: dict[str, Any]) -> dict[str, Any]:
+    def result(self, tool: str, options: ToolCallOptions | None, result: dict[str, Any]) -> dict[str, Any]:
         """Shape the result of a call."""
-        shaped = self.messages.shape_result(self.session, tool, options or CallOptions(), result)
+        shaped = self.messages.shape_result(self.session, tool, options or ToolCallOptions(), result)
         return result if shaped == result else shaped
 
     def failed(self, tool: str, error: ErrorDetail) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
 
 from shaping import Shaper, ShapingMiddleware, shape, shape_server
+from shaping.mcp.redaction import redact_answer, redact_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,3 +197,20 @@ async def test_an_sdk_tool_that_returns_a_string_of_json_is_filtered_in_both_cha
 
 def test_a_decorated_function_that_returns_a_string_of_json_answers_with_data() -> None:
     assert shape(tool="users", config=CONFIG)(_users)()["data"][0] == {"id": 0}
+
+
+@settings(max_examples=200, deadline=None)
+@given(placed(), st.sampled_from(["contents", "messages", "error", "log"]))
+def test_a_private_field_is_in_no_other_message_that_a_model_reads(value: Any, message: str) -> None:
+    said = _text(value)
+    if message == "contents":
+        wire: Any = redact_answer(
+            SHAPER, "file:///users.json", {"contents": [{"uri": "file:///users.json", "text": said}]}
+        )
+    elif message == "messages":
+        wire = redact_answer(SHAPER, "p", {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]})
+    elif message == "error":
+        wire = redact_members(SHAPER, {"code": -32000, "message": said, "data": value}, ("message", "data"))
+    else:
+        wire = redact_members(SHAPER, {"level": "info", "data": value}, ("data",))
+    assert SECRET not in json.dumps(wire)

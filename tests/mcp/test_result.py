@@ -12,7 +12,7 @@ from shaping import tokens
 from shaping.cli.demo_server import issues
 from shaping.clients.table import find_client
 from shaping.mcp import result as module
-from shaping.mcp.messages import CallOptions, MessageShaper
+from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.result import shape_result
 from shaping.mcp.sessions import Session
 from shaping.shaper import Shaper
@@ -456,7 +456,7 @@ def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     messages = MessageShaper(shaper, relay=True)
     session = Session(shaper.generation, {"name": "x", "version": "1"})
     rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
-    cut = messages.shape_result(session, "list", CallOptions(), {"content": [text(rows)]})["content"][0]["text"]
+    cut = messages.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]})["content"][0]["text"]
     ref = re.search(r"ref=(r_\w+)", cut)
     assert ref is not None
     query = "SELECT count(*) AS n FROM items WHERE state = 'closed'"

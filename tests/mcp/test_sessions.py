@@ -8,7 +8,7 @@ from mcp.server.connection import Connection, NotifyOnlyOutbound
 
 from shaping import using
 from shaping.mcp import sessions as module
-from shaping.mcp.messages import CallOptions, MessageShaper
+from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.sessions import Sessions
 from shaping.shaper import Shaper
 
@@ -54,7 +54,7 @@ def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> Non
 def test_a_block_in_the_program_outranks_the_config() -> None:
     adapter = MessageShaper(Shaper({}))
     with using(profile="debug", max_items=3):
-        plan, warnings = adapter._plan(adapter.shaper.generation, "t", CallOptions())
+        plan, warnings = adapter._plan(adapter.shaper.generation, "t", ToolCallOptions())
     assert (plan.profile, plan.max_items, warnings) == ("debug", 3, ())
 
 
