@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 _SDK = "mcp.server.mcpserver"
 # Packages whose exceptions steer an agent (interrupts, retries, approvals) and whose result objects only they can read.
-_AGENTS = (
+_AGENTS = frozenset({
     "ag2", "agent_framework", "agents", "agno", "autogen", "autogen_agentchat", "autogen_core", "claude_agent_sdk",
-    "crewai", "google.adk", "langchain", "langchain_core", "langgraph", "llama_index", "pydantic_ai", "smolagents",
+    "crewai", "langchain", "langchain_core", "langgraph", "llama_index", "pydantic_ai", "smolagents",
     "strands",
-)  # fmt: skip
+})  # fmt: skip
 _MCP = frozenset({"mcp", "mcp_types", "fastmcp"})
 _BLOCKS = frozenset({"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"})
 _KINDS = _BLOCKS | {"Image", "Audio", "File", "ToolResult", "CallToolResult"}
@@ -43,8 +43,8 @@ def is_foreign(result: Any) -> bool:
 
 
 def _is_of_agents(kind: type) -> bool:
-    module = f"{kind.__module__}."
-    return any(module.startswith(f"{package}.") for package in _AGENTS)
+    module = kind.__module__
+    return module.partition(".")[0] in _AGENTS or module.startswith("google.adk")
 
 
 def inside_mcp(tool: DecoratedTool) -> bool:
