@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.envelope.dialects.members import is_excluded
 from shaping.response import grouped
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def _about(shaped: Shaped) -> dict[str, Any]:
         "request_id": meta.request_id,
         "upgrade_hints": [_hint(hint) for hint in meta.upgrade_hints or ()] or None,
     }
-    about = {name: value for name, value in said.items() if value is not None}
+    chosen = shaped.plan.envelope
+    about = {name: value for name, value in said.items() if value is not None and not is_excluded(name, chosen)}
     if shaped.plan.debug:
         wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
         about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
