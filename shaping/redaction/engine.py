@@ -26,7 +26,7 @@ class Span(NamedTuple):
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # one object a rule, found by identity: hashing its fields is slow
 class Rule:
     r"""A kind of credential: its pattern, words that must stand before it, and a second look at what was found.
 
@@ -107,6 +107,8 @@ class Ruleset:
 
     def only(self, rules: Collection[Rule]) -> Ruleset:
         """Return these of the rules in their order."""
+        if not rules:
+            return NO_RULES
         return self if len(rules) > _FEW else _ruleset(tuple(rule for rule in self.rules if rule in rules))
 
     def knows(self, name: str) -> bool:
@@ -134,6 +136,9 @@ class Ruleset:
             sized.setdefault(_group_size(_hint(rule)), []).append(rule)
         groups = [rules[at : at + size] for size, rules in sized.items() for at in range(0, len(rules), size)]
         return tuple((has_one(map(_hint, group)), group) for group in groups)
+
+
+NO_RULES: Final = Ruleset(())
 
 
 @lru_cache(maxsize=256)

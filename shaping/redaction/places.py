@@ -20,7 +20,7 @@ _VALUE: Final = r"(?P<secret>[A-Za-z0-9._~+/%=-]{8,})"
 _NAMES: Final = (
     "api-key api-token api-secret x-api-key access-token access-key auth-token auth-key auth bearer-token"
     " oauth-token id-token refresh-token session-token private-token client-secret app-secret secret-key secret"
-    " subscription-key sig signature"
+    " subscription-key sig signature oauth-token-secret"
 )
 # A preview, a home page and the address of just some page are places of their own, which a token opens.
 _PAGING: Final = re.compile(

@@ -10,7 +10,7 @@ import orjson
 from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
 from shaping.paths.selection import after_index, after_key
 from shaping.redaction.credentials import CREDENTIALS
-from shaping.redaction.engine import Ruleset, encodable, has_one, mark
+from shaping.redaction.engine import NO_RULES, Ruleset, encodable, has_one, mark
 from shaping.redaction.keys import continuation, open_from
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, replace, secrets
@@ -31,7 +31,6 @@ _NAMED: Final = ("value", "Value")
 _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
 _KUBERNETES: Final = ("data", "stringData")
 _NAME_APART: Final = has_one([NAME_ENDS + r'"(?:,"|:\[")'])
-NONE: Final = Ruleset(())
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
 _BETWEEN_PARTS: Final = 40  # characters
 _PLACES: Final = 8  # of one rule that are reported apart; an object keyed by ids could have thousands
@@ -48,7 +47,7 @@ class Hit:
 
 def redact(value: Any, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> tuple[Any, list[Hit]]:
     """Return the value with every secret replaced by a mark, and the hits; the same object where there was none."""
-    rules = rules_for(value) if values else NONE
+    rules = rules_for(value) if values else NO_RULES
     if not (names or paths or rules.rules):
         return value, []
     walk = _Walk(paths, rules=rules, names=names)
@@ -57,7 +56,7 @@ def redact(value: Any, *, values: bool = True, names: bool = False, paths: Seque
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
     """Return JSON with every secret replaced by a mark; what holds none is neither read nor written anew."""
-    rules = _rules_for_json(written) if values else NONE
+    rules = _rules_for_json(written) if values else NO_RULES
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
