@@ -23,6 +23,7 @@ _RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STARTS: Final = re.compile(r"[^A-Za-z0-9+/=]{0,12}([A-Za-z0-9+/=]{16,})")
 _HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
+_LONG_LINE: Final = 40  # characters of base64 that no name has
 _LINE: Final = 16  # characters of base64 that make a line one of a key; the last one is shorter
 
 
@@ -37,7 +38,7 @@ def private_keys(text: str) -> Iterator[tuple[int, int]]:
             number += 1
         limit = min(limit, begin.end() + _LONGEST)  # noqa: PLW2901  the nearer of the two
         if number < len(ends) and ends[number].end() <= limit:
-            if any(mixed(run[0]) for run in _RUN.finditer(text, begin.end(), ends[number].start())):
+            if any(_is_material(run[0]) for run in _RUN.finditer(text, begin.end(), ends[number].start())):
                 yield begin.start(), ends[number].end()
         elif (body := _body(text, begin.end(), limit)) > begin.end():
             yield begin.start(), body
@@ -70,11 +71,11 @@ def _body(text: str, start: int, limit: int) -> int:
         stop = limit if stop < 0 else stop
         line = text[at:stop].rstrip(_AFTER)
         size = len(line) - len(line.rstrip(_BODY))
-        if size >= _LINE and (found > start or mixed(line[-size:])):
+        if size >= _LINE and (found > start or _is_material(line[-size:])):
             found, blank = at + len(line), 0
         elif found > start and _is_rest(line):
             return at + len(line)
-        elif (run := _STARTS.match(line)) and (found > start or mixed(run[1])):
+        elif (run := _STARTS.match(line)) and (found > start or _is_material(run[1])):
             return at + run.end()  # something else follows on the last line
         elif _HEADER.search(line):
             blank = 0
@@ -84,6 +85,11 @@ def _body(text: str, start: int, limit: int) -> int:
             blank += 1
         at = stop + 1
     return found
+
+
+def _is_material(run: str) -> bool:
+    """Return whether a run of base64 characters is of a key, and not a long name in code."""
+    return len(run) >= _LONG_LINE or mixed(run)
 
 
 def _is_rest(line: str) -> bool:
