@@ -20,12 +20,17 @@ class StreamRedactor:
     def __init__(self, *, names: bool = False) -> None:
         self._names = names
         self._text = ""
+        self._enough = 2 * HELD
 
     def feed(self, part: str) -> str:
         """Take a part; return what is decided, which may be nothing."""
         self._text += part
-        # Looked at only when twice as much has come, so that every character is looked at twice at most.
-        return self._upto(len(self._text) - HELD) if len(self._text) >= 2 * HELD else ""
+        if len(self._text) < self._enough:
+            return ""
+        shown = self._upto(len(self._text) - HELD)
+        # Looked at again only when twice as much has come, so that a character is looked at twice on average.
+        self._enough = 2 * max(HELD, len(self._text))
+        return shown
 
     def finish(self) -> str:
         """Return what was held back."""
