@@ -108,7 +108,7 @@ def _default(param: Any) -> Any:
 
 
 def _returned(callback: Callable[..., Any] | None) -> Any:
-    """Give the schema of what a function says it returns; nothing where it does not say."""
+    """Return the JSON Schema of a function's return annotation, or an empty one."""
     try:
         hint = get_type_hints(callback).get("return", Any) if callback is not None else Any
         return TypeAdapter(hint).json_schema()

@@ -1,4 +1,4 @@
-"""The options that every command of a shaped application has, and what a call said with them."""
+"""The options that every command of a shaped application gets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = tuple(_HELP)
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """What a call asks for itself."""
+    """The added options of one call."""
 
     output: OutputFormat = OutputFormat.text
     fields: str | None = None
@@ -59,7 +59,7 @@ class CallOptions:
 
 
 def typer_options() -> list[Any]:
-    """Make the options for a Typer command, by Typer's own means."""
+    """Build the options for a Typer command from a function's signature."""
     option: Callable[..., Any] = typer.Option
 
     def added(
@@ -82,7 +82,7 @@ def typer_options() -> list[Any]:
 
 
 def click_options() -> list[Any]:
-    """Make the options for a Click command."""
+    """Build the options for a Click command."""
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 
     kinds: dict[str, dict[str, Any]] = {
@@ -94,14 +94,14 @@ def click_options() -> list[Any]:
 
 
 def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
-    """Take what was said with the added options out of a call's parameters; an option of the command's own stays."""
+    """Remove the added options from a call's parameters and return them; the command's own options stay."""
     said = {name: params.pop(name, None) for name in NAMES if name not in own}
     given = {name: value for name, value in said.items() if value is not None}
     return CallOptions(**{**given, "output": OutputFormat(given.get("output", OutputFormat.text))})
 
 
 def wants_json(args: Sequence[str]) -> bool:
-    """Whether a command line that could not be read asks for JSON."""
+    """Return whether a command line that could not be parsed asks for JSON."""
     return "--output=json" in args or ("--output", "json") in pairwise(args)
 
 

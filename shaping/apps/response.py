@@ -67,7 +67,7 @@ class CommandCall:
         self._began = perf_counter()
 
     def call(self, run: Callable[[], Any]) -> int:
-        """Run the command, print its answer and give its exit code."""
+        """Run the command, print its answer and return its exit code."""
         printed = Printed(shown=self._wish.as_json and not self._wish.quiet and stdin_is_terminal())
         try:
             if self._wish.as_json or self._wish.quiet:
@@ -128,7 +128,7 @@ class CommandCall:
         return 0
 
     def _looked_for(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
-        """Give the value, with a warning of each field that was asked for and is not there."""
+        """Return the value, with a warning for each requested field that is missing."""
         if self._fields is None:
             return value, ()
         data = to_plain(list(value) if inspect.isgenerator(value) else value)
@@ -210,7 +210,7 @@ def _resolved(value: Any) -> Any:
 
 
 def _printed_value(printed: Printed) -> Any:
-    """Take what a command printed in place of returning it: data where it is data, else text."""
+    """Return what a command printed instead of returning it: data where it is JSON, else text."""
     text = printed.getvalue()
     found = parse(text, ("json", "lines"))
     return {"text": "\n".join(clean(text))} if found is None else found.value

@@ -1,4 +1,4 @@
-"""Standard output while a program reads it: the answer stands there alone, and prompts and other talk stand apart."""
+"""Standard output under `--output json`: the answer alone; prompts and messages go to standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Printed(io.TextIOWrapper):
-    """Takes what is printed: as text, as bytes, or by a program that is given this as its own output."""
+    """A stream that keeps what is printed: as text, as bytes, or by a child process that writes to its descriptor."""
 
     def __init__(self, *, shown: bool = False) -> None:
         self._shown, self._seen = shown, list[str]()
@@ -30,12 +30,12 @@ class Printed(io.TextIOWrapper):
         return super().write(text)
 
     def unseen(self) -> str:
-        """Give what is still to be shown: all of it where some was not written as text."""
+        """Return what has not been shown yet: all of it where some was not written as text."""
         value = self.getvalue()
         return "" if value == "".join(self._seen) else value
 
     def getvalue(self) -> str:
-        """Give all of it."""
+        """Return everything that was printed."""
         self._file.seek(0)
         return str(self._file.read(), errors="replace")
 
@@ -45,7 +45,7 @@ class Printed(io.TextIOWrapper):
 
 
 class AnswerStream(Printed):
-    """Takes what is printed; whoever sits at a terminal sees it at once."""
+    """A stream that keeps what is printed; a person at a terminal sees it at once."""
 
     def __init__(self, answers: TextIO) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class AnswerStream(Printed):
         self._answered = False
 
     def write(self, text: str) -> int:
-        """Keep a text until it is known whether it is talk, or show it to the person who is asked."""
+        """Keep a text until it is known whether there is an answer, or show it to the person at the terminal."""
         if not stdin_is_terminal():
             return super().write(text)
         sys.stderr.write(text)
@@ -67,12 +67,12 @@ class AnswerStream(Printed):
         self._answers.flush()
 
     def settle(self) -> None:
-        """Let go of what was kept: as talk beside an answer, or as the output where there is none, as of `--help`."""
+        """Print what was kept: to standard error beside an answer, else as the output, as of `--help`."""
         (sys.stderr if self._answered else self._answers).write(self.getvalue())
 
 
 def stdin_is_terminal() -> bool:
-    """Say whether what is read comes from somebody at a terminal."""
+    """Return whether standard input is a terminal."""
     try:
         return sys.stdin.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
@@ -91,7 +91,7 @@ def answers_only() -> Iterator[None]:
 
 
 def print_answer(text: str) -> None:
-    """Write an answer, past what only talk is kept from."""
+    """Write an answer to the real standard output."""
     if isinstance(sys.stdout, AnswerStream):
         sys.stdout.print_answer(text)
         return

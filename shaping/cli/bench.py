@@ -103,7 +103,7 @@ def _shaper(config: Path | None, profiles: Sequence[str] | None, *, as_json: boo
 
 
 def _in_order(profiles: Sequence[str]) -> list[str]:
-    """Put what is worth looking at first: the default, then the exact one, and what shows everything last."""
+    """Sort profiles: minimal, standard, those of the user, debug last."""
     return sorted(profiles, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
 
 

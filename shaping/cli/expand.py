@@ -81,7 +81,7 @@ def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:
-    """Give what is printed of a page, which is what its budget is for."""
+    """Return the printed form of a page; its budget is for this text."""
     if as_json:
         return orjson.dumps(shaped.envelope.render("invariant")).decode()
     data = shaped.envelope.data

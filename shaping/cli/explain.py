@@ -87,7 +87,7 @@ def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
 
 
 def _own(choices: Sequence[ResolvedChoice], found: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
-    """Leave the profile, what is not as the bundled default has it, and what a config says all the same."""
+    """Return the profile, choices that differ from the bundled default, and choices that a config file makes."""
     bundled = {choice.name: choice.value for choice in load({}).explain("", surface=surface.value)}
     return [
         choice
@@ -129,7 +129,7 @@ def _sources(choice: ResolvedChoice) -> str:
 
 
 def _place(origin: Origin) -> str:
-    """Say of a file that ships with shaping only that it does."""
+    """Name the file and line of a choice; files of the package are just called bundled."""
     if origin.file is None:
         return str(origin)
     ours = any(Path(origin.file).is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED)

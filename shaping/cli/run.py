@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,13 +19,16 @@ from shaping.cli.support.output import failure, print_json, progress
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
 from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
+from shaping.ledger import MeasuredCall, open_ledger
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from shaping.commands.command import CommandOptions
+    from shaping.commands.response import CommandResponse
     from shaping.envelope import Dialect
     from shaping.response import Shaped
+    from shaping.settings import Plan
 
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
@@ -125,8 +130,26 @@ def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: 
         sys.stdout.write(response.stdout)
         sys.stdout.flush()
         sys.stderr.write(response.stderr)
+        _record(plan, response)
     shaper.close()
     return code
+
+
+def _record(plan: Plan, response: CommandResponse) -> None:
+    """Enter what was saved into the ledger; what is printed as it was has nothing to enter."""
+    printed = response.stdout + response.stderr
+    if printed == response.raw or (ledger := open_ledger(os.environ, tokenizer=plan.tokenizer)) is None:
+        return
+    call = MeasuredCall(
+        plan.tool,
+        partial(str, response.raw),
+        partial(str, printed),
+        profile=plan.profile,
+        config=plan.config_hash,
+        ref=response.envelope.meta.ref,
+    )
+    ledger.record(call)
+    ledger.close()
 
 
 def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:
@@ -159,7 +182,7 @@ def _emit(line: bytes) -> None:
 
 
 def _own_failure(fault: Exception) -> typer.Exit:
-    """Say that the failure is ours and not the command's."""
+    """Report a failure of shaping itself, which must not look like the command's."""
     if isinstance(fault, ConfigError):
         detail = make_error("BAD_ARGUMENT", str(fault), hint="Correct the config or the options.", phase="validation")
     elif isinstance(fault, ToolError):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from shaping import Shaped
     from shaping.settings import Plan
 
-# What is wrong with the config or the call was logged, which is to say told, when it was read.
-_TOLD = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
+# Problems of the config or the call were logged when it was read.
+_LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
 
 FILE = typer.Argument(
     metavar="FILE",
@@ -91,18 +91,18 @@ def shape(
     # These are for whoever writes the config, so they are no part of what the model would read.
     misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
-        print_result(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_said(shaped))
+        print_result(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_meta(shaped))
         return
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text
     typer.echo(printed)
-    _warn((*(warning for warning in shaped.warnings if warning.code not in _TOLD), *misconfigured))
+    _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
-        typer.echo(price(_spent(shaped, printed)), err=True)
-        _tell_missing(shaped, everything=max_tokens is None)
+        typer.echo(price(_token_counts(shaped, printed)), err=True)
+        _print_missing(shaped, everything=max_tokens is None)
 
 
 def price(tokens: Tokens) -> str:
-    """Say what a response cost before and after, and how well that is known."""
+    """Describe the token counts before and after, with their precision."""
     if not tokens.before:
         return f"0 tokens before, {tokens.after:,} after"
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
@@ -110,8 +110,8 @@ def price(tokens: Tokens) -> str:
     return f"{counted(tokens.before, 'token')} before, {tokens.after:,} after: {change} ({how})"
 
 
-def _tell_missing(shaped: Shaped, *, everything: bool) -> None:
-    """Say what was left out: a model has a ref to ask by, a person has another profile."""
+def _print_missing(shaped: Shaped, *, everything: bool) -> None:
+    """Print what was left out, and the profile that shows it."""
     line = missing(shaped)
     # A budget for the call holds under every profile.
     hint = "; --profile debug shows all" if everything else ""
@@ -129,14 +129,14 @@ def _warn(warnings: Iterable[Warned]) -> None:
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _spent(shaped: Shaped, printed: str) -> Tokens:
+def _token_counts(shaped: Shaped, printed: str) -> Tokens:
     """Count what was printed, where that is not what a model would read."""
     tokens = shaped.tokens
     return tokens if printed == shaped.text else Tokens(tokens.before, printed, shaped.plan.tokenizer)
 
 
-def _said(shaped: Shaped) -> dict[str, Any]:
-    """Give what a program is told besides the data: its price, and what was left out of it."""
+def _meta(shaped: Shaped) -> dict[str, Any]:
+    """Return the envelope members of --json: token counts, and what was left out."""
     meta = shaped.envelope.meta
     told = {name: getattr(meta, name) for name in ("truncated", "shown", "omissions")}
     prices = {"before": shaped.tokens.before, "after": shaped.tokens.after}

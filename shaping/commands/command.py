@@ -1,8 +1,7 @@
-"""A command as a tool: run it, and give the shaped envelope of what it printed and how it ended."""
+"""A command as a tool: run it and shape what it printed."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from dataclasses import replace
@@ -13,8 +12,8 @@ import orjson
 from shaping.commands.cut import Rules
 from shaping.commands.errors import OURS, not_started
 from shaping.commands.names import tool_name
-from shaping.commands.output import CapturedOutput, Finished, Invocation, withhold_private
-from shaping.commands.process import Capture, decode, run
+from shaping.commands.output import Capture, CapturedOutput, Finished, Invocation, decode, withhold_private
+from shaping.commands.process import run
 from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
 from shaping.commands.storage import OutputStore
 from shaping.envelope import command_envelope
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class CommandOptions(TypedDict, total=False):
-    """What may be said about a command beside its words."""
+    """The options of a call besides the words of the command."""
 
     tool: str | None
     profile: str | None
@@ -51,7 +50,9 @@ class CommandOptions(TypedDict, total=False):
 async def command(
     argv: Sequence[str], *, shaper: Shaper | None = None, **said: Unpack[CommandOptions]
 ) -> Envelope[Any]:
-    """Run a command without a shell and give its shaped envelope; a cancelled call ends the command's whole group."""
+    """Run a command without a shell and return its envelope; a cancelled call ends its whole process group."""
+    import asyncio  # noqa: PLC0415 (takes 40 ms to import, and shaping run does without)
+
     stop = threading.Event()
     running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, said, stop))
     try:
@@ -63,7 +64,7 @@ async def command(
 
 
 def plan_for(shaper: Shaper, argv: Sequence[str], said: CommandOptions, *, strict: bool = False) -> Plan:
-    """Give the plan that a command's output is shaped by; a strict caller is told of wishes that cannot be met."""
+    """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
     fields = said.get("fields")
     request = Overrides(
         fields=None if fields is None else tuple(fields),
@@ -82,7 +83,7 @@ def plan_for(shaper: Shaper, argv: Sequence[str], said: CommandOptions, *, stric
 
 
 def invocation_of(argv: Sequence[str], said: CommandOptions) -> Invocation:
-    """Put together what is run."""
+    """Build the invocation from the options of a call."""
     cwd = said.get("cwd")
     return Invocation(
         tuple(argv),
@@ -104,17 +105,18 @@ def run_command(
         ended = run(asked, stdout.capture, stderr.capture, stop=stop)
     except (OSError, ValueError) as problem:
         return _not_started_response(not_started_envelope(problem, asked), plan)
-    return respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
+    response = respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
+    return replace(response, raw=stdout.capture.text() + stderr.capture.text())
 
 
 def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
-    """Make a place for one output; where paths are private, nothing is stored before they are taken out."""
+    """Return a capture for one output, which spills to the store unless paths are private."""
     writer = None if plan.private is not None else OutputStore(shaper).writer(plan.redact)
     return CapturedOutput(Capture(None if writer is None else writer.write, Rules.of(plan).important), writer)
 
 
 def not_started_envelope(problem: Exception, asked: Invocation) -> Envelope[Any]:
-    """Give the envelope of a command that could not be started."""
+    """Return the envelope of a command that could not be started."""
     error, code = not_started(problem, asked.argv, asked.environ)
     return command_envelope(
         None, exit_code=code, argv=asked.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
@@ -145,7 +147,7 @@ def _answered(
 
 
 def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
-    """List the names and patterns that a config or a preset has rules for."""
+    """List the tool names and patterns of the config and of the presets."""
     configured = shaper.generation.config.tool_overrides or {}
     return [
         *configured,
@@ -157,7 +159,7 @@ _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
 
 
 def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable[[bytes], None]) -> Envelope[Any]:
-    """Run a command and emit each line of its output shaped, as JSON; give the envelope of its end."""
+    """Run a command, emit each line of its output shaped as JSON, and return the envelope of its end."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
     try:
@@ -169,7 +171,7 @@ def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable
 
 
 class LineShaper:
-    """Takes bytes, emits shaped lines."""
+    """A sink for JSON lines that emits each line shaped."""
 
     def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
         self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy

@@ -1,4 +1,4 @@
-"""Text cut to a budget from the middle: the first and last lines stay, and the lines that tell of an error."""
+"""Text cut to a token budget from the middle: the first and last lines stay, and the lines that report an error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOOK: Final = 12  # characters a token; a text longer than that many for each o
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which lines a tool's config keeps and drops."""
+    """The `keep_lines` and `drop_lines` of a tool."""
 
     keep: tuple[re.Pattern[str], ...] = ()
     drop: tuple[re.Pattern[str], ...] = ()
@@ -75,7 +75,7 @@ class NumberedLines:
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """Text within a budget: whether it is all there was, how many lines are missing, and how many of those matter."""
+    """Text within a budget: whether it is whole, how many lines are missing, and how many of those report errors."""
 
     text: str
     tokens: int
@@ -91,7 +91,7 @@ def price(text: str, counter: TokenCounter) -> int:
 
 
 class Cutter:
-    """Lines that can be cut to any room in tokens, at the price of a text as it will stand there."""
+    """Cuts lines to a number of tokens, counted as the text will stand in the response."""
 
     def __init__(self, lines: NumberedLines | Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
         numbered = lines if isinstance(lines, NumberedLines) else NumberedLines(lines)
@@ -110,7 +110,7 @@ class Cutter:
         return self._fitted(room)
 
     def least(self) -> CutText:
-        """Show the one line that tells most, or its beginning, whatever it costs."""
+        """Show the most important line, or its beginning, whatever it costs."""
         return self._choice.one(_LEAST) if self._whole.strip() else self.to(None)
 
     def _fitted(self, room: int) -> CutText:
@@ -141,7 +141,7 @@ class Cutter:
 
 
 class _Choice:
-    """The lines of a text, and which of them a room has place for."""
+    """Chooses the lines of a text that fit a number of tokens."""
 
     def __init__(self, numbered: NumberedLines, rules: Rules, price: Callable[[str], int]) -> None:
         lines = numbered.lines
@@ -178,7 +178,7 @@ class _Choice:
         return self._told(set(range(len(self._lines))))
 
     def _begins_only(self, chosen: set[int]) -> bool:
-        """Whether there is room for no more than a beginning, which tells less than an end."""
+        """Whether only the first lines fit: then the last line alone says more."""
         return len(chosen) < _FEW and len(self._lines) - 1 not in chosen and not chosen & set(self._matter)
 
     def one(self, length: int, *, marked: bool = True) -> CutText:
@@ -227,7 +227,7 @@ def _gap(count: int) -> str:
 
 
 def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
-    """Give the first, the last, the second, the one before the last: what begins and what ends a report tell most."""
+    """Yield the first, the last, the second, the one before the last: both ends of a report say most."""
     for step in range((len(places) + 1) // 2):
         yield places[step]
         if step != len(places) - 1 - step:
@@ -277,12 +277,12 @@ class CutOutputs:
 
     @property
     def missing_errors(self) -> int:
-        """How many lines that tell of an error are not shown."""
+        """How many lines that report an error are not shown."""
         return self.out.missing_errors + self.err.missing_errors
 
 
 class OutputCutter:
-    """Both outputs of a command, cut to a room together."""
+    """Cuts both outputs of a command to one number of tokens."""
 
     def __init__(self, out: Cutter, err: Cutter, *, failed: bool) -> None:
         self._out, self._err, self._failed = out, err, failed
@@ -297,11 +297,11 @@ class OutputCutter:
         *,
         failed: bool,
     ) -> OutputCutter:
-        """Make the two ready to be cut."""
+        """Make a cutter for both outputs."""
         return cls(Cutter(out, rules, price), Cutter(err, rules, price), failed=failed)
 
     def to(self, room: int | None) -> CutOutputs:
-        """Share the room: what went wrong may take half of it, and each takes what the other leaves."""
+        """Share the room: standard error gets half after a failure, else a quarter; each takes what is left."""
         if room is None:
             return CutOutputs(self._out.to(None), self._err.to(None))
         err = self._err.to(room // (2 if self._failed else 4))
@@ -313,7 +313,7 @@ class OutputCutter:
         return self._err.to(room)
 
     def least(self) -> CutOutputs:
-        """Show one line, however little room there is: the one that tells most, of the output that does."""
+        """Show the most important line of either output, however little room there is."""
         out, err = self._out.least(), self._err.least()
         first, second = (err, out) if self._failed else (out, err)
         one = first if first.shown else second

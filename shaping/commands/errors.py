@@ -15,8 +15,10 @@ from shaping.parsers.terminal import is_error_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shaping.commands.output import Finished
     from shaping.commands.process import ProcessExit
     from shaping.envelope import Envelope
+    from shaping.errors.codes import ExitTable
     from shaping.settings import Plan
 
 # As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
@@ -26,9 +28,10 @@ _LONGEST: Final = 300  # characters of a program's own words in a message
 
 
 def error_of(
-    ended: ProcessExit, plan: Plan, tool: str, said: Sequence[str], own: Envelope[Any] | None = None
+    finished: Finished, plan: Plan, said: Sequence[str], own: Envelope[Any] | None, exit_table: ExitTable
 ) -> ErrorDetail | None:
     """Describe how a program failed, or None where it did not; `own` is the envelope that it printed itself."""
+    ended, tool = finished.ended, finished.tool
     if ended.timed_out:
         return make_error(
             "TIMEOUT",
@@ -44,7 +47,7 @@ def error_of(
     if mapped is not None:
         return make_error(mapped, _message(ended, tool, said), foreign=True)
     if own is not None:
-        return make_error(code_for_exit(ended.exit_code), _message(ended, tool, said))
+        return make_error(code_for_exit(ended.exit_code, table=exit_table), _message(ended, tool, said))
     detail = make_error(
         code_for_exit(ended.exit_code, ended.signal, foreign=True),
         _message(ended, tool, said),
@@ -56,7 +59,7 @@ def error_of(
 
 
 def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, str]) -> tuple[ErrorDetail, int]:
-    """Describe why a program could not be started, and give the number to exit with."""
+    """Describe why a program could not be started, and return the exit code for it."""
     program = argv[0]
     found = shutil.which(program, path=environ.get("PATH"))
     if isinstance(problem, FileNotFoundError) and found is None:
@@ -86,7 +89,7 @@ def _message(ended: ProcessExit, tool: str, said: Sequence[str]) -> str:
 
 
 def _exception_line(said: Sequence[str]) -> str | None:
-    """Find what ended a Python program: the line after the places that its last traceback names."""
+    """Return the exception line of the last Python traceback."""
     starts = [at for at, line in enumerate(said) if line.strip() == _TRACEBACK]
     after = said[starts[-1] + 1 :] if starts else ()
     return next((line for line in after if line.strip() and not line.startswith(" ")), None)

@@ -1,4 +1,4 @@
-"""What a command line is called: the program and its subcommand, so that rules can be written for it."""
+"""The tool name of a command line: the program and its subcommand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STARTERS: tuple[tuple[str, ...], ...] = (
 
 
 def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:
-    """Name a command; of the names that a config has rules for, the longest that fits."""
+    """Return the tool name of a command: the longest that the config has rules for, else its first words."""
     words = list(_words(_started(argv)))[:_DEEPEST]
     names = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
     exact = next((name for name in names if name in named), None)
@@ -52,7 +52,7 @@ def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:
 
 
 def nearest_programs(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Give the programs on PATH whose names are nearest to one that is not there."""
+    """Return the programs on PATH with the most similar names."""
     near = nearest(name, sorted(_programs(environ.get("PATH", os.defpath))), n=12)
     # Letters in the wrong order are the commonest slip.
     return tuple(sorted(near, key=lambda program: sorted(program) != sorted(name)))[:3]

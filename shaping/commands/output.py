@@ -1,33 +1,161 @@
-"""A command's invocation, how it ended, and its outputs cleaned for a reader."""
+"""A command's outputs: captured in bounded memory, then cleaned for a reader."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from shaping.commands.cut import NumberedLines
-from shaping.commands.process import decode
-from shaping.parsers.terminal import clean
+from shaping.parsers.terminal import clean, error_lines
 from shaping.redaction import redact_text
 from shaping.settings.context import mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from shaping.commands.cut import Rules
-    from shaping.commands.process import Capture, ProcessExit
+    from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.settings import Plan
 
 
-_LOOK: Final = 64 * 1024  # bytes that tell text from anything else
-_ODD: Final = 16
+WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
+EDGE: Final = 256 * 1024  # bytes of either end that are held where there is more
+_KEPT_LINES: Final = 2_000  # important lines between the ends that are held: as many of the first as of the last
+_LONGEST_LINE: Final = 1024 * 1024  # bytes after which a line is taken for two
+
+ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
+
+
+class Capture:
+    """One output of a program: all of it up to 8 MiB, else both ends, the important lines between and a line count.
+
+    `spill` takes the bytes that memory has no room for; `important` returns the indexes of lines that must be held.
+    """
+
+    def __init__(
+        self,
+        spill: Callable[[bytes], None] | None = None,
+        important: ImportantLines = error_lines,
+        *,
+        whole: int = WHOLE,
+        edge: int = EDGE,
+    ) -> None:
+        self._spill, self._most, self._edge = spill, whole, edge
+        self._head, self._tail = bytearray(), bytearray()
+        self._digest = blake2b(digest_size=16)
+        self._important, self._middle = important, _LineScan(important)
+        self.size = 0
+        self.whole = True
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of everything that was printed."""
+        return self._digest.digest()
+
+    @property
+    def held(self) -> bytes:
+        """Everything, where it is whole; else its beginning."""
+        return bytes(self._head)
+
+    @property
+    def end(self) -> bytes:
+        """The end of what is not whole, from the start of a line."""
+        kept = bytes(self._tail[-self._edge :])
+        return kept[kept.find(b"\n") + 1 :]
+
+    @property
+    def missing_lines(self) -> int:
+        """How many lines there are between the two ends that are held."""
+        return self._middle.count - self.end.count(b"\n")
+
+    def important_between(self) -> tuple[list[tuple[int, str]], int]:
+        """Return the important lines between the ends, numbered from the end of the head, and how many are not held."""
+        missing = self.missing_lines
+        kept = [(number, line) for number, line in self._middle.kept if number < missing]
+        in_tail = len(self._important(decode(self.end).split("\n")))
+        return kept, max(0, self._middle.found - in_tail - len(kept))
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self.size += len(chunk)
+        self._digest.update(chunk)
+        if self.whole:
+            self._head += chunk
+            if len(self._head) > self._most:
+                self._overflow()
+            return
+        self._middle.take(chunk)
+        self._pass_on(chunk)
+
+    def text(self) -> str:
+        """Return what is held as text, with a line in the place of what is not."""
+        if self.whole:
+            return decode(self.held)
+        head, tail = self.held, self.end
+        missing = self.size - len(head) - len(tail)
+        return f"{decode(head)}… {missing:,} bytes …\n{decode(tail)}"
+
+    def _overflow(self) -> None:
+        all_so_far = bytes(self._head)
+        self.whole = False
+        cut = all_so_far.rfind(b"\n", 0, self._edge) + 1 or self._edge
+        self._head = bytearray(all_so_far[:cut])
+        self._middle.take(all_so_far[cut:])
+        self._pass_on(all_so_far)
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if self._spill is not None:
+            self._spill(chunk)
+        self._tail += chunk
+        if len(self._tail) > 4 * self._edge:
+            del self._tail[: -self._edge]
+
+
+class _LineScan:
+    """Counts lines that are not held, and holds the important ones among them."""
+
+    def __init__(self, important: ImportantLines) -> None:
+        self._important = important
+        self._rest = b""
+        self._first: list[tuple[int, str]] = []
+        self._last: deque[tuple[int, str]] = deque(maxlen=_KEPT_LINES)
+        self.count = 0  # lines that have ended
+        self.found = 0  # important lines, held or not
+
+    @property
+    def kept(self) -> list[tuple[int, str]]:
+        return [*self._first, *self._last]
+
+    def take(self, chunk: bytes) -> None:
+        data = self._rest + chunk
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > _LONGEST_LINE:
+            end = len(data)
+        block, self._rest = data[:end], data[end:]
+        lines = decode(block).split("\n")
+        for index in self._important(lines):
+            line = (self.count + index, lines[index])
+            (self._first if len(self._first) < _KEPT_LINES else self._last).append(line)
+            self.found += 1
+        self.count += block.count(b"\n")
+
+
+def decode(raw: bytes) -> str:
+    """Decode UTF-8; bytes that are not become the replacement character."""
+    return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
+
+
+_SAMPLE: Final = 64 * 1024  # bytes that are looked at to tell text from binary data
+_FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in another encoding
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command to run, and what its caller says about it."""
+    """A command to run, and the options of the call."""
 
     argv: tuple[str, ...]
     timeout: float | None = None
@@ -39,7 +167,7 @@ class Invocation:
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """The environment that the command sees."""
+        """The environment that the command gets."""
         return os.environ if self.env is None else self.env
 
 
@@ -112,15 +240,14 @@ def _redacted(text: str, plan: Plan) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_text(capture: Capture) -> bool:
-    """Whether an output can be read: an image or an archive would cost thousands of tokens and tell nothing."""
-    beginning = decode(capture.held[:_LOOK])
+    """Return whether an output is text: an image or an archive would cost thousands of tokens and tell nothing."""
+    beginning = decode(capture.held[:_SAMPLE])
     odd = beginning.count("\ufffd")
-    # A few odd bytes are a name or a word in another encoding.
-    return odd < _ODD or odd * 10 < len(beginning)
+    return odd < _FEW_ODD or odd * 10 < len(beginning)
 
 
 def withhold_private(text: str, plan: Plan) -> str:
-    """Withhold text that looks like data where paths are private: nobody can find them in what could not be read."""
+    """Withhold text that looks like data where paths are private: they cannot be found in text that is not parsed."""
     if plan.private is None or not text.lstrip().startswith(("{", "[")):
         return text
     return f"[withheld: {len(text):,} characters that could not be read as data and may hold private fields]\n"

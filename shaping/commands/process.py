@@ -1,4 +1,4 @@
-"""A child process: started without a shell, its outputs captured in bounded memory, its process group ended in time."""
+"""A child process: started without a shell, signals passed on, its process group ended in time."""
 
 from __future__ import annotations
 
@@ -7,146 +7,15 @@ import selectors
 import signal
 import subprocess
 import threading
-from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
-
-from shaping.parsers.terminal import error_lines
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from shaping.commands.output import Invocation
-
-
-WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
-EDGE: Final = 256 * 1024  # bytes of either end that are held where there is more
-_KEPT_LINES: Final = 2_000  # important lines between the ends that are held: as many of the first as of the last
-_LONGEST_LINE: Final = 1024 * 1024  # bytes after which a line is taken for two
-
-ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
-
-
-class Capture:
-    """One output of a program: all of it up to 8 MiB, else both ends, the important lines between and a line count.
-
-    `spill` takes the bytes that memory has no room for; `important` returns the indexes of lines that must be held.
-    """
-
-    def __init__(
-        self,
-        spill: Callable[[bytes], None] | None = None,
-        important: ImportantLines = error_lines,
-        *,
-        whole: int = WHOLE,
-        edge: int = EDGE,
-    ) -> None:
-        self._spill, self._most, self._edge = spill, whole, edge
-        self._head, self._tail = bytearray(), bytearray()
-        self._digest = blake2b(digest_size=16)
-        self._important, self._middle = important, _LineScan(important)
-        self.size = 0
-        self.whole = True
-
-    @property
-    def digest(self) -> bytes:
-        """A fingerprint of everything that was printed."""
-        return self._digest.digest()
-
-    @property
-    def held(self) -> bytes:
-        """Everything, where it is whole; else its beginning."""
-        return bytes(self._head)
-
-    @property
-    def end(self) -> bytes:
-        """The end of what is not whole, from the start of a line."""
-        kept = bytes(self._tail[-self._edge :])
-        return kept[kept.find(b"\n") + 1 :]
-
-    @property
-    def missing_lines(self) -> int:
-        """How many lines there are between the two ends that are held."""
-        return self._middle.count - self.end.count(b"\n")
-
-    def important_between(self) -> tuple[list[tuple[int, str]], int]:
-        """Return the important lines between the ends, numbered from the end of the head, and how many are not held."""
-        missing = self.missing_lines
-        kept = [(number, line) for number, line in self._middle.kept if number < missing]
-        in_tail = len(self._important(decode(self.end).split("\n")))
-        return kept, max(0, self._middle.found - in_tail - len(kept))
-
-    def take(self, chunk: bytes) -> None:
-        """Take the next bytes."""
-        self.size += len(chunk)
-        self._digest.update(chunk)
-        if self.whole:
-            self._head += chunk
-            if len(self._head) > self._most:
-                self._overflow()
-            return
-        self._middle.take(chunk)
-        self._pass_on(chunk)
-
-    def text(self) -> str:
-        """Return what is held as text, with a line in the place of what is not."""
-        if self.whole:
-            return decode(self.held)
-        head, tail = self.held, self.end
-        missing = self.size - len(head) - len(tail)
-        return f"{decode(head)}… {missing:,} bytes …\n{decode(tail)}"
-
-    def _overflow(self) -> None:
-        all_so_far = bytes(self._head)
-        self.whole = False
-        cut = all_so_far.rfind(b"\n", 0, self._edge) + 1 or self._edge
-        self._head = bytearray(all_so_far[:cut])
-        self._middle.take(all_so_far[cut:])
-        self._pass_on(all_so_far)
-
-    def _pass_on(self, chunk: bytes) -> None:
-        if self._spill is not None:
-            self._spill(chunk)
-        self._tail += chunk
-        if len(self._tail) > 4 * self._edge:
-            del self._tail[: -self._edge]
-
-
-class _LineScan:
-    """Counts lines that are not held, and holds the important ones among them."""
-
-    def __init__(self, important: ImportantLines) -> None:
-        self._important = important
-        self._rest = b""
-        self._first: list[tuple[int, str]] = []
-        self._last: deque[tuple[int, str]] = deque(maxlen=_KEPT_LINES)
-        self.count = 0  # lines that have ended
-        self.found = 0  # important lines, held or not
-
-    @property
-    def kept(self) -> list[tuple[int, str]]:
-        return [*self._first, *self._last]
-
-    def take(self, chunk: bytes) -> None:
-        data = self._rest + chunk
-        end = data.rfind(b"\n") + 1
-        if not end and len(data) > _LONGEST_LINE:
-            end = len(data)
-        block, self._rest = data[:end], data[end:]
-        lines = decode(block).split("\n")
-        for index in self._important(lines):
-            line = (self.count + index, lines[index])
-            (self._first if len(self._first) < _KEPT_LINES else self._last).append(line)
-            self.found += 1
-        self.count += block.count(b"\n")
-
-
-def decode(raw: bytes) -> str:
-    """Read bytes as text; what is no UTF-8 is marked, never a reason to fail."""
-    return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
 
 
 _CHUNK: Final = 1 << 16  # what a pipe holds
@@ -157,7 +26,7 @@ _PASSED_ON: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUS
 
 
 class Sink(Protocol):
-    """Where one of a program's outputs goes."""
+    """Takes one of a program's outputs."""
 
     def take(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -202,7 +71,7 @@ def run(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event 
 
 
 class _Watch:
-    """Reads a program's outputs until they end, and sees to it that they do."""
+    """Reads a program's outputs until they end, and ends the program in time."""
 
     def __init__(self, process: subprocess.Popen[bytes], deadline: float | None, stop: threading.Event | None) -> None:
         self._process, self._deadline, self._stop = process, deadline, stop
@@ -254,7 +123,7 @@ class _Watch:
 
 
 class _SignalRelay:
-    """Signals on their way to a program that may not have started yet."""
+    """Passes signals on to a program, once it has started."""
 
     def __init__(self) -> None:
         self._pid: int | None = None

@@ -11,9 +11,10 @@ import orjson
 from shaping.cleaning.redact import replaced
 from shaping.commands.cut import CutOutputs, CutText, NumberedLines, OutputCutter, Rules, price
 from shaping.commands.errors import TIMED_OUT, error_of
+from shaping.commands.facts import BARE, FULL, REF_ONLY, cut_facts, facts_of
 from shaping.commands.output import CleanedOutput, clean_output
 from shaping.commands.storage import StoredOutput
-from shaping.envelope import Envelope, EnvelopeError, command_envelope, exit_code_for, recognise
+from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire
 from shaping.errors.detail import scrub_value
 from shaping.parsers import EXACT, Parsed, parse
 from shaping.paths.selection import unmatched
@@ -34,20 +35,16 @@ if TYPE_CHECKING:
 _REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored
 _CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"
 _TRIES: Final = 8
-_FULL, _REF_ONLY, _BARE = range(
-    3
-)  # how much is said of a cut: its size and the way to the rest, the way alone, that it is
 _SPARE: Final = 4  # tokens that may be added where text and envelope join
 _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
+_FORMATS: Final = (*EXACT, "csv", "table")  # other texts are cheaper as they are
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
     "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
     "tool_version", "tier", "capabilities", "upgrade_hints", "omissions", "extensions",
 )  # fmt: skip
-# Facts that the text form states in its own words.
-_STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BUDGET"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +55,16 @@ class CommandResponse:
     exit_code: int
     stdout: str
     stderr: str = ""
+    raw: str = ""  # what the command printed, as far as it is held
 
 
 def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
-    """Make the response of a command that has ended."""
+    """Return the response of a command that has ended."""
     return _Response(shaper, plan, finished).respond()
 
 
 def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
-    """Make the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
+    """Return the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
     return _Response(shaper, replace(plan, parse=()), finished).end_of_stream(data)
 
 
@@ -74,9 +72,6 @@ def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
     """Render an envelope in the plan's dialect."""
     # There is an etag only where one was asked for.
     return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
-
-
-_FORMATS: Final = (*EXACT, "csv", "table")  # what is data in any envelope; other texts are cheaper as they are
 
 
 class _Response:
@@ -91,9 +86,9 @@ class _Response:
         self._counter = counter(plan.tokenizer)
         self._err = clean_output(finished.stderr.capture, plan, self._rules)
         parsed = self._parse()
-        self._own = _own_envelope(parsed)
+        self._own = _own_envelope(parsed, plan)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
-        self._error = error_of(finished.ended, plan, finished.tool, self._err.lines.lines, self._own)
+        self._error = error_of(finished, plan, self._err.lines.lines, self._own, shaper.generation.config.exit_codes)
         self._stored = StoredOutput(shaper, plan, finished)
 
     def respond(self) -> CommandResponse:
@@ -146,12 +141,12 @@ class _Response:
             return response
         # Where there is hardly room for a line besides counts and cursor, the ref alone leads to the rest; where there
         # is none for a ref, plain text says that it is cut.
-        for notice in (_FULL, _REF_ONLY, *([_BARE] if self._plain else [])):
+        for notice in (FULL, REF_ONLY, *([BARE] if self._plain else [])):
             cuts = self._fitted(limit, notice)
             response = self._cut(cuts, notice)
-            if (notice != _FULL or not cuts.meagre) and self._fits(response, limit):
+            if (notice != FULL or not cuts.meagre) and self._fits(response, limit):
                 return response
-        return self._cut(self._cutter.least(), _BARE, warnings=[_too_small(limit, "only one line")])
+        return self._cut(self._cutter.least(), BARE, warnings=[_too_small(limit, "only one line")])
 
     def _fitted(self, limit: int, notice: int) -> CutOutputs:
         room = self._left(self._fill(_NO_TEXT, _REF, notice), _SPARE) or 0
@@ -164,7 +159,7 @@ class _Response:
             cuts = self._cutter.to(room)
         return cuts
 
-    def _cut(self, cuts: CutOutputs, notice: int = _FULL, *, warnings: Sequence[Warned] = ()) -> CommandResponse:
+    def _cut(self, cuts: CutOutputs, notice: int = FULL, *, warnings: Sequence[Warned] = ()) -> CommandResponse:
         exact = self._out.exact and self._err.exact and cuts.whole
         # Plain text says nothing of lines that the config drops where saying it costs more than they did.
         silent = self._plain and cuts.whole and not self._drop_pays
@@ -174,14 +169,13 @@ class _Response:
         self, cuts: CutOutputs, ref: str | None, notice: int, *, warnings: Sequence[Warned] = ()
     ) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
-        dropped = len(self._out.dropped) + len(self._err.dropped)
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
         if not cuts.whole:
             meta["truncated"] = True
-            meta["cursor"] = None if notice != _FULL or self._plain else self._cursor(ref, cuts.out.text)
-        if dropped and ref is not None and notice == _FULL:
+            meta["cursor"] = None if notice != FULL or self._plain else self._cursor(ref, cuts.out.text)
+        if self._dropped and ref is not None and notice == FULL:
             # A cut shows in its place; a dropped line does not.
-            meta["omissions"] = f"left out: {counted(dropped, 'line')} by drop_lines"
+            meta["omissions"] = f"left out: {counted(self._dropped, 'line')} by drop_lines"
         told = [*warnings, *_lost(cuts.missing_errors)]
         out, err = cuts.out.text, cuts.err.text
         if self._error is not None:
@@ -193,7 +187,7 @@ class _Response:
             return self._written(envelope)
         if envelope.meta.not_modified:
             out = err = ""
-        return self._written(envelope, out, err, self._cut_facts(cuts, ref, notice))
+        return self._written(envelope, out, err, cut_facts(cuts, ref, self._dropped, notice))
 
     def _cursor(self, ref: str | None, shown: str) -> str | None:
         return _CURSOR if ref == _REF else self._stored.cursor(ref, shown)
@@ -373,7 +367,7 @@ class _Response:
         if not self._plain:
             wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
             return CommandResponse(envelope, self._exit_code, f"{wire}\n")
-        line = "; ".join((*self._facts(envelope), *facts))
+        line = "; ".join((*facts_of(envelope, self._own, self._finished.ended, self._plan), *facts))
         err = f"{err}\n" if err and not err.endswith("\n") else err
         return CommandResponse(envelope, self._exit_code, out, f"{err}({line})\n" if line else err)
 
@@ -396,53 +390,9 @@ class _Response:
     def _price(self, response: CommandResponse) -> int:
         return self._counter.exact(response.stdout + response.stderr)
 
-    # The line of facts below plain text.
-
-    def _facts(self, envelope: Envelope[Any]) -> Iterator[str]:
-        """List what the text itself does not say: the failure, redactions, warnings, and the program's own meta."""
-        if envelope.error is not None:
-            yield self._failure(envelope.error)
-        redacted = [
-            warned.message.split("the rule ")[-1].split()[0]
-            for warned in envelope.warnings
-            if warned.code == "REDACTED"
-        ]
-        if redacted:
-            yield f"redacted: {', '.join(dict.fromkeys(redacted))}"
-        yield from (warned.message for warned in envelope.warnings if warned.code not in _STATED)
-        meta = envelope.meta
-        if meta.not_modified:
-            yield "not modified"
-        if meta.etag and not meta.not_modified:
-            yield f"etag {meta.etag}"
-        if self._own is not None:
-            yield from _own_facts(self._own)
-
-    def _failure(self, error: ErrorDetail) -> str:
-        if self._own is not None and self._own.error is not None:
-            return " ".join(filter(None, (f"{error.code}: {error.message}", error.hint)))
-        ended = self._finished.ended
-        if ended.timed_out:
-            return error.message
-        how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
-        mapped = ended.exit_code in dict(self._plan.exit_codes)
-        return f"{how}: {error.code}" if mapped else how
-
-    def _cut_facts(self, cuts: CutOutputs, ref: str | None, notice: int) -> Iterator[str]:
-        """Say how much is left out of a text, and how to get it."""
-        dropped = len(self._out.dropped) + len(self._err.dropped)
-        if cuts.whole and (ref is None or not dropped):
-            return
-        ask = f": shaping expand {ref}" if ref and notice != _BARE else ""
-        if cuts.whole:
-            yield f"{counted(dropped, 'line')} left out{ask}"
-        elif notice != _FULL:
-            yield f"cut{ask}"
-        else:
-            missing = cuts.out.missing + cuts.err.missing
-            lines = counted(missing + cuts.out.shown + cuts.err.shown, "line")
-            errors = f", {cuts.missing_errors:,} of them errors" if cuts.missing_errors else ""
-            yield f"{missing:,} of {lines} left out{errors}{ask}"
+    @property
+    def _dropped(self) -> int:
+        return len(self._out.dropped) + len(self._err.dropped)
 
     @cached_property
     def _drop_pays(self) -> bool:
@@ -452,32 +402,14 @@ class _Response:
         return len(dropped) > len(notice) and self._counter.count(dropped) > self._counter.count(notice)
 
 
-def _own_envelope(parsed: Parsed | None) -> Envelope[Any] | None:
+def _own_envelope(parsed: Parsed | None, plan: Plan) -> Envelope[Any] | None:
     """Return the envelope that a program printed itself, in any of our wire forms, without secrets outside its data."""
-    if parsed is None or parsed.format != "json" or recognise(parsed.value) == "none":
+    if parsed is None or parsed.format != "json" or not isinstance(parsed.value, dict):
         return None
+    paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
     # Data goes the way of all data, redaction included.
     wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
-    try:
-        return Envelope.parse(wire)
-    except EnvelopeError:
-        pass
-    try:
-        # Its exit code tells whether it failed; what else it says about its data can still be right.
-        return Envelope.parse({**wire, "ok": True, "data": {}, "error": None}).model_copy(
-            update={"data": wire.get("data")}
-        )
-    except EnvelopeError:
-        return None
-
-
-def _own_facts(own: Envelope[Any]) -> Iterator[str]:
-    meta = own.meta
-    if meta.truncated:
-        yield f"there is more: --cursor {meta.cursor}" if meta.cursor else "there is more"
-    if meta.request_id:
-        yield f"request_id {meta.request_id}"
-    yield from (str(hint) for hint in meta.upgrade_hints)
+    return read_wire(wire, paths=paths)
 
 
 def _command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:

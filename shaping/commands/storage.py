@@ -1,4 +1,4 @@
-"""What a program printed waits in the store, byte for byte less secrets, for `shaping expand` to ask for."""
+"""What programs printed, stored byte for byte less secrets for `shaping expand`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.output import withhold_private
-from shaping.commands.process import decode
+from shaping.commands.output import decode, withhold_private
 from shaping.errors import ToolError
-from shaping.redaction import redact_text
+from shaping.redaction import StreamRedactor
 from shaping.response import Warned
 from shaping.store import StoreError, make_ref
 from shaping.store.expand import cursor_at
@@ -22,8 +21,7 @@ from shaping.store.pages import Position
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.commands.output import CapturedOutput, Finished
-    from shaping.commands.process import Capture
+    from shaping.commands.output import Capture, CapturedOutput, Finished
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
@@ -32,13 +30,11 @@ if TYPE_CHECKING:
 
 
 PART: Final = 1024 * 1024  # bytes of an output that are stored as one value
-_KEY: Final = 64 * 1024  # bytes that a private key may take; one is not torn apart, so that it is seen for what it is
-_BEGINS, _ENDS = b"-----BEGIN ", b"-----END "
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Where the parts of one output lie, and how much of it they are."""
+    """The stored parts of one output, and how much of it they hold."""
 
     prefix: str
     parts: int
@@ -57,64 +53,69 @@ class OutputStore:
         self.limit = settings.max_bytes // 2
 
     def writer(self, redact: Redact) -> PartWriter:
-        """Give a place for the parts of one output."""
+        """Return a writer for one output."""
         return PartWriter(self, redact)
 
     def keep(self, tool: str, content: bytes, value: Any, plan: Plan) -> str:
-        """Keep a value and give its ref."""
+        """Store a value and return its ref."""
         ref = make_ref(self.store.secret, tool, content)
         meta = {"tool": tool, "owner": "", "surface": "command"}
         self.store.put(ref, payload(orjson.dumps(value), plan), meta=meta, ttl=self.ttl)
         return ref
 
     def keep_streams(self, ref: str, streams: dict[str, Stream]) -> None:
-        """Say where the exact outputs of an answer lie."""
+        """Store where the exact outputs of a response are."""
         said = {name: asdict(one) for name, one in streams.items()}
         self.store.put(f"{ref}.streams", orjson.dumps(said), meta={}, ttl=self.ttl)
 
 
 class PartWriter:
-    """Stores one output in parts, up to a limit; a store that fails ends the keeping, never the command."""
+    """Stores one output in parts, without secrets, up to a limit; a store that fails never ends the command."""
 
     def __init__(self, shelf: OutputStore, redact: Redact) -> None:
-        self._shelf, self._redact = shelf, redact
+        self._shelf = shelf
+        self._redactor = None if redact.off else StreamRedactor(names=redact.names)
         self._prefix = f"p_{secrets.token_hex(16)}"
         self._waiting = bytearray()
-        self._parts = self._size = self._kept = 0
+        self._parts = self._size = self._taken = self._kept = 0
         self.failed = False
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        room = self._shelf.limit - self._size
+        room = max(0, self._shelf.limit - self._size)
         self._size += len(chunk)
-        if self.failed or room <= 0:
+        if self.failed or not room:
             return
-        self._waiting += chunk[:room]
+        self._taken += len(chunk[:room])
+        # One character a byte: what is no UTF-8 comes back as it was, and secrets are ASCII.
+        self._waiting += (
+            chunk[:room] if self._redactor is None else _bytes(self._redactor.feed(chunk[:room].decode("latin-1")))
+        )
         while len(self._waiting) >= PART and not self.failed:
-            self._put(_whole_lines(self._waiting[:PART]))
+            self._put(PART)
 
     def finish(self) -> Stream:
-        """Store what waits and say where all of it lies."""
-        if self._waiting:
-            self._put(len(self._waiting))
+        """Store the rest and return where all of it is."""
+        if self._redactor is not None:
+            self._waiting += _bytes(self._redactor.finish())
+        while self._waiting and not self.failed:
+            self._put(PART)
         return Stream(self._prefix, self._parts, self._size, self._kept)
 
     def _put(self, count: int) -> None:
         part = bytes(self._waiting[:count])
         del self._waiting[:count]
         try:
-            self._shelf.store.put(
-                f"{self._prefix}.{self._parts}", _without_secrets(part, self._redact), meta={}, ttl=self._shelf.ttl
-            )
+            self._shelf.store.put(f"{self._prefix}.{self._parts}", part, meta={}, ttl=self._shelf.ttl)
         except StoreError:
             self.failed = True
             return
         self._parts += 1
-        self._kept += len(part)
+        self._kept = self._taken
 
 
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
-    """Find where the outputs behind a ref lie."""
+    """Return where the outputs behind a ref are stored."""
     try:
         found = OutputStore(shaper).store.get(f"{ref}.streams")
     except StoreError:
@@ -125,7 +126,7 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
 
 
 def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
-    """Give the bytes of one output, part by part."""
+    """Yield the bytes of one output, part by part."""
     store = OutputStore(shaper).store
     for number in range(stream.parts):
         part = store.get(f"{stream.prefix}.{number}")
@@ -135,31 +136,18 @@ def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
 
 
 def store_capture(capture: Capture, writer: PartWriter) -> Stream:
-    """Store what a capture still holds, and say where all of it lies."""
+    """Store what a capture still holds, and return where all of it is."""
     if capture.whole:
         writer.write(capture.held)
     return writer.finish()
 
 
-def _whole_lines(part: bytearray) -> int:
-    """Say how much of a part to store, so that no line and no private key is torn apart."""
-    begins = part.rfind(_BEGINS)
-    if begins > 0 and begins > part.rfind(_ENDS) and len(part) - begins < _KEY:
-        return begins
-    return part.rfind(b"\n") + 1 or len(part)
-
-
-def _without_secrets(part: bytes, redact: Redact) -> bytes:
-    if redact.off:
-        return part
-    # One character a byte: what is no UTF-8 comes back as it was, and secrets are ASCII.
-    text = part.decode("latin-1")
-    clean, hits = redact_text(text, values=redact.values, names=redact.names)
-    return clean.encode("latin-1") if hits else part
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")
 
 
 class StoredOutput:
-    """What of one command's outputs lies in the store."""
+    """The outputs of one command in the store."""
 
     def __init__(self, shaper: Shaper, plan: Plan, ran: Finished) -> None:
         self._shaper, self._plan, self._ran = shaper, plan, ran
@@ -191,7 +179,7 @@ class StoredOutput:
             self.warnings.append(NOT_KEPT)
 
     def cursor(self, ref: str | None, shown: str) -> str | None:
-        """Write the cursor for where the shown beginning of a text ends."""
+        """Return the cursor for the end of the shown beginning of a text."""
         if ref is None or self._plan.private is not None:
             return None
         whole, same = decode(self._ran.stdout.capture.held), 0
@@ -205,7 +193,7 @@ class StoredOutput:
         return f"{ref}:{at}"
 
     def members(self, envelope: Envelope[Any], ref: str | None) -> dict[str, Any]:
-        """Give the members of meta by which the rest is asked for; a cursor of a command carries its ref."""
+        """Return the meta members that lead to the rest; a cursor on a command line carries its ref."""
         cursor = envelope.meta.cursor
         return {"ref": ref, "cursor": f"{ref}:{cursor}" if ref and cursor else cursor}
 

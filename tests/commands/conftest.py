@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.commands.command import plan_for
-from shaping.commands.output import CapturedOutput, Finished, Invocation
-from shaping.commands.process import Capture, ProcessExit
+from shaping.commands.output import Capture, CapturedOutput, Finished, Invocation
+from shaping.commands.process import ProcessExit
 from shaping.commands.response import CommandResponse, respond
 from shaping.shaper import Shaper
 

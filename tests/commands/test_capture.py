@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shaping.commands.process import Capture
+from shaping.commands.output import Capture
 
 
 def test_what_is_small_is_held_whole() -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.commands.output import Invocation
-from shaping.commands.process import Capture, ProcessExit, run
+from shaping.commands.output import Capture, Invocation
+from shaping.commands.process import ProcessExit, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -105,7 +105,7 @@ def test_plain_text_is_what_the_command_printed_and_one_line_of_facts_where_ther
     assert printed("a\n", "b\n") == ("a\n", "b\n")
     assert printed("a\n", "", 2) == ("a\n", "(exit code 2)\n")
     assert printed("", "b\nc\n", 2) == ("", "b\nc\n(exit code 2)\n")
-    assert printed("key ghp_" + "a1B2" * 9) == ("key [redacted:github-token]", "(redacted: github-token)\n")
+    assert printed("key ghp_" + "a1B2" * 9) == ("key [redacted:github-token]", "(secrets redacted)\n")
 
 
 def test_the_one_line_is_as_long_as_the_room_allows() -> None:

@@ -1,4 +1,4 @@
-"""Answers of tools as they lie in files: a JSON document, JSON lines, plain text, or a whole MCP result."""
+"""Files of tool results: a JSON document, JSON lines, plain text, or a whole MCP result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 @dataclass(frozen=True)
 class Payload:
-    """One answer of one tool: its name, its text as sent, and what that text says."""
+    """One result of a tool: its name, its text as sent, and the data in it."""
 
     name: str
     text: str
