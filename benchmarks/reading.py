@@ -96,7 +96,7 @@ def _walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     yield path, value
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, member in inner:
-        yield from _walk(member, f"{path}[{key}]" if isinstance(value, list) else _step(path, key))
+        yield from _walk(member, f"{path}[{key}]" if isinstance(value, list) else _step(path, str(key)))
 
 
 def _is_near(path: str) -> bool:
