@@ -46,7 +46,10 @@ CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
 PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
-EXPAND = typer.Option(help="Offer the tool by which a model asks for what was left out, or not. (default: offer)")
+EXPAND = typer.Option(
+    help="Offer the tool by which a model asks for what was left out, or not; over pipes it is kept for you in"
+    " store.sqlite in your cache directory, where `shaping expand` finds it too. (default: offer)"
+)
 
 
 def proxy(
