@@ -96,7 +96,7 @@ def qwen(home: Path, work: Path, url: str, server: list[str]) -> Started:
 
 
 def opencode(
-    home: Path, work: Path, url: str, server: list[str], name: str = "opencode", program: str | None = None
+    home: Path, work: Path, url: str, server: list[str], *, name: str = "opencode", program: str | None = None
 ) -> Started:
     model = {"name": "lab", "limit": {"context": 200000, "output": 8000}}
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "lab", "models": {"lab": model}}
