@@ -13,6 +13,7 @@ from typing import Any
 
 CORPUS = Path(os.environ.get("SHAPING_CORPUS", Path(__file__).parents[2] / "shared" / "corpus"))
 PAYLOADS = CORPUS / "payloads"
+MORE = CORPUS / "more"
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class Payload:
     file: str
     tool: str
     questions: tuple[dict[str, Any], ...]
+    folder: Path = PAYLOADS
 
     @cached_property
     def result(self) -> dict[str, Any]:
         """The result as the server sent it."""
-        found: dict[str, Any] = json.loads((PAYLOADS / self.file).read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads((self.folder / self.file).read_text(encoding="utf-8"))
         return found
 
     @property
@@ -35,12 +37,12 @@ class Payload:
         return self.file.removesuffix(".json")
 
 
-def payloads() -> list[Payload]:
-    """Return every payload of the corpus, or stop with a sentence where it is not there."""
-    if not PAYLOADS.exists():
+def payloads(folder: Path = PAYLOADS) -> list[Payload]:
+    """Return every payload of a folder of the corpus, or stop with a sentence where it is not there."""
+    if not folder.exists():
         sys.exit(f"no corpus at {CORPUS}; set SHAPING_CORPUS to the directory that holds payloads/ and score.py")
-    listed = json.loads((PAYLOADS / "manifest.json").read_text(encoding="utf-8"))["payloads"]
-    return [Payload(one["file"], one["tool"], tuple(one["questions"])) for one in listed]
+    listed = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["payloads"]
+    return [Payload(one["file"], one["tool"], tuple(one["questions"]), folder) for one in listed]
 
 
 def library() -> Any:
@@ -61,7 +63,7 @@ def write(directory: Path, shaped: dict[str, Any]) -> None:
             (directory / file).write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")
 
 
-def score(directory: Path, *flags: str) -> str:
+def score(directory: Path, *flags: str, folder: Path = PAYLOADS) -> str:
     """Run the corpus's own score over a directory of shaped results."""
-    command = [sys.executable, str(CORPUS / "score.py"), str(PAYLOADS), "--shaped", str(directory), *flags]
+    command = [sys.executable, str(CORPUS / "score.py"), str(folder), "--shaped", str(directory), *flags]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from benchmarks.corpus import Payload
 
+README = Path(__file__).parents[1] / "README.md"
 _FILTER = re.compile(r"\[\?\([^]]*\)\]|\[\*\]")
+_NAMED = re.compile(r"\n(?:null|empty): [^\n]*\Z")
 _QUOTED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
 
 
@@ -41,6 +43,7 @@ class Row:
     after: int
     kept: int
     answered: int
+    held: int  # kept by the score, or answered by path from the decoded text
     recovered: int
     lost: tuple[str, ...]
 
@@ -56,7 +59,7 @@ def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
     shaped = shape(Shaper({"global": {"profile": profile}}), payload)
     kept = {q["id"] for q in payload.questions if lib.score_question(q, payload.result, shaped)["value"]}
     answered = {q["id"] for q in payload.questions if _answer(lib, q, payload.result, shaped, q["id"] in kept)}
-    missing = [q for q in payload.questions if q["id"] not in kept & answered]
+    missing = [q for q in payload.questions if q["id"] not in kept | answered]
     back = {q["id"] for q in missing if _comes_back(lib, q, payload, profile)}
     row = Row(
         payload.name,
@@ -65,6 +68,7 @@ def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
         lib.tokens(lib.model_view(shaped)),
         len(kept),
         len(answered),
+        len(kept | answered),
         len(back),
         tuple(q["id"] for q in missing if q["id"] not in back),
     )
@@ -101,6 +105,7 @@ def _document(how: str, shaped: dict[str, Any]) -> Any:
 
 
 def _decoded(text: str) -> Any:
+    text = _NAMED.sub("", text)  # the line that names dropped nulls and empties is about the data, and not of it
     try:
         value = decode(text, "table")
     except ValueError:
@@ -140,7 +145,7 @@ def _evidence(question: dict[str, Any]) -> Iterator[Any]:
 
 def table_of(rows: list[Row]) -> str:
     """Write the figures of all payloads and their sum."""
-    names = ("before", "compact", "after", "kept", "answered", "recovered")
+    names = ("before", "compact", "after", "kept", "answered", "held", "recovered")
     sums = {name: sum(getattr(row, name) for row in rows) for name in names}
     total = Row("**all**", **sums, lost=tuple(lost for row in rows for lost in row.lost))
     head = (
@@ -151,6 +156,7 @@ def table_of(rows: list[Row]) -> str:
         "saved",
         "kept",
         "by path from the text",
+        "by either",
         "by one expand",
         "lost",
     )
@@ -163,6 +169,7 @@ def table_of(rows: list[Row]) -> str:
             f"{100 * (1 - row.after / row.before):.1f}%",
             str(row.kept),
             str(row.answered),
+            str(row.held),
             str(row.recovered),
             ", ".join(row.lost) or "-",
         )
@@ -171,33 +178,58 @@ def table_of(rows: list[Row]) -> str:
     return markdown_table(head, lines)
 
 
+def section(folder: Path, profile: str, *flags: str) -> tuple[str, list[Row]]:
+    """Measure every payload of a folder under one profile, and write the figures."""
+    measured = [measure(payload, profile) for payload in corpus.payloads(folder)]
+    rows = [row for row, _ in measured]
+    with tempfile.TemporaryDirectory() as directory:
+        corpus.write(Path(directory), {f"{row.name}.json": shaped for row, shaped in measured})
+        said = corpus.score(Path(directory), "-v", *flags, folder=folder)
+    larger = [row.name for row in rows if row.after > row.before]
+    note = f"Dearer than what was sent: {', '.join(larger) or 'none'}."
+    head = f"### {folder.name}, {profile}"
+    return f"{head}\n\n{table_of(rows)}\n\n{note}\n\nThe corpus's own score: `{said.splitlines()[-1]}`", rows
+
+
+def sentence(rows: list[Row], questions: int) -> str:
+    """Say in words what a set of payloads comes to."""
+    saved = 100 * (1 - sum(row.after for row in rows) / sum(row.before for row in rows))
+    kept = sum(row.held for row in rows)
+    lost = sum(len(row.lost) for row in rows)
+    back = questions - kept - lost
+    return f"{saved:.0f}% of the tokens, {kept} of {questions} answers stay, {back} come back by one call"
+
+
+def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
+    """Write the two sentences of the README that hold numbers."""
+    first, more = (sentence(rows, questions) for rows, questions in sets)
+    text = (
+        f"On {len(sets[0][0])} real results of tools it saves {first};\n"
+        f"on {len(sets[1][0])} others of other tools {more}\n"
+        "(no config, profile `minimal`, tokens of o200k_base; `python -m benchmarks.fidelity` writes these numbers).\n"
+    )
+    mark = re.compile("(<!-- numbers -->\n).*?(<!-- end numbers -->)", re.DOTALL)
+    README.write_text(mark.sub(lambda found: f"{found[1]}{text}{found[2]}", README.read_text()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", default="minimal,standard")
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
-    sections = []
+    flags = ["--misses"] if options.misses else []
+    sections, numbers = [], []
     for profile in options.profile.split(","):
-        measured = [measure(payload, profile) for payload in corpus.payloads()]
-        rows = [row for row, _ in measured]
-        with tempfile.TemporaryDirectory() as directory:
-            files = {f"{row.name}.json": shaped for row, shaped in measured}
-            corpus.write(Path(directory), files)
-            said = corpus.score(Path(directory), "-v", *(["--misses"] if options.misses else []))
-        print(said)
-        larger = [row.name for row in rows if row.after > row.compact]
-        note = f"Larger than compact JSON: {', '.join(larger) or 'none'}."
-        sections.append(
-            f"### {profile}\n\n{table_of(rows)}\n\n{note}\n\nThe corpus's own score: `{said.splitlines()[-1]}`"
-        )
-        print(sections[-1])
+        for folder in (corpus.PAYLOADS, corpus.MORE):
+            text, rows = section(folder, profile, *flags)
+            print(text, flush=True)
+            sections.append(text)
+            if profile == "minimal":
+                numbers.append((rows, sum(len(payload.questions) for payload in corpus.payloads(folder))))
     if options.profile == "minimal,standard":
-        recipe = {
-            "payloads": "../shared/corpus/payloads, 20 results of 20 tools",
-            "tokenizer": "o200k_base",
-            "config": "none",
-        }
+        recipe = {"payloads": "../shared/corpus, payloads and more", "tokenizer": "o200k_base", "config": "none"}
         write_section("Fidelity", "\n\n".join(sections), recipe=recipe)
+        write_numbers(numbers)
 
 
 if __name__ == "__main__":
