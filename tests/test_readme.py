@@ -1,4 +1,4 @@
-"""Every block of the README runs: Python as doctests, commands with the output shown, config as files beside them."""
+"""Every block of the README and the guide runs: Python as doctests, commands with their output, config as files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+PAGES = ("README.md", "docs/guide.md")
 FENCE = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What the README shows but a test of it cannot run: the Makefile's commands, which run this test, and client configs.
+LINK = re.compile(r"\]\(((?!http|#)[^)#\s]+)\)")
 NOT_RUN = ("make demo", "make test", "pip install")
 
 
@@ -29,33 +30,50 @@ class Block:
     line: int
 
 
-def blocks() -> list[Block]:
+def blocks(page: str) -> list[Block]:
+    text = (ROOT / page).read_text()
     return [
-        Block(found[1], found[2], found[3], README.count("\n", 0, found.start()) + 1)
-        for found in FENCE.finditer(README)
+        Block(found[1], found[2], found[3], text.count("\n", 0, found.start()) + 1) for found in FENCE.finditer(text)
     ]
 
 
-def test_the_readme_reaches_code_by_line_12() -> None:
-    assert blocks()[0].line <= 12
+def test_the_readme_is_short_and_reaches_code_by_line_12() -> None:
+    assert blocks("README.md")[0].line <= 12
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
 
 
-def test_every_block_is_of_a_kind_that_is_run() -> None:
-    assert {block.language for block in blocks()} <= {"python", "pycon", "console", "json", "text"}
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_kind_that_is_run(page: str) -> None:
+    assert {block.language for block in blocks(page)} <= {"python", "pycon", "console", "json", "text"}
 
 
-def test_every_block_of_the_readme_does_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_link_of_the_pages_leads_to_a_file() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    linked = [(page, target) for page in pages for target in LINK.findall(page.read_text())]
+    assert [f"{page.name}: {target}" for page, target in linked if not (page.parent / target).exists()] == []
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    from benchmarks.make_reference import PAGE, VARIABLES, page
+
+    assert PAGE.read_text() == page(), "run python -m benchmarks.make_reference"
+    source = "\n".join(path.read_text() for path in (ROOT / "shaping").rglob("*.py"))
+    assert set(re.findall(r"\"(SHAPING(?:_(?:DEBUG|PROFILE|CONFIG|LEDGER))?)\"", source)) <= VARIABLES.keys()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_does_what_it_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     namespace: dict[str, Any] = {"__name__": "readme"}
-    for block in blocks():
+    for block in blocks(page):
         if block.name is not None:
             (tmp_path / block.name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block.name).write_text(block.body)
         if block.language == "python" and block.name is None:
-            exec(compile(block.body, f"README.md:{block.line}", "exec"), namespace)  # noqa: S102 (it is our own README)
+            exec(compile(block.body, f"{page}:{block.line}", "exec"), namespace)  # noqa: S102 (it is our own page)
         elif block.language == "pycon":
             _doctest(block, namespace)
         elif block.language == "console":
@@ -63,7 +81,7 @@ def test_every_block_of_the_readme_does_what_it_shows(tmp_path: Path, monkeypatc
 
 
 def _doctest(block: Block, namespace: dict[str, Any]) -> None:
-    test = doctest.DocTestParser().get_doctest(block.body, namespace, "README.md", "README.md", block.line)
+    test = doctest.DocTestParser().get_doctest(block.body, namespace, "page", "page", block.line)
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(test, out=report.append, clear_globs=False)
@@ -81,7 +99,7 @@ def _console(block: Block, cwd: Path) -> None:
         )
         shown = (done.stdout + done.stderr).strip()
         assert shown == expected.strip() or _fits(expected.strip(), shown), (
-            f"README.md:{block.line}: {shlex.quote(command)}\n{shown}"
+            f"line {block.line}: {shlex.quote(command)}\n{shown}"
         )
 
 
