@@ -178,18 +178,18 @@ def _base64(text: str, rules: Ruleset) -> Iterator[Span]:
                 break
 
 
-class Encoded(NamedTuple):
+class Base64Text(NamedTuple):
     """What a run of base64 says, and where it stands."""
 
     text: str
     place: tuple[int, int]
 
 
-def _base64_texts(text: str) -> Iterator[Encoded]:
+def _base64_texts(text: str) -> Iterator[Base64Text]:
     for start, end in _runs(text):
         if (found := _BASE64.search(text, start, end)) is not None:
             said = _decoded("".join(text[found.start() : end].split()))
-            yield Encoded(said.decode("utf-8", "replace"), (found.start(), end))
+            yield Base64Text(said.decode("utf-8", "replace"), (found.start(), end))
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
