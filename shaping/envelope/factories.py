@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from time import time_ns
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from shaping.envelope.content import read_blocks
 from shaping.envelope.model import (
     COMMON,
@@ -26,10 +28,12 @@ from shaping.response import Warned
 
 T = TypeVar("T")
 _Meta = TypeVar("_Meta", LocalMeta, HttpMeta, McpMeta, CommandMeta)
+_Model = TypeVar("_Model", bound=BaseModel)
 
-# Copied and updated for each call: validating what this module itself put together takes twice as long.
-_LOCAL, _HTTP, _MCP, _COMMAND = LocalMeta(), HttpMeta(status=200), McpMeta(), CommandMeta()
-_ENVELOPE: Envelope[Any] = Envelope(data=None, meta=_LOCAL)
+_DEFAULTS: dict[type[CommonMeta], dict[str, Any]] = {
+    kind: {name: member.get_default() for name, member in kind.model_fields.items()}
+    for kind in (LocalMeta, HttpMeta, McpMeta, CommandMeta)
+}
 
 
 def local_envelope(
@@ -44,7 +48,7 @@ def local_envelope(
     own = {"operation_id": operation_id, "timestamp": time_ns() // 1_000_000}
     if "timestamp" in meta:
         own["timestamp"] = meta.pop("timestamp")
-    return _envelope(data, error, warnings, _meta(_LOCAL, meta, own))
+    return _envelope(data, error, warnings, _meta(LocalMeta, meta, own))
 
 
 def http_envelope(
@@ -66,7 +70,7 @@ def http_envelope(
     if status == 304:
         meta = {"not_modified": True, **meta}
     own = {"status": status, "headers": pairs, "content_type": content_type}
-    return _envelope(data, error, warnings, _meta(_HTTP, meta, own))
+    return _envelope(data, error, warnings, _meta(HttpMeta, meta, own))
 
 
 def mcp_envelope(
@@ -87,7 +91,7 @@ def mcp_envelope(
         "structured_content": structured_content,
         "meta": None if protocol_meta is None else dict(protocol_meta),
     }
-    return _envelope(data, error, warnings, _meta(_MCP, meta, own))
+    return _envelope(data, error, warnings, _meta(McpMeta, meta, own))
 
 
 def command_envelope(
@@ -110,7 +114,7 @@ def command_envelope(
     if exit_code is None:
         exit_code = exit_code_for(error)
     own = {"exit_code": exit_code, "argv": tuple(argv), "signal": signal}
-    return _envelope(data, error, warnings, _meta(_COMMAND, meta, own))
+    return _envelope(data, error, warnings, _meta(CommandMeta, meta, own))
 
 
 def _retryable_by_table(error: ErrorDetail) -> ErrorDetail:
@@ -137,8 +141,19 @@ def made(envelope: Envelope[Any]) -> Envelope[Any]:
     return envelope
 
 
-def _meta(template: _Meta, given: dict[str, Any], own: dict[str, Any]) -> _Meta:
-    return template.model_copy(update={"extensions": {}, **(_checked(given) if given else {}), **own})
+def _meta(kind: type[_Meta], given: dict[str, Any], own: dict[str, Any]) -> _Meta:
+    return _built(kind, {**_DEFAULTS[kind], "extensions": {}, **(_checked(given) if given else {}), **own})
+
+
+def _built(kind: type[_Model], values: dict[str, Any]) -> _Model:
+    """Build a model of values that this module put together: validating or copying takes several times as long."""
+    model = object.__new__(kind)
+    put = object.__setattr__  # the models are frozen
+    put(model, "__dict__", values)
+    put(model, "__pydantic_fields_set__", {*values})
+    put(model, "__pydantic_extra__", None)
+    put(model, "__pydantic_private__", None)
+    return model
 
 
 def _envelope(data: Any, error: ErrorDetail | None, warnings: Iterable[Warned | str], meta: Any) -> Envelope[Any]:
@@ -147,7 +162,7 @@ def _envelope(data: Any, error: ErrorDetail | None, warnings: Iterable[Warned | 
         if contradiction:
             raise EnvelopeError(contradiction)
     said = tuple(w if isinstance(w, Warned) else Warned("", w) for w in warnings) if warnings else ()
-    return made(_ENVELOPE.model_copy(update={"data": data, "error": error, "warnings": said, "meta": meta}))
+    return made(_built(Envelope, {"data": data, "error": error, "warnings": said, "meta": meta}))
 
 
 def _checked(meta: dict[str, Any]) -> dict[str, Any]:
