@@ -466,7 +466,12 @@ def test_our_tool_answers_sql_over_what_was_left_out() -> None:
 
 
 def test_an_answer_whose_own_envelope_says_that_it_failed_is_an_error(shaper: Shaper) -> None:
-    wire = {"ok": False, "data": None, "error": {"code": "NOT_FOUND", "message": "no such issue"}, "warnings": []}
+    wire: dict[str, Any] = {
+        "ok": False,
+        "data": None,
+        "error": {"code": "NOT_FOUND", "message": "no such issue"},
+        "warnings": [],
+    }
     shaped = shape_result(shaper, {"content": [text({**wire, "meta": {}})]}, tool="t", relay=True)
     assert shaped["isError"] is True
     told = json.loads(shaped["content"][0]["text"])
