@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -38,7 +39,7 @@ SERVER = [sys.executable, HERE, "--serve"]
 PASS_THROUGH = [sys.executable, HERE, "--pass-through"]
 OURS = [sys.executable, "-m", "shaping", "proxy"]
 CONCURRENT = 200
-BAR = 1.15
+BAR = 0.75
 BATCH = 10
 STARTS = 5
 
@@ -141,7 +142,8 @@ async def concurrent(url: str) -> int:
     """Make many calls at once and count the answers that are right."""
     async with Client(url, timeout=120) as one:
         results = await asyncio.gather(*(one.call_tool_mcp("list_issues", {"n": n}) for n in range(CONCURRENT)))
-    return sum((result.structured_content or {}).get("n") == n for n, result in enumerate(results))
+    # The proxy sends a client that it does not know text alone; each answer carries the number of its call.
+    return sum(re.search(rf"\bn\W+{n}\b", result.content[0].text) is not None for n, result in enumerate(results))
 
 
 def main() -> int:
