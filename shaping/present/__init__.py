@@ -208,26 +208,40 @@ def _fit(whole: Presented) -> Presented:
         # Bare data has its notice below it in the text.
         return orjson.dumps(shown.value).decode() + (shown.notice if plan.dialect == "none" else "")
 
-    shown = _cut(whole, as_json if whole.call.as_json else text, exact)
-    if not whole.call.as_json or plan.max_tokens is None or shown.cut.tokens < _CLOSE * plan.max_tokens:
+    shown, tokens = _cut(whole, as_json if whole.call.as_json else text, exact)
+    if not whole.call.as_json or plan.max_tokens is None or tokens < _CLOSE * plan.max_tokens:
         return shown
     # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
     if len(shown.text) > _SHORTER * len(as_json(shown)) and exact(shown.text) > plan.max_tokens:
-        shown = _cut(whole, lambda one: max(as_json(one), text(one), key=exact), exact)
+        shown, _ = _cut(whole, lambda one: max(as_json(one), text(one), key=exact), exact)
     return shown
 
 
-def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> Presented:
+def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> tuple[Presented, float]:
+    """Return the largest cut that fits, with the tokens of its text."""
+    shown, fitted = _largest(whole, render, exact)
+    if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
+        # What is said about the cut would take all of the budget: then it is only said that there was one.
+        shown, fitted = _largest(replace(whole, terse=True), render, exact)
+    return shown, fitted.tokens
+
+
+def _largest(
+    whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]
+) -> tuple[Presented, Fitted]:
     from shaping.budget.fitting import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
 
-    plan, value = whole.plan, whole.cleaned.value
-    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
-    fitted = fit_value(value, budget, lambda cut: render(replace(whole, cut=cut)), exact)
-    if fitted.fits and not _is_mute(fitted, value):
-        return replace(whole, cut=fitted)
-    # What is said about the cut would take all of the budget: then it is only said that there was one.
-    terse = replace(whole, terse=True)
-    return replace(terse, cut=fit_value(value, budget, lambda cut: render(replace(terse, cut=cut)), exact))
+    plan = whole.plan
+    tried: list[Presented] = []
+
+    def text(cut: Fitted) -> str:
+        tried.append(replace(whole, cut=cut))
+        return render(tried[-1])
+
+    fitted = fit_value(whole.cleaned.value, Budget(plan.max_tokens, plan.max_items, plan.max_string), text, exact)
+    # What was written to be counted is not written again to go out.
+    written = (one for one in reversed(tried) if one.cut.value is fitted.value)
+    return next(written, None) or replace(whole, cut=fitted), fitted
 
 
 def _is_mute(fitted: Fitted, value: Any) -> bool:
