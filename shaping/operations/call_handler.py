@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shaping.operations.registry import Registry
     from shaping.operations.transports import Transport
 
-log = logging.getLogger("shaping.calls")
+log = logging.getLogger("shaping")
 REPLY_SECONDS = 5.0  # for handing an answer over while this side is being stopped
 WHOLE = frozenset({*ORDER, "warnings", "error"})
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-log = logging.getLogger("shaping.operations")
+log = logging.getLogger("shaping")
 CONNECT_SECONDS = 30.0
 TASK_TTL_MS = 600_000  # how long a server keeps the result of a task
 POLL_MS = 1000  # between two questions about a task, where the server does not say

@@ -48,7 +48,7 @@ KEYWORDS: dict[Language, tuple[str, ...]] = {
     ),
 }
 INSPECTORS = {"python": guard_python.find_construct, "javascript": guard_javascript.find_construct}
-log = logging.getLogger("shaping.eval")
+log = logging.getLogger("shaping")
 
 
 def visible(tools: Iterable[Manifest], *, allow_eval: bool = False) -> list[Manifest]:

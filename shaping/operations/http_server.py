@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shaping.operations.spec import Spec
     from shaping.response import Shaped
 
-log = logging.getLogger("shaping.serve")
+log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304
 
 

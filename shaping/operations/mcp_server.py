@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
 
-log = logging.getLogger("shaping.serve")
+log = logging.getLogger("shaping")
 
 
 class OperationTool(Tool):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shaping.operations.access import Identity
     from shaping.operations.transports import Transport
 
-log = logging.getLogger("shaping.calls")
+log = logging.getLogger("shaping")
 ABORT_SECONDS = 1.0  # for telling the other side that nobody waits any more
 
 

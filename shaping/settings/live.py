@@ -28,7 +28,7 @@ _LOOK_AGAIN_MS = 500
 # The clock of a file system ticks every few milliseconds, and two edits within one tick bear the same time.
 _FRESH_NS = 100_000_000
 
-_log = logging.getLogger("shaping.settings")
+_log = logging.getLogger("shaping")
 
 
 class LiveConfig:

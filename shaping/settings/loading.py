@@ -67,7 +67,7 @@ _MOST_PLANS = 2048
 # Plans that are compiled to check a config: each looks through all of it.
 _MOST_COMPILED = 200
 
-_log = logging.getLogger("shaping.settings")
+_log = logging.getLogger("shaping")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -137,7 +137,7 @@ def test_a_payload_that_is_no_object_is_all_code() -> None:
 
 def test_every_eval_call_is_logged_by_hash_and_never_by_payload(caplog: pytest.LogCaptureFixture) -> None:
     good, bad = b'{"code":"1 + 41"}', b'{"code":"eval(\'secret\')"}'
-    with caplog.at_level(logging.INFO, logger="shaping.eval"):
+    with caplog.at_level(logging.INFO, logger="shaping"):
         admit(PYTHON, json.loads(good), allow_eval=True)
         http_error(PYTHON, json.loads(bad))
     assert [record.getMessage() for record in caplog.records] == [

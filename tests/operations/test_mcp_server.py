@@ -60,7 +60,7 @@ async def asked(server: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
 
 def test_what_mcp_has_no_form_for_is_named(caplog: pytest.LogCaptureFixture) -> None:
     mcp_server(registry())
-    assert [record.getMessage() for record in caplog.records if record.name == "shaping.serve"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "shaping"] == [
         "MCP has no form for subscriptions; not served: shop.ticks"
     ]
 

@@ -51,8 +51,8 @@ def live(project: Path, environ: dict[str, str]) -> Iterator[LiveConfig]:
 
 @pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    caplog.set_level(logging.WARNING, "shaping.settings")
-    return lambda: [record.getMessage() for record in caplog.records if record.name == "shaping.settings"]
+    caplog.set_level(logging.WARNING, "shaping")
+    return lambda: [record.getMessage() for record in caplog.records if record.name == "shaping"]
 
 
 def test_a_file_that_appears_and_is_edited_is_followed_and_one_that_disappears_stays_in_use(
