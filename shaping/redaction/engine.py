@@ -95,7 +95,7 @@ class Ruleset:
     def matching(self, text: str | bytes) -> list[Rule]:
         """Return the rules whose pattern is in the text; their checks are still to be made."""
         if len(self.rules) <= _FEW:
-            return [rule for rule in self.rules if _single(rule)(text)]
+            return [rule for rule, is_in in self._tests if is_in(text)]
         if len(text) < _SHORT and self._at_once(text) is None:
             return []
         found = {rule for look, rules in self._looks if look(text) for rule in rules if _single(rule)(text)}
@@ -119,6 +119,10 @@ class Ruleset:
                 self._known.clear()
             known = self._known[name] = bool(self._named(encodable(name)))
         return known
+
+    @cached_property
+    def _tests(self) -> tuple[tuple[Rule, Test], ...]:
+        return tuple((rule, _single(rule)) for rule in self.rules)
 
     @cached_property
     def _named(self) -> Test:

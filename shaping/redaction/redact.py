@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import orjson
@@ -31,6 +32,7 @@ _NAMED: Final = ("value", "Value")
 _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
 _KUBERNETES: Final = ("data", "stringData")
 _NAME_APART: Final = has_one([NAME_ENDS + r'"(?:,"|:\[")'])
+_SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
 _BETWEEN_PARTS: Final = 40  # characters
 _PLACES: Final = 8  # of one rule that are reported apart; an object keyed by ids could have thousands
@@ -100,12 +102,16 @@ class _Walk:
         self._start: State = frozenset(_steps(path) for path in paths)
         self._rules = rules
         self._names = names
+        self._clean: set[tuple[str, str]] = set()  # texts without a secret, with their contexts: many stand twice
         self._key_is_open = False  # a private key began in an earlier text and has not ended
 
     def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
         """Return the value with secrets replaced; whatever cannot be looked at is masked, never passed."""
+        state = self._start if state is None else state
+        if type(value) in _SAY_NOTHING and not (state or self._names):
+            return value
         try:
-            return self._value(value, trail, context, self._start if state is None else state)
+            return self._value(value, trail, context, state)
         except Exception:  # noqa: BLE001  redaction fails closed: a fault in it must not let a secret through
             self._hit("unreadable", trail)
             return mark("unreadable")
@@ -140,7 +146,7 @@ class _Walk:
             elif columns and _is_table(member, len(columns)):
                 inner = self._rows(member, sensitive_columns(columns), here)
             else:
-                inner = self.value(member, here, context, _member(state, key))
+                inner = self.value(member, here, context, _member(state, key) if state else state)
             changed = changed or inner is not member or written is not key
             new[written] = inner
         return new if changed else value
@@ -185,11 +191,17 @@ class _Walk:
         return written if number == 1 else f"{written} #{number}"
 
     def _text(self, text: str, trail: Trail, context: str) -> str:
+        if (text, context) in self._clean and not self._key_is_open:
+            return text
         spans = self._secrets(text, context) if self._rules.rules else []
-        new = replace(text, spans)
+        new = replace(text, spans) if spans else text
         if self._names and (found := assigned(new)):
             new = replace(new, found)
             spans += found
+        if not spans:
+            if not self._key_is_open:
+                self._clean.add((text, context))
+            return text
         for rule in dict.fromkeys(span.rule for span in spans):
             self._hit(rule, trail)
         return new
@@ -229,7 +241,7 @@ def masked_like(value: Any, text: str) -> Json:
 
 def _named(value: dict[str, Any]) -> str:
     """Find the name in objects that keep name and value apart: `{"name": "AWS_SECRET_ACCESS_KEY", "value": …}`."""
-    if not any(key in value for key in _NAMED):
+    if value.keys().isdisjoint(_NAMED):
         return ""
     return next((value[key] for key in _NAMING if isinstance(value.get(key), str)), "")
 
@@ -267,7 +279,7 @@ def _steps(path: str) -> Rest:
 
 
 def _member(state: State, key: str) -> State:
-    return frozenset(after_key(state, key)) if state else state
+    return frozenset(after_key(state, key))
 
 
 def _element(state: State, index: int, size: int) -> State:
