@@ -45,6 +45,7 @@ def _no_choices_from_outside() -> None:
     for name in ("SCALPEL_MCP_INFO", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "LINES"):
         os.environ.pop(name, None)
     os.environ["COLUMNS"] = "80"
+    os.environ["SHAPING_LEDGER"] = "off"  # a test that wants one names a file of its own
 
 
 @pytest.fixture(autouse=True, scope="session")

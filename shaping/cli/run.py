@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.ledger import MeasuredCall, open_ledger
 from shaping.settings import ConfigError
+from shaping.settings.context import mode
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shaping.response import Shaped
     from shaping.settings import Plan
 
+_LEDGER_SECONDS = 0.8  # how long a command's end may wait for its tokens to be counted
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
@@ -136,9 +137,9 @@ def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: 
 
 
 def _record(plan: Plan, response: CommandResponse) -> None:
-    """Enter what was saved into the ledger; what is printed as it was has nothing to enter."""
+    """Enter what the command printed, and what was printed in its place, into the ledger."""
     printed = response.stdout + response.stderr
-    if printed == response.raw or (ledger := open_ledger(os.environ, tokenizer=plan.tokenizer)) is None:
+    if mode() == "off" or not response.raw or (ledger := open_ledger(tokenizer=plan.tokenizer)) is None:
         return
     call = MeasuredCall(
         plan.tool,
@@ -149,7 +150,7 @@ def _record(plan: Plan, response: CommandResponse) -> None:
         ref=response.envelope.meta.ref,
     )
     ledger.record(call)
-    ledger.close()
+    ledger.close(_LEDGER_SECONDS)
 
 
 def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:

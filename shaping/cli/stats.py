@@ -37,12 +37,13 @@ def stats(
     """Show what shaping has saved: tokens that models did not read, net of what shaping added."""
     if by not in GROUPS:
         raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
+    start = _start(since)
     path = default_path() if ledger is None else ledger
     if path is None:
         raise stopped(
             "SHAPING_LEDGER is off, so nothing is recorded", 1, hint="Unset it, or name a file with --ledger."
         )
-    database, start = LedgerDatabase(path), _start(since)
+    database = LedgerDatabase(path)
     try:
         if as_json:
             print_result(_told(database.entries(since=start), by, str(path)))

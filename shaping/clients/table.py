@@ -32,6 +32,7 @@ class KnownClient:
     source: str = ""
     versions: str = ""
     limit: Mapping[str, int] = field(default_factory=dict)
+    shown_over_limit: int | None = None
     limit_by_result_json: bool = False
     whole_lines: bool = False
     meta: Literal["always", "errors"] | None = None
@@ -74,6 +75,19 @@ class KnownClient:
         shown = self.shown(result)
         sizes = {"chars": len(shown), "bytes": len(shown.encode()), "lines": shown.count("\n") + 1}
         return max((sizes[unit] / most for unit, most in limit.items() if unit in sizes), default=0.0)
+
+    def shown_within_limit(self, result: Mapping[str, Any], limit: Mapping[str, int] | None = None) -> str:
+        """Return what this client shows its model of a result, cut as the client cuts it; its own mark is left out."""
+        limit = self.limit if limit is None else limit
+        shown = self.shown(result)
+        if self.excess(result, limit) <= 1:
+            return shown
+        if self.shown_over_limit is not None:
+            return shown[: self.shown_over_limit]
+        text = shown[: limit.get("chars", len(shown))]
+        text = "\n".join(text.split("\n")[: limit.get("lines")])
+        text = text.encode()[: limit.get("bytes")].decode(errors="ignore")
+        return text.rpartition("\n")[0] if self.whole_lines and not shown.startswith(f"{text}\n") else text
 
 
 UNKNOWN_CLIENT = KnownClient()

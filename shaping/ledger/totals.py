@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,9 @@ class Totals:
     def share(self) -> float:
         """The part of what would have been read that was saved, from 0 to 1; below 0 where shaping cost more."""
         return self.saved / self.before if self.before else 0.0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
         asked = f"; {self.expansions:,} expansion{'' if self.expansions == 1 else 's'}" if self.expansions else ""

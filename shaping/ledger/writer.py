@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import queue
@@ -25,6 +26,7 @@ logger = logging.getLogger("shaping")
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _REMEMBERED: Final = 10_000
 _BATCH: Final = 64
+_EXIT_SECONDS: Final = 0.8  # how long a process whose ledger nobody closed may wait for it at its end
 _STOP: Final = object()
 
 
@@ -36,6 +38,7 @@ class Ledger:
         self._tokenizer = tokenizer
         self._queue: queue.Queue[MeasuredCall | object] = queue.Queue(_WAITING)
         self._recent: deque[LedgerEntry] = deque(maxlen=_REMEMBERED)
+        self._totals = Totals()
         self._dropped = self._untold = 0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -61,38 +64,42 @@ class Ledger:
         return list(self._recent)
 
     def totals(self) -> Totals:
-        """Add up the entries of this process."""
-        return add_up(self._recent)
+        """Return the sums over all that was recorded here and is counted."""
+        return self._totals
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until what was recorded so far is counted and written; say whether it was in time."""
         if self._thread is None:
             return True
+        deadline = time.monotonic() + timeout
         done = threading.Event()
         try:
             self._queue.put(done, timeout=timeout)
         except queue.Full:
             return False
-        return done.wait(timeout)
+        return done.wait(max(0.0, deadline - time.monotonic()))
 
     def close(self, timeout: float = 2.0) -> None:
-        """Write what is waiting, and stop."""
+        """Write what is waiting, and stop; after `timeout` seconds what is not written yet is given up."""
         thread = self._thread
         if thread is None:
             return
+        deadline = time.monotonic() + timeout
+        atexit.unregister(self.close)
         self.flush(timeout)
         self._thread = None
         try:
             self._queue.put_nowait(_STOP)
         except queue.Full:
             return  # the thread is a daemon: it ends with the process
-        thread.join(timeout)
+        thread.join(max(0.0, deadline - time.monotonic()))
 
     def _start(self) -> None:
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="shaping-ledger", daemon=True)
                 self._thread.start()
+                atexit.register(self.close, _EXIT_SECONDS)
 
     def _run(self) -> None:
         count = counter(self._tokenizer)
@@ -100,6 +107,7 @@ class Ledger:
             batch = self._batch()
             entries = [entry for item in batch if isinstance(item, MeasuredCall) for entry in _counted(item, count)]
             self._recent.extend(entries)
+            self._totals += add_up(entries)
             self._write(entries)
             for item in batch:
                 if isinstance(item, threading.Event):
@@ -158,7 +166,7 @@ def _counted(call: MeasuredCall, count: TokenCounter) -> list[LedgerEntry]:
             session=call.session,
             milliseconds=call.milliseconds,
             tokenizer=count.name,
-            error_bound=max(before.error_bound, after.error_bound),
+            error_bound=max(before.error_bound, after.error_bound) / 100,  # counts have theirs in percent
             ref=call.ref,
         )
     ]

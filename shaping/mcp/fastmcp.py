@@ -14,9 +14,11 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
+from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_exception, error_from_text
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.notes import CallNotes
+from shaping.mcp.recording import error_text
 from shaping.mcp.redaction import redact_answer, redact_protocol_error
 from shaping.shaper import Shaper
 
@@ -45,7 +47,8 @@ class ShapingMiddleware(Middleware):
         relay: bool = False,
     ) -> None:
         shaper = shaper or Shaper(config, expandable=expand)
-        self.messages = MessageShaper(shaper, expand=expand, relay=relay)
+        ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
+        self.messages = MessageShaper(shaper, expand=expand, relay=relay, ledger=ledger)
         self._notifier = ToolListNotifier(self.messages)
 
     async def on_list_tools(
@@ -145,6 +148,7 @@ class ShapingMiddleware(Middleware):
                 self.messages.list_tools(session, [_wire_tool(tool)])
 
     def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
+        about = {"raw": error_text(error), **about}
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):
             detail = getattr(cause, "detail", None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors import from_exception, make_error
 from shaping.mcp.channels import decide
 from shaping.mcp.parts import ResultContext
 from shaping.mcp.prewarm import warm_up
+from shaping.mcp.recording import CallRecorder
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.result_meta import with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shaping.errors import ErrorDetail
+    from shaping.ledger import Ledger
     from shaping.response import Warned
     from shaping.settings import LoadedConfig, Plan
     from shaping.shaper import Shaper
@@ -50,14 +53,24 @@ class MessageShaper:
     """A shaper's MCP side; surfaces only move messages between it and their framework.
 
     `relay` is for a proxy, which sends text alone to clients that run no programs over results. `server` is the name
-    that a config may put before a tool's (`github/list_issues`).
+    that a config may put before a tool's (`github/list_issues`). `ledger` is told what each call saved.
     """
 
-    def __init__(self, shaper: Shaper, *, expand: bool = True, relay: bool = False, server: str | None = None) -> None:
+    def __init__(
+        self,
+        shaper: Shaper,
+        *,
+        expand: bool = True,
+        relay: bool = False,
+        server: str | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
         self.shaper = shaper
         self.expandable = expand
         self.relay = relay
         self.server = server
+        self.ledger = ledger
+        self._recorder = None if ledger is None else CallRecorder(ledger)
         self.sessions = Sessions()
         self._warmed = False
 
@@ -90,6 +103,8 @@ class MessageShaper:
         """Return the definition of our own tool, under a name that no tool of this session has."""
         entry = expand_entry(session.known, session.tools)
         session.expand_name = entry["name"]
+        if (recorder := self._recording) is not None:
+            recorder.record_definition(session, self._plan(session.generation, EXPAND, ToolCallOptions())[0], entry)
         return entry
 
     def is_expand(self, session: Session, name: str) -> bool:
@@ -128,33 +143,89 @@ class MessageShaper:
         )
 
     def shape_result(
-        self, session: Session, tool: str, options: ToolCallOptions, result: Mapping[str, Any], **about: Any
+        self,
+        session: Session,
+        tool: str,
+        options: ToolCallOptions,
+        result: Mapping[str, Any],
+        *,
+        server: str | None = None,
+        **about: Any,
     ) -> dict[str, Any]:
-        """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`)."""
-        return shape_call(self.shaper, result, self._context(session, tool, options, **about))
+        """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`).
+
+        `server` is the name that the ledger has for the tool's server, where this object serves several.
+        """
+        started = perf_counter()
+        context = self._context(session, tool, options, **about)
+        shaped = shape_call(self.shaper, result, context)
+        self._record(session, context, result, shaped, server=server, seconds=perf_counter() - started)
+        return shaped
 
     def error_result(
-        self, session: Session, tool: str, error: ErrorDetail, options: ToolCallOptions | None = None, **about: Any
+        self,
+        session: Session,
+        tool: str,
+        error: ErrorDetail,
+        *,
+        raw: Mapping[str, Any] | None = None,
+        server: str | None = None,
+        **about: Any,
     ) -> dict[str, Any]:
-        """Write an error that no result told of."""
-        context = self._context(session, tool, options or ToolCallOptions(), **about)
-        return error_result(self.shaper, context, error)
+        """Write an error as the result of a call; `raw` is the result that the client would have got without us."""
+        started = perf_counter()
+        context = self._context(session, tool, ToolCallOptions(), **about)
+        written = error_result(self.shaper, context, error)
+        self._record(session, context, raw, written, server=server, seconds=perf_counter() - started)
+        return written
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a call of the tool that brings back what was left out."""
-        if not arguments.get("ref"):
-            return self.error_result(session, EXPAND, make_error("BAD_ARGUMENT", _NO_REF, phase="validation"))
-        asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens", "sql", "search")}
+        started = perf_counter()
         context = self._context(session, EXPAND, ToolCallOptions())
+        result, plan = self._expanded(session, arguments, context)
+        if (recorder := self._recording) is not None:
+            tool = plan.tool.removeprefix(f"{self.server}/")
+            seconds = perf_counter() - started
+            recorder.record_expansion(session, plan, arguments, result, tool=tool, seconds=seconds)
+        return result
+
+    def _expanded(
+        self, session: Session, arguments: Mapping[str, Any], context: ResultContext
+    ) -> tuple[dict[str, Any], Plan]:
+        """Return the answer to a call of our own tool, and the plan of the tool that it is about."""
+        if not arguments.get("ref"):
+            error = make_error("BAD_ARGUMENT", _NO_REF, phase="validation")
+            return error_result(self.shaper, context, error), context.plan
+        asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens", "sql", "search")}
         try:
             expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
-            return self.error_result(session, EXPAND, from_exception(problem))
+            return error_result(self.shaper, context, from_exception(problem)), context.plan
         text = text_of(expanded, context)
         result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
         if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
-        return with_meta(result, expanded.plan, [expanded], session.known)
+        return with_meta(result, expanded.plan, [expanded], session.known), expanded.plan
+
+    def _record(
+        self,
+        session: Session,
+        context: ResultContext,
+        raw: Mapping[str, Any] | None,
+        sent: Mapping[str, Any],
+        *,
+        server: str | None,
+        seconds: float,
+    ) -> None:
+        if (recorder := self._recording) is not None:
+            name = server or self.server or ""
+            recorder.record_call(session, context, raw, sent, server=name, seconds=seconds)
+
+    @property
+    def _recording(self) -> CallRecorder | None:
+        """What records calls, unless there is no ledger or shaping is off."""
+        return self._recorder if self._recorder is not None and self.shaper.mode != "off" else None
 
     def refresh(self, session: Session) -> bool:
         """Let a session see the config of now, where the config says to announce; return whether its tools changed."""

@@ -84,7 +84,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         if mode == "observe":
             shape_parts(shaper, result, read_result(result, context.declared, verbatim=plan.verbatim), context)
             return dict(result)
-        if not context.for_model or not is_for_model(result) or _is_for_app_only(result):
+        if not is_shown_to_model(result, context):
             return redact_whole(result, plan)
         clean, hits = redact_around(result, plan)
         shape = _error if result.get("isError") is True else _success
@@ -92,6 +92,11 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
     except Exception as fault:
         logger.exception("shaping a result of %r failed; it goes out unshaped", context.tool)
         return unshaped(result, plan, fault)
+
+
+def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
+    """Return whether a model reads a result: it is an answer, and neither it nor its tool is for an app alone."""
+    return context.for_model and is_for_model(result) and not _is_for_app_only(result)
 
 
 def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from shaping.errors import from_exception
+from shaping.ledger import open_ledger
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.notes import CallNotes
 from shaping.mcp.private_api import lowlevel_server
+from shaping.mcp.recording import error_text
 from shaping.mcp.redaction import redact_answer, redact_protocol_error
 from shaping.shaper import Shaper
 
@@ -55,7 +57,9 @@ def shape_server(
 
         server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand))
         return server
-    messages = MessageShaper(shaper or Shaper(config, expandable=expand), expand=expand)
+    shaper = shaper or Shaper(config, expandable=expand)
+    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
+    messages = MessageShaper(shaper, expand=expand, ledger=ledger)
     lowlevel = lowlevel_server(server)
     if lowlevel is not server and not mask_errors:
         _record_crashes(server)
@@ -123,17 +127,20 @@ class ShapedServer:
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return _enveloped(self._failed(session, name, error, notes.about()), ctx)
+            return _enveloped(self._failed(session, name, error, notes.about(), error_text(error)), ctx)
         if not isinstance(result, dict):
             return result
         if result.get("isError") and crashes:
-            return _enveloped(self._failed(session, name, crashes[-1], notes.about()), ctx)
+            return _enveloped(self._failed(session, name, crashes[-1], notes.about(), result), ctx)
         return self.messages.shape_result(session, name, options, result, **notes.about())
 
-    def _failed(self, session: Session, name: str, error: BaseException, about: dict[str, Any]) -> dict[str, Any]:
+    def _failed(
+        self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
+    ) -> dict[str, Any]:
         table = session.generation.config.errors
         debug = self.messages.shaper.plan(name, surface="mcp").debug
-        return self.messages.error_result(session, name, from_exception(error, table=table, debug=debug), **about)
+        detail = from_exception(error, table=table, debug=debug)
+        return self.messages.error_result(session, name, detail, raw=raw, **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""

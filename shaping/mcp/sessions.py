@@ -37,6 +37,9 @@ class Session:
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
     expand_name: str = EXPAND
+    id: str = field(default_factory=lambda: uuid4().hex)
+    servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was called
+    expand_recorded: bool = False  # whether the ledger has the definition of our own tool
 
     @cached_property
     def known(self) -> KnownClient:

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shaping.ledger import Ledger
     from shaping.mcp.messages import MessageShaper
     from shaping.proxy.shaping import ClientShaping
+
+_LEDGER_SECONDS = 0.8  # how long the end of a session may wait for its last calls to be counted and written
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +68,13 @@ class Loading:
             print_line(name, line)
 
     def close(self) -> None:
-        """Print what is still held, and write what is still to be kept."""
+        """Print what is still held, write what is still to be kept, and say what was saved."""
         self._flush()
-        if self.messages is not None:
-            self.messages.shaper.close()
+        if self.messages is None:
+            return
+        self.messages.shaper.close()
+        if self.messages.ledger is not None:
+            print_savings(self.messages.ledger)
 
     def _load(self, loop: asyncio.AbstractEventLoop) -> None:
         # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
@@ -102,6 +108,7 @@ class Loading:
 
 def make_messages(options: Options) -> MessageShaper:
     """Load shaping by a command line's options."""
+    from shaping.ledger import open_ledger  # noqa: PLC0415 (loaded on a thread: costs 20 ms)
     from shaping.mcp.messages import MessageShaper as Messages  # noqa: PLC0415 (loaded on a thread: costs 300 ms)
     from shaping.proxy import shaping as _  # noqa: F401, PLC0415 (the same thread loads what sessions will need)
     from shaping.shaper import Shaper  # noqa: PLC0415 (loaded on a thread: costs 250 ms)
@@ -114,7 +121,18 @@ def make_messages(options: Options) -> MessageShaper:
     if options.for_user:
         # A command's store is a file of the user's, which another connection and `shaping expand` find.
         shaper.keeper("command")
-    return Messages(shaper, expand=options.expand, relay=True)
+    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
+    return Messages(shaper, expand=options.expand, relay=True, ledger=ledger)
+
+
+def print_savings(ledger: Ledger) -> None:
+    """Close the ledger of a session, and print what the session saved where a tool was called."""
+    ledger.close(_LEDGER_SECONDS)
+    totals = ledger.totals()
+    if totals.calls or totals.expansions:
+        with contextlib.suppress(OSError):  # nobody reads our log any more
+            sys.stderr.write(f"{totals}\n")
+            sys.stderr.flush()
 
 
 def print_line(name: str, line: bytes) -> None:

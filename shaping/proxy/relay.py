@@ -112,7 +112,7 @@ class Relay:
         asked = self._pending.pop(request.id, None)
         if asked is not None and asked.method == "tools/call":
             shaping = self._shaping or await self._open()
-            await self._send(_own(request, shaping.failed(asked.name, detail)))
+            await self._send(_own(request, shaping.failed(asked.name, detail, self.upstream.server_of(asked.name))))
             return
         from shaping.mcp.errors import all_members  # noqa: PLC0415 (only where a server fails: costs 100 ms)
         from shaping.proxy.outage import told  # noqa: PLC0415 (only where a server fails: costs 100 ms)
@@ -157,7 +157,8 @@ class Relay:
             self._spawn(self._expand(message, shaping))
             return
         if shaping.is_dropped(name):
-            await self._send(_own(message, shaping.failed(name, shaping.unknown_tool(name))))
+            failed = shaping.failed(name, shaping.unknown_tool(name), self.upstream.server_of(name))
+            await self._send(_own(message, failed))
             return
         params, options = shaping.take_options(message.params)
         if params is not message.params:
@@ -197,7 +198,7 @@ class Relay:
             if asked.method != "tools/call":
                 return _changed(message, "result", result, shaping.read(asked.name, result))
             self._remember_task(result, asked)
-            shaped = shaping.result(asked.name, asked.options, result)
+            shaped = shaping.result(asked.name, asked.options, result, self.upstream.server_of(asked.name))
             return _changed(message, "result", result, shaped)
         except Exception:
             logger.exception("shaping an answer to %s failed", asked.method)

@@ -58,6 +58,11 @@ class Router:
         """Say who is told what comes from the servers."""
         self._receiver = receiver
 
+    def server_of(self, tool: str) -> str:
+        """Return the name of the server that has a tool; our own where none does."""
+        number, _ = self._names.get("tools/list", {}).get(tool, (None, tool))
+        return self.name if number is None else self.upstreams[number].name
+
     async def start(self) -> None:
         """Connect to all servers before the first message."""
         await asyncio.gather(*(upstream.start() for upstream in self.upstreams))

@@ -68,14 +68,14 @@ class ClientShaping:
         """Answer a call of our own tool."""
         return self.messages.expand(self.session, arguments)
 
-    def result(self, tool: str, options: ToolCallOptions | None, result: dict[str, Any]) -> dict[str, Any]:
+    def result(self, tool: str, options: ToolCallOptions | None, result: dict[str, Any], server: str) -> dict[str, Any]:
         """Shape the result of a call."""
-        shaped = self.messages.shape_result(self.session, tool, options or ToolCallOptions(), result)
+        shaped = self.messages.shape_result(self.session, tool, options or ToolCallOptions(), result, server=server)
         return result if shaped == result else shaped
 
-    def failed(self, tool: str, error: ErrorDetail) -> dict[str, Any]:
+    def failed(self, tool: str, error: ErrorDetail, server: str) -> dict[str, Any]:
         """Write an error that no result told as the result of a call."""
-        return self.messages.error_result(self.session, tool, error)
+        return self.messages.error_result(self.session, tool, error, server=server)
 
     def refresh(self) -> bool:
         """Let the session see the config of now where it says so; say whether the tools changed by it."""

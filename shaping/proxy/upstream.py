@@ -108,6 +108,10 @@ class Upstream:
         """Say who is told what comes from the server."""
         self._receiver = receiver
 
+    def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
+        """Return the name of the server that has a tool."""
+        return self.name
+
     async def start(self) -> None:
         """Connect before the first message; what keeps it from connecting is told to whoever sends one."""
         with contextlib.suppress(ServerUnavailableError):

@@ -190,7 +190,9 @@ def test_an_http_api_is_an_mcp_server_whose_answers_are_shaped(document: str, ap
     command = ["-c", PROGRAM, "serve", *arguments, "--config", str(tmp_path / "response_config.json")]
 
     async def main() -> tuple[list[str], Any]:
-        async with Client(StdioTransport(sys.executable, command, env={"ORDERS_TOKEN": "T0ken"})) as client:
+        async with Client(
+            StdioTransport(sys.executable, command, env={"ORDERS_TOKEN": "T0ken", "SHAPING_LEDGER": "off"})
+        ) as client:
             names = [tool.name for tool in await client.list_tools()]
             return names, await client.call_tool("get_order", {"id": 7}, raise_on_error=False)
 

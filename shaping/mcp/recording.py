@@ -1,0 +1,113 @@
+"""The ledger's entries of MCP sessions: what a client shows its model, with shaping and without it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.ledger import MeasuredCall
+from shaping.mcp.result import is_shown_to_model
+from shaping.mcp.result_meta import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.ledger import Ledger
+    from shaping.mcp.parts import ResultContext
+    from shaping.mcp.sessions import Session
+    from shaping.settings import Plan
+
+
+class CallRecorder:
+    """Hands calls over to a ledger, which counts their tokens on its own thread."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def record_call(
+        self,
+        session: Session,
+        context: ResultContext,
+        raw: Mapping[str, Any] | None,
+        sent: Mapping[str, Any],
+        *,
+        server: str,
+        seconds: float,
+    ) -> None:
+        """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
+        if not is_shown_to_model(sent if raw is None else raw, context):
+            return
+        session.servers[context.tool] = server
+        client = context.client
+        after = partial(client.shown_within_limit, sent, context.limit)
+        self._ledger.record(
+            MeasuredCall(
+                context.tool,
+                after if raw is None else partial(client.shown_within_limit, raw),
+                after,
+                server=server,
+                milliseconds=seconds * 1000,
+                ref=_ref(sent),
+                **_about(session, context.plan),
+            )
+        )
+
+    def record_expansion(
+        self,
+        session: Session,
+        plan: Plan,
+        arguments: Mapping[str, Any],
+        sent: Mapping[str, Any],
+        *,
+        tool: str,
+        seconds: float,
+    ) -> None:
+        """Record what was asked back, at the cost of the tool that it came from."""
+        after = partial(session.known.shown_within_limit, sent)
+        self._ledger.record(
+            MeasuredCall(
+                tool,
+                str,
+                after,
+                after,
+                kind="expand" if arguments.get("sql") is None else "query",
+                server=session.servers.get(tool, ""),
+                milliseconds=seconds * 1000,
+                ref=str(arguments.get("ref") or "") or None,
+                **_about(session, plan),
+            )
+        )
+
+    def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
+        """Record the definition of our own tool, once a session."""
+        if session.expand_recorded:
+            return
+        session.expand_recorded = True
+        after = partial(_shown_definition, entry)
+        self._ledger.record(MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan)))
+
+
+def error_text(error: BaseException) -> dict[str, Any]:
+    """Return the result that MCP servers answer with where a tool raises."""
+    return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+
+
+def _about(session: Session, plan: Plan) -> dict[str, Any]:
+    return {
+        "client": str((session.client or {}).get("name", "")),
+        "profile": plan.profile,
+        "config": plan.config_hash,
+        "session": session.id,
+    }
+
+
+def _ref(sent: Mapping[str, Any]) -> str | None:
+    mark = (sent.get("_meta") or {}).get(MARK)
+    return mark.get("ref") if isinstance(mark, dict) else None
+
+
+def _shown_definition(entry: Mapping[str, Any]) -> str:
+    """Return what a model reads of a tool's definition; its `_meta` is for the client."""
+    return orjson.dumps({key: value for key, value in entry.items() if key != "_meta"}).decode()

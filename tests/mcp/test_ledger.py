@@ -1,0 +1,153 @@
+"""What the ledger has of a session equals a recount of what its server sent and what its client got."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from fastmcp import Client, FastMCP
+from fastmcp.client.transports import StdioTransport
+from mcp.server.mcpserver import MCPServer
+
+from shaping.ledger import LedgerDatabase, LedgerEntry, add_up
+from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.mcp.sdk import shape_server
+from shaping.tokens import exact
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[1] / "servers" / "records_server.py"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def client_of(tmp_path: Path, name: str, **environ: str) -> Client[Any]:
+    """Make a client of that name, whose proxied server writes what it sends to a file."""
+    files = {"SHAPING_LEDGER": str(tmp_path / "ledger.sqlite"), "RECORDS_SENT": str(tmp_path / "sent.jsonl")}
+    transport = StdioTransport(
+        sys.executable,
+        ["-m", "shaping", "proxy", "--", sys.executable, str(SERVER)],
+        env={**os.environ, **files, **environ},
+        keep_alive=False,
+        log_file=tmp_path / "stderr.txt",
+    )
+    return Client(transport, client_info=mcp_types.Implementation(name=name, version="9.9.9"))
+
+
+def sent_by_server(tmp_path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (tmp_path / "sent.jsonl").read_text().splitlines()]
+
+
+def entries(tmp_path: Path) -> list[LedgerEntry]:
+    return LedgerDatabase(tmp_path / "ledger.sqlite").entries()
+
+
+def calls(tmp_path: Path) -> list[LedgerEntry]:
+    return [entry for entry in entries(tmp_path) if entry.kind == "call"]
+
+
+def text_of(result: Any) -> str:
+    """Join what a client that shows content shows of a result that came over the wire, or stands in a file."""
+    content = result["content"] if isinstance(result, dict) else [block.model_dump() for block in result.content]
+    return "\n".join(block["text"] for block in content)
+
+
+async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "Zed") as client:
+        tools = await client.list_tools()
+        await client.list_tools()
+        got = [
+            await client.call_tool("records", {"count": 20}, raise_on_error=False),
+            await client.call_tool("data", {"count": 9}, raise_on_error=False),
+            await client.call_tool("fail", {}, raise_on_error=False),
+            await client.call_tool("records", {"count": 25}, raise_on_error=False, meta={"shaping/max_tokens": 150}),
+        ]
+        ref = re.search(r"ref=\"?(r_\w+)", text_of(got[-1]))
+        assert ref is not None, text_of(got[-1])
+        asked = [
+            await client.call_tool("shaping_expand", {"ref": ref[1], "path": "[20:22]"}, raise_on_error=False),
+            await client.call_tool("shaping_expand", {"ref": ref[1], "sql": "SELECT count(*) FROM items"}),
+        ]
+    before = sum(exact(text_of(result)) for result in sent_by_server(tmp_path))
+    after = sum(exact(text_of(result)) for result in (*got, *asked))
+    (own,) = [tool for tool in tools if tool.name == "shaping_expand"]
+    shown = {"name": own.name, "description": own.description, "inputSchema": own.input_schema}
+    definition = exact(json.dumps(shown, separators=(",", ":")))
+    found = entries(tmp_path)
+    total = add_up(found)
+    assert (total.before, total.after, total.error) == (before, after + definition, 0.0)
+    assert (total.calls, total.expansions) == (4, 2)
+    assert [(entry.kind, entry.tool) for entry in found if entry.kind != "call"] == [
+        ("definition", "shaping_expand"),
+        ("expand", "records"),
+        ("query", "records"),
+    ]
+    assert {entry.client for entry in found} == {"Zed"}
+    assert len({entry.session for entry in found}) == 1
+    assert (tmp_path / "stderr.txt").read_text().splitlines()[-1] == str(total)
+
+
+async def test_a_result_that_the_client_would_have_cut_counts_as_it_would_have_shown_it(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "gemini-cli-mcp-client") as client:
+        await client.call_tool("records", {"count": 400})
+    (raw,) = sent_by_server(tmp_path)
+    (entry,) = calls(tmp_path)
+    assert len(text_of(raw)) > 80_000
+    assert entry.before == pytest.approx(exact(text_of(raw)[:40_000]), rel=0.03)
+
+
+async def test_observing_saves_nothing_and_off_leaves_no_trace(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "Zed", SHAPING="observe") as client:
+        await client.call_tool("records", {"count": 20})
+    (raw,) = sent_by_server(tmp_path)
+    (entry,) = calls(tmp_path)
+    assert entry.before == entry.after == exact(text_of(raw))
+    async with client_of(tmp_path, "Zed", SHAPING="off") as client:
+        await client.call_tool("records", {"count": 20})
+    assert calls(tmp_path) == [entry]
+
+
+def listing(count: int = 12) -> list[dict[str, Any]]:
+    """List records."""
+    return [{"id": number, "title": f"Widget {number}", "note": None, "tags": []} for number in range(count)]
+
+
+def broken() -> str:
+    """Raise."""
+    raise ValueError("no such widget")
+
+
+@pytest.mark.parametrize("kind", ["fastmcp", "sdk"])
+async def test_servers_that_are_shaped_in_their_own_process_are_recorded_too(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "ledger.sqlite"))
+    server: Any = FastMCP("widgets") if kind == "fastmcp" else MCPServer("widgets")
+    server.tool()(listing)
+    server.tool()(broken)
+    if kind == "fastmcp":
+        shaping = ShapingMiddleware()
+        server.add_middleware(shaping)
+        messages = shaping.messages
+    else:
+        shape_server(server)
+        messages = server.middleware[-1].messages
+    async with Client(server) as client:
+        await client.list_tools()
+        got = await client.call_tool("listing", {"count": 12})
+        failed = await client.call_tool("broken", {}, raise_on_error=False)
+    assert messages.ledger is not None
+    messages.ledger.close()
+    called = {entry.tool: entry for entry in calls(tmp_path)}
+    assert called["listing"].after == exact(text_of(got)) < called["listing"].before
+    assert called["broken"].after == exact(text_of(failed))
+    assert called["broken"].before > 0
