@@ -86,7 +86,7 @@ def _takes(schema: dict[str, Any], node: dict[str, Any]) -> str:
 
 
 def _codes() -> str:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for code in sorted(registry.codes()):
         spec = registry.definition(code)
         retryable = "yes" if spec.retryable else "no"

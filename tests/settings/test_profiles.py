@@ -94,7 +94,7 @@ def test_a_profile_may_take_members_away_and_switch_single_noise_rules() -> None
         }
     }
     found = decided(load(config), "quieter")
-    assert (found["envelope"], found["prune"]) == (("error", "upgrade_hints"), ("links", "constants"))
+    assert (found["envelope"], found["prune"]) == (("error", "upgrade_hints", "!warnings"), ("links", "constants"))
 
 
 def test_a_profile_that_extends_nothing_starts_from_minimal() -> None:
