@@ -31,6 +31,7 @@ _HELD = frozenset({"private", "tier"})
 _NAMES = 40
 # The line is written where it is cheaper by this factor, which is more than the guess of its tokens is wrong by.
 _SURE = 1.25
+_LINE_BREAK = 2  # tokens, where a closing bracket no longer ends the text
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Original:
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
         # Guessed, because exact counts would cost every answer more time than this line is worth.
-        if _SURE * cheap(line) >= cheap("".join(members)) * often / once:
+        if _SURE * cheap(line) + _LINE_BREAK >= cheap("".join(members)) * often / once:
             return ""
         return "\n" + (line if self.plan.redact.off else scrub(line))
 
