@@ -32,7 +32,7 @@ _log = logging.getLogger("shaping")
 
 
 class LiveConfig:
-    """The config of now: `current` is one attribute, swapped whole when a good edit arrives."""
+    """The config of now: `current` is swapped whole when a good edit arrives."""
 
     def __init__(
         self,
@@ -47,10 +47,19 @@ class LiveConfig:
         self._environ = dict(os.environ if environ is None else environ)
         self._lock = threading.RLock()
         self._stop: threading.Event | None = None
+        self._forked = False
         self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
         self._told: tuple[ConfigProblem, ...] = ()
-        self.current: LoadedConfig = self._first(strict=strict)
+        self._current: LoadedConfig = self._first(strict=strict)
+
+    @property
+    def current(self) -> LoadedConfig:
+        """Return the config in use; the first read in a forked process starts to watch there."""
+        if self._forked:
+            self._forked = False
+            self.start()
+        return self._current
 
     def start(self) -> None:
         """Watch for edits on a daemon thread; a config given as a mapping never changes and is not watched."""
@@ -81,14 +90,14 @@ class LiveConfig:
             try:
                 self._refuse_lost_config()
                 fresh = self._load()
-                fresh.warm(self.current)
+                fresh.warm(self._current)
             except ConfigError as error:
                 self._keep_last_good(error)
                 return False
             self.problem = None
-            changed = fresh.hash != self.current.hash or fresh.files != self.current.files
+            changed = fresh.hash != self._current.hash or fresh.files != self._current.files
             if changed:
-                self.current = fresh
+                self._current = fresh
             return changed
 
     def reload_if_touched(self) -> bool:
@@ -140,7 +149,7 @@ class LiveConfig:
     def _refuse_lost_config(self) -> None:
         """Raise ConfigError where the config in use is gone and nothing as strong has taken its place."""
         places = self._places()
-        used = [at for at, place in enumerate(places) if str(place) in self.current.files]
+        used = [at for at, place in enumerate(places) if str(place) in self._current.files]
         if used and not any(is_file(place) for place in places[: used[0] + 1]):
             lost = str(places[used[0]])
             problem = ConfigProblem(
@@ -181,12 +190,15 @@ class LiveConfig:
         signature, now = self._signature(), time.time_ns()
         return None if any(abs(now - changed) < _FRESH_NS for *_, changed in signature) else signature
 
-    def restart(self) -> None:
-        """Watch again in a forked process, where the thread did not come along and may have held the lock."""
+    def note_fork(self) -> None:
+        """Forget the thread, which a forked process does not have, and the lock, which it may have held.
+
+        No thread is started here: most forks run another program at once, and a thread of ours in between would
+        panic over the closed descriptors, on the standard error of that program.
+        """
         self._lock = threading.RLock()
-        if self._stop is not None:
-            self._stop = None
-            self.start()
+        self._forked = self._stop is not None
+        self._stop = None
 
 
 def _load(config: Given, cwd: Path, environ: Mapping[str, str]) -> LoadedConfig:
@@ -234,13 +246,13 @@ _shared: weakref.WeakValueDictionary[tuple[Path, ...], LiveConfig] = weakref.Wea
 _sharing = threading.Lock()
 
 
-def _restart_all() -> None:
+def _note_fork() -> None:
     for live in list(_watching):
-        live.restart()
+        live.note_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_restart_all)
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def _watch(reference: weakref.ref[LiveConfig], stop: threading.Event) -> None:

@@ -375,6 +375,23 @@ def test_a_forked_process_watches_by_itself(live: LiveConfig, write: Write) -> N
     eventually(lambda: number(live) == 1)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_that_is_forked_to_run_another_program_starts_no_thread(live: LiveConfig) -> None:
+    assert live.current
+    read, result = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(result, str(threading.active_count()).encode())
+        finally:
+            os._exit(0)
+    os.close(result)
+    os.waitpid(child, 0)
+    assert os.read(read, 9) == b"1"
+    os.close(read)
+
+
 def test_tools_of_one_place_share_one_live_config(
     project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
