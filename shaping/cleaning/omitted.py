@@ -9,14 +9,12 @@ from shaping.paths.grammar import join
 from shaping.response import Omission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from shaping.cleaning import Cleaned
     from shaping.response import Reason
     from shaping.settings import Plan
 
 _GONE: Final = object()
-_SAMPLES: Final = 16  # values of one place that are remembered, to price all of them by
+_SAMPLES: Final = 16  # values of one place by which all of them are priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,9 @@ def members_missing(before: Any, after: Any, reason: Reason | None = None) -> li
     """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
     root = _OmittedPlace()
     _compare(before, after, root)
-    return list(root.missing("", reason))
+    found: list[OmittedMembers] = []
+    root.list_missing("", reason, found)
+    return found
 
 
 def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
@@ -74,7 +74,6 @@ class _OmittedPlace:
 
     below: dict[str | None, _OmittedPlace] = field(default_factory=dict)
     gone: dict[Reason, list[Any]] = field(default_factory=dict)
-    counts: dict[Reason, int] = field(default_factory=dict)
 
     def at(self, key: str | None) -> _OmittedPlace:
         place = self.below.get(key)
@@ -84,19 +83,17 @@ class _OmittedPlace:
 
     def note(self, value: Any) -> None:
         kind: Reason = "null" if value is None else "empty" if type(value) in {dict, list} else "default"
-        count = self.counts[kind] = self.counts.get(kind, 0) + 1
-        if count <= _SAMPLES:
-            self.gone.setdefault(kind, []).append(value)
+        self.gone.setdefault(kind, []).append(value)
 
-    def missing(self, path: str, reason: Reason | None) -> Iterator[OmittedMembers]:
-        if reason is not None and self.counts:
-            samples = tuple(value for values in self.gone.values() for value in values)
-            yield OmittedMembers(Omission(path, sum(self.counts.values()), reason), samples)
-        elif self.counts:
-            for kind, count in self.counts.items():
-                yield OmittedMembers(Omission(path, count, kind), tuple(self.gone[kind]))
+    def list_missing(self, path: str, reason: Reason | None, found: list[OmittedMembers]) -> None:
+        if reason is not None and self.gone:
+            samples = tuple(value for values in self.gone.values() for value in values[:_SAMPLES])
+            found.append(OmittedMembers(Omission(path, sum(map(len, self.gone.values())), reason), samples))
+        elif self.gone:
+            for kind, values in self.gone.items():
+                found.append(OmittedMembers(Omission(path, len(values), kind), tuple(values[:_SAMPLES])))
         for key, place in self.below.items():
-            yield from place.missing(f"{path}[]" if key is None else join(path, key), reason)
+            place.list_missing(f"{path}[]" if key is None else join(path, key), reason, found)
 
 
 def _compare(before: Any, after: Any, place: _OmittedPlace) -> None:

@@ -200,7 +200,7 @@ class _Reduction:
         if records.changed:
             path = _path(steps)
             self.left_out += [
-                Omission(_joined(path, key), count, reason) for key, (count, reason) in records.changed.items()
+                Omission(join(path, key), count, reason) for key, (count, reason) in records.changed.items()
             ]
 
 
@@ -211,7 +211,7 @@ def _dropped(
     """Write what the records of a path are without; a tool leaves out the same in every call."""
     path = _path(steps)
     found = zip(keys, counts, reasons, strict=True)
-    return tuple(Omission(_joined(path, key), count, reason) for key, count, reason in found)
+    return tuple(Omission(join(path, key), count, reason) for key, count, reason in found)
 
 
 def _path(steps: Steps) -> str:
@@ -222,13 +222,8 @@ def _path(steps: Steps) -> str:
         names.append(step)
     path = ""
     for name in reversed(names):
-        path = f"{path}[]" if name is None else _joined(path, name)
+        path = f"{path}[]" if name is None else join(path, name)
     return path
-
-
-def _joined(path: str, key: str) -> str:
-    """Write a member's path; most names need no quotes, and there are many."""
-    return f"{path}.{key}" if path and key.isidentifier() else join(path, key)
 
 
 def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:

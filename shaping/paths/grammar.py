@@ -140,7 +140,8 @@ def scan(text: str) -> Iterator[tuple[Step, int]]:
 def join(prefix: str, key: str | int | slice) -> str:
     """Write the path of a member (str), an element (int), or elements (slice; `slice(None)` is `[]`) below a prefix."""
     if isinstance(key, str):
-        return f"{prefix}.{Name(key)}" if prefix else str(Name(key))
+        name = key if key.isidentifier() else str(Name(key))
+        return f"{prefix}.{name}" if prefix else name
     if isinstance(key, int):
         return f"{prefix}[{key}]"
     return f"{prefix}{Each() if key == slice(None) else Slice(key.start, key.stop)}"
