@@ -76,11 +76,13 @@ class StringFilter:
 
     def _members(self, value: dict[Any, Any], state: State, keys: Keys) -> dict[Any, Any]:
         out: dict[Any, Any] | None = None
-        decided = self.decided.setdefault(state, {})
+        decided: dict[Any, State | None] | None = None
         for key, item in value.items():
             kind = type(item)
-            if kind not in _MAY_HOLD or (kind is str and not self._is_worth_a_look(item)):
+            if kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
                 continue
+            if decided is None:
+                decided = self.decided.setdefault(state, {})
             if key not in decided:
                 decided[key] = _inside(state, str(key))
             inside = decided[key]
@@ -96,7 +98,7 @@ class StringFilter:
         out: list[Any] | None = None
         for index, item in enumerate(value):
             kind = type(item)
-            if kind not in _MAY_HOLD or (kind is str and not self._is_worth_a_look(item)):
+            if kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
                 continue
             new = self.run(item, state, (*keys, None))
             if new is not item:
@@ -272,5 +274,5 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(found[1], 16)) if found[1] else "\n"
 
 
-_MAY_HOLD = frozenset((str, dict, list))
+_NESTS = frozenset((dict, list))
 _OPENING = frozenset('{[("')
