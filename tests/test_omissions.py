@@ -109,7 +109,8 @@ def test_a_cut_of_both_lists_and_members_tells_of_both_below_bare_data(profile: 
     (rows,) = shaped.shown
     gone = 60 - len(shaped.data["packages"])
     assert gone > 0
-    told = f"\n(rows: {rows.shown} of 500 shown; left out: {gone} members (packages)"
+    columns = "in all n 0..499; " if expandable else ""
+    told = f"\n(rows: {rows.shown} of 500 shown; {columns}left out: {gone} members (packages)"
     asked = f"; shaping_expand ref={shaped.ref}; cursor={shaped.cursor})" if expandable else ")"
     assert shaped.notice == told + asked
     assert tokens.exact(shaped.text) <= 600
@@ -118,7 +119,8 @@ def test_a_cut_of_both_lists_and_members_tells_of_both_below_bare_data(profile: 
 def test_what_rules_took_is_told_beside_the_tail_of_a_list() -> None:
     with using(dialect="none", max_tokens=300):
         shaped = Shaper({}, expandable=True).shape(NOISY * 20, tool="t")
-    assert re.match(r"\n\(items: \d+ of 400 shown; left out: 800 links \(url, events_url\), 400 opaque", shaped.notice)
+    told = r"\n\(items: \d+ of 400 shown; in all id 0..19; left out: 800 links \(url, events_url\), 400 opaque"
+    assert re.match(told, shaped.notice)
     assert tokens.exact(shaped.text) <= 300
 
 

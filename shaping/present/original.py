@@ -10,8 +10,10 @@ import orjson
 
 from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.errors import scrub
+from shaping.paths import select
 from shaping.paths.renames import differs, original
 from shaping.present.page_plan import about_pages
+from shaping.present.summary import summarize_columns
 from shaping.response import grouped
 from shaping.store.parts import price, price_of
 from shaping.tokens import cheap, counter
@@ -54,6 +56,17 @@ class Original:
     def cursor(self, position: tuple[str, int]) -> str | None:
         """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""
         return None if self.ref is None else self.store.cursor(self.plan, self.ref, *position)
+
+    def columns(self, path: str) -> str:
+        """Describe the columns of a list that was cut, all of its records counted, for a reader who may ask."""
+        if path not in self._columns:
+            records = select(self.cleaned.value, path) if path else self.cleaned.value
+            self._columns[path] = summarize_columns(records) if isinstance(records, list) else ""
+        return self._columns[path]
+
+    @cached_property
+    def _columns(self) -> dict[str, str]:
+        return {}
 
     def raw_path(self, path: str) -> str:
         """Write a path of the shaped data in the names of the raw value, which is what is kept."""

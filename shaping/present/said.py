@@ -49,6 +49,7 @@ def notice(shown: Presented) -> str:
         return "\n(cut)" if shown.truncated else ""
     parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in shown.shown]
     if shown.expandable and shown.worth_a_line:
+        parts += _columns(shown)
         parts += _unlisted(shown)
         parts += [] if shown.ref is None else [_ASK[shown.plan.surface].format(shown.ref)]
         parts += [f"cursor={shown.cursor}"] if shown.truncated and shown.cursor else []
@@ -77,6 +78,12 @@ def _members_gone(shown: Presented) -> dict[str, Any]:
     """Tell a reader who cannot expand of members that a budget took: lists and texts say it in their place."""
     gone = [each for each in shown.cut.omissions if each.reason == "depth"] if shown.plan.dialect != "none" else []
     return {"omissions": _line(gone, shown.plan)} if gone else {}
+
+
+def _columns(shown: Presented) -> list[str]:
+    """Say what the first list that was cut holds in all: what can be asked in SQL without reading it."""
+    line = shown.original.columns(shown.shown[0].path) if shown.shown else ""
+    return [f"in all {line}"] if line else []
 
 
 def _unlisted(shown: Presented) -> list[str]:
