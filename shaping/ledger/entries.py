@@ -24,7 +24,7 @@ class LedgerEntry:
     tool: str
     before: int  # tokens that the client would have shown its model without shaping
     after: int  # tokens that it was shown
-    added: int = 0  # tokens of `after` that are shaping's own: notices, marks, the extra tool's definition
+    added: int = 0  # tokens of `after` that are in no tool's answer: expansions, queries, the extra tool's definition
     kind: Kind = "call"
     server: str = ""
     client: str = ""

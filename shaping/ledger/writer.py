@@ -25,7 +25,8 @@ logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _REMEMBERED: Final = 10_000
-_BATCH: Final = 64
+_BATCH: Final = 128
+_PAUSE_SECONDS: Final = 0.2
 _EXIT_SECONDS: Final = 0.8  # how long a process whose ledger nobody closed may wait for it at its end
 _STOP: Final = object()
 
@@ -79,20 +80,21 @@ class Ledger:
             return False
         return done.wait(max(0.0, deadline - time.monotonic()))
 
-    def close(self, timeout: float = 2.0) -> None:
-        """Write what is waiting, and stop; after `timeout` seconds what is not written yet is given up."""
+    def close(self, timeout: float = 2.0) -> bool:
+        """Write what is waiting, and stop; say whether that was done in time, else what is not written is given up."""
         thread = self._thread
         if thread is None:
-            return
+            return True
         deadline = time.monotonic() + timeout
         atexit.unregister(self.close)
-        self.flush(timeout)
+        written = self.flush(timeout)
         self._thread = None
         try:
             self._queue.put_nowait(_STOP)
         except queue.Full:
-            return  # the thread is a daemon: it ends with the process
+            return False  # the thread is a daemon: it ends with the process
         thread.join(max(0.0, deadline - time.monotonic()))
+        return written
 
     def _start(self) -> None:
         with self._lock:
@@ -116,10 +118,11 @@ class Ledger:
                 return
 
     def _batch(self) -> list[object]:
+        """Wait for calls and then for a pause between them, so that counting does not slow the next one down."""
         batch: list[object] = [self._queue.get()]
-        while len(batch) < _BATCH:
+        while len(batch) < _BATCH and isinstance(batch[-1], MeasuredCall):
             try:
-                batch.append(self._queue.get_nowait())
+                batch.append(self._queue.get(timeout=_PAUSE_SECONDS))
             except queue.Empty:
                 break
         return batch

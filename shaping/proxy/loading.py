@@ -127,11 +127,12 @@ def make_messages(options: Options) -> MessageShaper:
 
 def print_savings(ledger: Ledger) -> None:
     """Close the ledger of a session, and print what the session saved where a tool was called."""
-    ledger.close(_LEDGER_SECONDS)
+    in_time = ledger.close(_LEDGER_SECONDS)
     totals = ledger.totals()
     if totals.calls or totals.expansions:
         with contextlib.suppress(OSError):  # nobody reads our log any more
-            sys.stderr.write(f"{totals}\n")
+            late = "" if in_time else "; the ledger was not written in time, and the last calls may be missing"
+            sys.stderr.write(f"{totals}{late}\n")
             sys.stderr.flush()
 
 

@@ -100,6 +100,7 @@ class Upstream:
         self._deadline: asyncio.TimerHandle | None = None
         self._answered = False  # whether this connection has brought anything
         self._logged: str | None = None
+        self._own_name: str | None = None  # from its answer to the handshake
         self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting = asyncio.Lock()
@@ -109,8 +110,8 @@ class Upstream:
         self._receiver = receiver
 
     def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
-        """Return the name of the server that has a tool."""
-        return self.name
+        """Return the name of the server that has a tool: its own, which says more than a command's."""
+        return self._own_name or self.name
 
     async def start(self) -> None:
         """Connect before the first message; what keeps it from connecting is told to whoever sends one."""
@@ -202,6 +203,8 @@ class Upstream:
             request = self._pending.pop(message.id, None)
             if request is not None and request.method not in HANDSHAKE:
                 self._backoff.reset()
+            elif request is not None:
+                self._own_name = _server_name(message) or self._own_name
         if self._receiver is not None:
             await self._receiver.received(message)
 
@@ -313,3 +316,10 @@ class Upstream:
 
 def _greeting_id(initialize: Message | None) -> str:
     return f"shaping-greeting-{initialize.id if initialize else ''}"
+
+
+def _server_name(message: Message) -> str | None:
+    result = message.data.get("result")
+    info = result.get("serverInfo") if isinstance(result, dict) else None
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else None

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from shaping import tokens
 from shaping.cli.app import build
 from shaping.ledger import LedgerDatabase, LedgerEntry
 
@@ -50,6 +54,23 @@ def test_a_program_gets_the_same_numbers() -> None:
     said = json.loads(run("--json", "--by", "client"))["data"]
     assert said["total"]["tokens_saved"] == 75_600
     assert [group["client"] for group in said["groups"]] == ["claude-code", "codex-mcp-client"]
+
+
+@pytest.mark.parametrize("mode", ["on", "off"])
+def test_what_a_command_printed_is_entered_where_shaping_is_on(mode: str, tmp_path: Path) -> None:
+    file = tmp_path / "ledger.sqlite"
+    numbers = "for n in range(300): print(n, 'the same words again')"
+    command = [sys.executable, "-m", "shaping", "run", "--max-tokens", "200", "--", sys.executable, "-c", numbers]
+    environ = {**os.environ, "SHAPING_LEDGER": str(file), "SHAPING": mode}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    found = LedgerDatabase(file).entries()
+    if mode == "off":
+        assert found == []
+        return
+    raw = "".join(f"{n} the same words again\n" for n in range(300))
+    assert [(entry.before, entry.after, entry.kind) for entry in found] == [
+        (tokens.exact(raw), tokens.exact(done.stdout + done.stderr), "call")
+    ]
 
 
 def test_an_empty_ledger_says_what_fills_it(tmp_path: Path) -> None:

@@ -87,3 +87,22 @@ def test_no_two_entries_tell_different_things_of_the_same_client() -> None:
         for name in entry.names:
             told.setdefault((name.casefold(), entry.versions), set()).add(entry.reads)
     assert {key: reads for key, reads in told.items() if len(reads) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "shown"),
+    [
+        (KnownClient(), "x" * 100, "x" * 100),
+        (KnownClient(limit={"chars": 10}), "0123456789", "0123456789"),
+        (KnownClient(limit={"chars": 10}), "0123456789abc", "0123456789"),
+        (KnownClient(limit={"bytes": 5}), "ääää", "ää"),
+        (KnownClient(limit={"lines": 2}), "a\nb\nc", "a\nb"),
+        (KnownClient(limit={"bytes": 5}, whole_lines=True), "a\nbb\nc", "a\nbb"),
+        (KnownClient(limit={"bytes": 6}, whole_lines=True), "a\nbb\ncccc", "a\nbb"),
+        (KnownClient(limit={"bytes": 5}, whole_lines=True), "one long line", ""),
+        (KnownClient(limit={"chars": 10}, shown_over_limit=3), "0123456789abc", "012"),
+        (KnownClient(limit={"chars": 10}, shown_over_limit=0), "0123456789abc", ""),
+    ],
+)
+def test_a_client_shows_of_a_large_result_what_its_limit_leaves(client: KnownClient, text: str, shown: str) -> None:
+    assert client.shown_within_limit({"content": [{"type": "text", "text": text}]}) == shown

@@ -30,12 +30,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def client_of(tmp_path: Path, name: str, **environ: str) -> Client[Any]:
+def client_of(
+    tmp_path: Path, name: str, server: tuple[str, ...] = ("--", sys.executable, str(SERVER)), **environ: str
+) -> Client[Any]:
     """Make a client of that name, whose proxied server writes what it sends to a file."""
     files = {"SHAPING_LEDGER": str(tmp_path / "ledger.sqlite"), "RECORDS_SENT": str(tmp_path / "sent.jsonl")}
     transport = StdioTransport(
         sys.executable,
-        ["-m", "shaping", "proxy", "--", sys.executable, str(SERVER)],
+        ["-m", "shaping", "proxy", *server],
         env={**os.environ, **files, **environ},
         keep_alive=False,
         log_file=tmp_path / "stderr.txt",
@@ -92,8 +94,21 @@ async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Pat
         ("query", "records"),
     ]
     assert {entry.client for entry in found} == {"Zed"}
+    assert {entry.server for entry in found if entry.kind != "definition"} == {"records"}
     assert len({entry.session for entry in found}) == 1
     assert (tmp_path / "stderr.txt").read_text().splitlines()[-1] == str(total)
+
+
+async def test_three_servers_behind_one_proxy_are_recorded_by_their_names(tmp_path: Path) -> None:
+    names = ("first", "second", "third")
+    listed = {name: {"command": sys.executable, "args": [str(SERVER)]} for name in names}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": listed}))
+    async with client_of(tmp_path, "Zed", ("--servers", str(tmp_path / "servers.json"))) as client:
+        got = [await client.call_tool(f"{name}_records", {"count": 8 + at}) for at, name in enumerate(names)]
+    found = calls(tmp_path)
+    assert [entry.server for entry in found] == list(names)
+    assert [entry.before for entry in found] == [exact(text_of(result)) for result in sent_by_server(tmp_path)]
+    assert [entry.after for entry in found] == [exact(text_of(result)) for result in got]
 
 
 async def test_a_result_that_the_client_would_have_cut_counts_as_it_would_have_shown_it(tmp_path: Path) -> None:
