@@ -31,7 +31,8 @@ _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _BLANK = re.compile(r"[\s\ufeff]*")
-_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
+# A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
+_ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _DECODER = json.JSONDecoder()
 
 

@@ -41,7 +41,7 @@ _LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file t
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
 )
-_UNICODE: Final = re.compile(r"\\+[ux](?:00)?([2-7][0-9a-fA-F])")
+_UNICODE: Final = re.compile(r"(?<!\\)\\++[ux](?:00)?([2-7][0-9a-fA-F])")
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 _MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 

@@ -451,3 +451,9 @@ def test_settled_names_are_all_different_and_old_or_new(names: list[tuple[str, s
     assert len(set(settled.values())) == len(names)
     assert all(settled[key] in {key, name} for key, name in names)
     assert all(settled[key] == key for key, name in names if key == name)
+
+
+def test_a_long_run_of_backslashes_is_read_once() -> None:
+    text = "\\" * 200_000
+    assert compile_fields(exclude=["**.url"]).apply({"path": text, "url": text}) == {"path": text}
+    assert compile_fields(exclude=["**.url"]).apply(text) == text
