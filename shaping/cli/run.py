@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from shaping.response import Shaped
     from shaping.settings import Plan
 
+# Characters of a command's output that Claude Code's shell shows its model unless told otherwise (its issue 19901), the
+# least of the documented limits: nobody knows here which agent reads, and what none would have read is not saved.
+_SHELL_SHOWS = 30_000
 _LEDGER_SECONDS = 0.8  # how long a command's end may wait for its tokens to be counted
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
@@ -143,8 +146,8 @@ def _record(plan: Plan, response: CommandResponse) -> None:
         return
     call = MeasuredCall(
         plan.tool,
-        partial(str, response.raw),
-        partial(str, printed),
+        partial(str, response.raw[:_SHELL_SHOWS]),
+        partial(str, printed[:_SHELL_SHOWS]),
         profile=plan.profile,
         config=plan.config_hash,
         ref=response.envelope.meta.ref,
