@@ -113,3 +113,12 @@ def test_an_editable_install_finds_its_profiles_and_config(tmp_path: Path) -> No
     where, answer = done.stdout.strip().splitlines()
     assert where == str(ROOT / "shaping" / "__init__.py")
     assert answer == "{'data': {'b': 1}}"
+
+
+def test_the_former_place_of_shape_typer_still_works_and_says_where_it_is_now() -> None:
+    code = "import warnings; warnings.simplefilter('error'); import shaping.surfaces.apps"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "shaping.surfaces.apps is shaping.apps now" in done.stderr
+    code = "from shaping import apps; from shaping.surfaces import apps as was; print(was.shape_typer is apps.shape_typer)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n"

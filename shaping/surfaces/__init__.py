@@ -1,0 +1,1 @@
+"""The former home of `shaping.apps`; gone with 0.3."""
