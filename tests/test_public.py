@@ -119,6 +119,6 @@ def test_the_former_place_of_shape_typer_still_works_and_says_where_it_is_now() 
     code = "import warnings; warnings.simplefilter('error'); import shaping.surfaces.apps"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "shaping.surfaces.apps is shaping.apps now" in done.stderr
-    code = "from shaping import apps; from shaping.surfaces.apps import shape_typer; print(shape_typer is apps.shape_typer)"
+    code = "from shaping import apps; import shaping.surfaces.apps as was; print(was.shape_typer is apps.shape_typer)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "True\n"
