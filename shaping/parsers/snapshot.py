@@ -135,7 +135,7 @@ def _emit(node: _Node | str, depth: int, lines: list[str], *, keep_ids: bool) ->
     if node.name:
         head += f' "{node.name}"'
     head += _marks(node, keep_ids=keep_ids)
-    runs = _runs(node, keep_ids=keep_ids)
+    runs = _runs(node, keep_ids=keep_ids) if node.children else []
     if node.text:
         runs.insert(0, node.text)
     if len(runs) == 1 and isinstance(runs[0], str):
@@ -197,7 +197,7 @@ def _inline(node: _Node, *, keep_ids: bool) -> str | None:
 
 
 def _link(node: _Node) -> str | None:
-    address = "".join(child.text for child in node.children if child.role == "/url")
+    address = "".join([child.text for child in node.children if child.role == "/url"])
     inside = [child for child in node.children if child.role != "/url"]
     shown = _inner(_Node(0, "text", text=node.text, children=inside), keep_ids=False)
     if shown is None or any(child.role in _ACTED_ON for child in inside):
@@ -207,9 +207,8 @@ def _link(node: _Node) -> str | None:
 
 
 def _inner(node: _Node, *, keep_ids: bool) -> str | None:
-    pieces = [node.name] if node.name else []
-    pieces += [node.text] if node.text else []
-    for child in _opened(node, keep_ids=keep_ids):
+    pieces = [piece for piece in (node.name, node.text) if piece]
+    for child in _opened(node, keep_ids=keep_ids) if node.children else ():
         piece = _inline(child, keep_ids=keep_ids)
         if piece is None:
             return None
@@ -219,6 +218,8 @@ def _inner(node: _Node, *, keep_ids: bool) -> str | None:
 
 def _joined(pieces: list[str]) -> str:
     """Join the pieces of a sentence by spaces, but not before what closes one."""
+    if len(pieces) < 2:
+        return pieces[0] if pieces else ""
     out = ""
     for piece in pieces:
         glue = "" if not out or piece.startswith(_CLOSING) or out.endswith(("(", "[", "“")) else " "
@@ -227,7 +228,7 @@ def _joined(pieces: list[str]) -> str:
 
 
 def _marks(node: _Node, *, keep_ids: bool) -> str:
-    if keep_ids or node.role in _ACTED_ON or _POINTER in node.marks:
+    if keep_ids or not node.marks or node.role in _ACTED_ON or _POINTER in node.marks:
         return node.marks
     return _REF.sub("", node.marks)
 

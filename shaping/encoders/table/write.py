@@ -47,7 +47,7 @@ def write_text(label: str, value: str, indent: int) -> str:
     pad = " " * indent
     if "\n" in value and (value.replace("\n", " ").isprintable() or not _CONTROL.search(value)):
         lines = value.split("\n")
-        block = "\n".join(f"{pad} {each}" if each else "" for each in lines)
+        block = "\n".join([f"{pad} {each}" if each else "" for each in lines])
         return f"{pad}{label}, {len(lines)} lines:\n{block}"
     return f"{pad}{label}: {line(value)}"
 
