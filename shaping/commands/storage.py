@@ -111,7 +111,8 @@ class PartWriter:
             self.failed = True
             return
         self._parts += 1
-        self._kept = self._taken
+        held = 0 if self._redactor is None else self._redactor.held
+        self._kept = self._taken - len(self._waiting) - held
 
 
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
