@@ -28,9 +28,13 @@ _LONGEST: Final = 300  # characters of a program's own words in a message
 
 
 def error_of(
-    finished: Finished, plan: Plan, said: Sequence[str], own: Envelope[Any] | None, exit_table: ExitTable
+    finished: Finished, plan: Plan, said: Sequence[str], own: Envelope[Any] | None, exit_table: ExitTable | None
 ) -> ErrorDetail | None:
-    """Describe how a program failed, or None where it did not; `own` is the envelope that it printed itself."""
+    """Describe how a program failed, or None where it did not.
+
+    `own` is the envelope that it printed itself; `exit_table` says what the exit codes of a program mean that speaks
+    the contract, and is None for any other program.
+    """
     ended, tool = finished.ended, finished.tool
     if ended.timed_out:
         return make_error(
@@ -46,7 +50,7 @@ def error_of(
     mapped = dict(plan.exit_codes).get(ended.exit_code)
     if mapped is not None:
         return make_error(mapped, _message(ended, tool, said), foreign=True)
-    if own is not None:
+    if exit_table is not None:
         return make_error(code_for_exit(ended.exit_code, table=exit_table), _message(ended, tool, said))
     detail = make_error(
         code_for_exit(ended.exit_code, ended.signal, foreign=True),

@@ -14,7 +14,7 @@ from shaping.commands.errors import TIMED_OUT, error_of
 from shaping.commands.facts import BARE, FULL, REF_ONLY, cut_facts, facts_of
 from shaping.commands.output import CleanedOutput, clean_output
 from shaping.commands.storage import StoredOutput
-from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire
+from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
 from shaping.parsers import EXACT, Parsed, parse
 from shaping.paths.selection import unmatched
@@ -86,9 +86,12 @@ class _Response:
         self._counter = counter(plan.tokenizer)
         self._err = clean_output(finished.stderr.capture, plan, self._rules)
         parsed = self._parse()
-        self._own = _own_envelope(parsed, plan)
+        self._own = _own_envelope(parsed, plan, finished.ended.exit_code)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
-        self._error = error_of(finished, plan, self._err.lines.lines, self._own, shaper.generation.config.exit_codes)
+        # A damaged envelope is data, and its program still speaks the contract.
+        contract = self._own is not None or (parsed is not None and recognise(parsed.value) == "invariant")
+        table = shaper.generation.config.exit_codes if contract else None
+        self._error = error_of(finished, plan, self._err.lines.lines, self._own, table)
         self._stored = StoredOutput(shaper, plan, finished)
 
     def respond(self) -> CommandResponse:
@@ -402,13 +405,15 @@ class _Response:
         return len(dropped) > len(notice) and self._counter.count(dropped) > self._counter.count(notice)
 
 
-def _own_envelope(parsed: Parsed | None, plan: Plan) -> Envelope[Any] | None:
+def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope[Any] | None:
     """Return the envelope that a program printed itself, in any of our wire forms, without secrets outside its data."""
     if parsed is None or parsed.format != "json" or not isinstance(parsed.value, dict):
         return None
     paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
     # Data goes the way of all data, redaction included.
     wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
+    if exit_code and recognise(wire) == "invariant" and wire.get("error") is None:
+        wire["ok"] = True  # it gives no error: its exit code alone says how it failed
     return read_wire(wire, paths=paths)
 
 

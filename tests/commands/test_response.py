@@ -189,8 +189,10 @@ def test_a_program_that_speaks_the_contract_is_taken_at_its_codes(shaper: Shaper
     assert replay(shaper, ["x"], json.dumps(good)).data == {"id": 1}
     # Its number alone counts: an envelope that denies the failure is overruled by the table.
     assert replay(shaper, ["x"], json.dumps(good), exit_code=5).error.code == "NOT_FOUND"
-    broken = {**said, "error": 3}
-    assert replay(shaper, ["x"], json.dumps(broken), exit_code=8).error.code == "AUTH_REQUIRED"
+    for damaged in (3, "no token", None):
+        failed = replay(shaper, ["x"], json.dumps({**said, "error": damaged}), exit_code=8).error
+        assert failed.code == "AUTH_REQUIRED"
+        assert damaged is None or failed.details["stdout"]["error"] == damaged
 
 
 def test_an_unchanged_answer_is_not_modified(shaper: Shaper, replay: Any) -> None:
