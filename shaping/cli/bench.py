@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path, PurePath
 from statistics import median
 from time import perf_counter
@@ -240,7 +241,9 @@ def _shape(payload: Payload, profile: str, setup: Setup) -> Callable[[], str]:
     shaper, client = setup.shaper, setup.client
     tool = PurePath(payload.name).name.split(".")[0] if setup.tool is None else setup.tool
     if payload.is_mcp:
-        return lambda: shown(shaper.shape_result(payload.value, tool=tool, client=client, profile=profile), client)
+        # As the proxy sends it: text alone, to clients that run no programs over results.
+        shape = partial(shaper.shape_result, tool=tool, client=client, profile=profile, relay=True)
+        return lambda: shown(shape(payload.value), client)
     return lambda: shaper.shape(payload.value, tool=tool, profile=profile).text
 
 
