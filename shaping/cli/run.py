@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Characters of a command's output that Claude Code's shell shows its model unless told otherwise (its issue 19901), the
 # least of the documented limits: nobody knows here which agent reads, and what none would have read is not saved.
 _SHELL_SHOWS = 30_000
+_GUESSED = 4_000
 _LEDGER_SECONDS = 0.8  # how long a command's end may wait for its tokens to be counted
 OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
@@ -142,7 +143,12 @@ def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: 
 def _record(plan: Plan, response: CommandResponse) -> None:
     """Enter what the command printed, and what was printed in its place, into the ledger."""
     printed = response.stdout + response.stderr
-    if mode() == "off" or not response.raw or (ledger := open_ledger(tokenizer=plan.tokenizer)) is None:
+    if mode() == "off" or not response.raw:
+        return
+    # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
+    unchanged = printed == response.raw and len(printed) < _GUESSED
+    ledger = open_ledger(tokenizer="chars" if unchanged else plan.tokenizer)
+    if ledger is None:
         return
     call = MeasuredCall(
         plan.tool,

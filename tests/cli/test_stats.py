@@ -81,6 +81,14 @@ def test_of_a_long_output_no_more_counts_than_a_shell_shows_an_agent(tmp_path: P
     assert entry.before == pytest.approx(6_000, rel=0.03)  # words in 30,000 characters
 
 
+def test_a_command_whose_output_stays_is_entered_as_one_that_saved_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.sqlite"
+    command = [sys.executable, "-m", "shaping", "run", "--", sys.executable, "-c", "print('a few words')"]
+    subprocess.run(command, env={**os.environ, "SHAPING_LEDGER": str(file)}, capture_output=True, check=True)
+    (entry,) = LedgerDatabase(file).entries()
+    assert entry.before == entry.after > 0
+
+
 def test_an_empty_ledger_says_what_fills_it(tmp_path: Path) -> None:
     assert "no calls yet" in run("--ledger", str(tmp_path / "none.sqlite"))
 
