@@ -91,7 +91,9 @@ class ShapingMiddleware(Middleware):
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
-        return tool_result(self.messages.shape_result(session, name, options, wire_result(result), **notes.about()))
+        server = context.fastmcp_context.fastmcp.name if context.fastmcp_context else None
+        wire = wire_result(result)
+        return tool_result(self.messages.shape_result(session, name, options, wire, server=server, **notes.about()))
 
     async def _called(
         self,

@@ -154,10 +154,11 @@ class MessageShaper:
     ) -> dict[str, Any]:
         """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`).
 
-        `server` is the name that the ledger has for the tool's server, where this object serves several.
+        `server` names the tool's server, for the config's `server/tool` patterns and the ledger, where this object
+        serves several or learns the name late.
         """
         started = perf_counter()
-        context = self._context(session, tool, options, **about)
+        context = self._context(session, tool, options, server=server, **about)
         shaped = shape_call(self.shaper, result, context)
         self._record(session, context, result, shaped, server=server, seconds=perf_counter() - started)
         return shaped
@@ -174,7 +175,7 @@ class MessageShaper:
     ) -> dict[str, Any]:
         """Write an error as the result of a call; `raw` is the result that the client would have got without us."""
         started = perf_counter()
-        context = self._context(session, tool, ToolCallOptions(), **about)
+        context = self._context(session, tool, ToolCallOptions(), server=server, **about)
         written = error_result(self.shaper, context, error)
         self._record(session, context, raw, written, server=server, seconds=perf_counter() - started)
         return written
@@ -185,7 +186,7 @@ class MessageShaper:
         context = self._context(session, EXPAND, ToolCallOptions())
         result, plan = self._expanded(session, arguments, context)
         if (recorder := self._recording) is not None:
-            tool = plan.tool.removeprefix(f"{self.server}/")
+            tool = plan.tool.rpartition("/")[2]
             seconds = perf_counter() - started
             recorder.record_expansion(session, plan, arguments, result, tool=tool, seconds=seconds)
         return result
@@ -239,13 +240,15 @@ class MessageShaper:
             name: new.wire for name, new in session.tools.items()
         }
 
-    def _context(self, session: Session, tool: str, options: ToolCallOptions, **about: Any) -> ResultContext:
-        plan, warnings = self._plan(self.shaper.generation, tool, options)
+    def _context(
+        self, session: Session, tool: str, options: ToolCallOptions, *, server: str | None = None, **about: Any
+    ) -> ResultContext:
+        plan, warnings = self._plan(self.shaper.generation, tool, options, server)
         entry = session.tools.get(tool)
         edited = session.generation is not self.shaper.generation and options.request is None
         begun = None
         if edited and entry is not None and entry.advertised is not None:
-            begun = _as_advertised(plan, self._plan(session.generation, tool, options)[0])
+            begun = _as_advertised(plan, self._plan(session.generation, tool, options, server)[0])
             if begun is not None and not _fits(session, entry, plan):
                 plan, begun = begun, None
         client = session.known
@@ -273,8 +276,11 @@ class MessageShaper:
             ),
         )
 
-    def _plan(self, generation: LoadedConfig, tool: str, options: ToolCallOptions) -> tuple[Plan, tuple[Warned, ...]]:
-        named = tool if self.server is None or tool == EXPAND else f"{self.server}/{tool}"
+    def _plan(
+        self, generation: LoadedConfig, tool: str, options: ToolCallOptions, server: str | None = None
+    ) -> tuple[Plan, tuple[Warned, ...]]:
+        server = server or self.server
+        named = tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
         return self.shaper.choose(
             named, surface="mcp", profile=options.profile, request=options.request, generation=generation
         )
@@ -319,7 +325,7 @@ def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:
         answer = fresh is not None and shows_no_more(fresh, entry.advertised or {})
         session.fitting[plan.tool] = plan, answer
         if not answer:
-            logger.warning("%s", _WAITS.format(plan.tool))
+            logger.warning("%s", _WAITS.format(plan.tool.rpartition("/")[2]))
     return answer
 
 

@@ -23,6 +23,7 @@ logger = logging.getLogger("shaping")
 
 # A little under the minute for which clients wait, so that they hear the reason and not their own clock.
 START_SECONDS = 55.0
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
 _LONGEST_PAUSE = 30.0
 
@@ -319,7 +320,10 @@ def _greeting_id(initialize: Message | None) -> str:
 
 
 def _server_name(message: Message) -> str | None:
+    """Read the name that a server gives itself: in the result, or by the newer protocol in the result's `_meta`."""
     result = message.data.get("result")
-    info = result.get("serverInfo") if isinstance(result, dict) else None
+    result = result if isinstance(result, dict) else {}
+    meta = result.get("_meta")
+    info = result.get("serverInfo") or (meta.get(_SERVER_INFO) if isinstance(meta, dict) else None)
     name = info.get("name") if isinstance(info, dict) else None
     return name if isinstance(name, str) else None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
 from fastmcp import Client, FastMCP
+from fastmcp.client.transports import StdioTransport
 from hypothesis import given, settings, strategies as st
 from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
@@ -214,3 +219,27 @@ def test_a_private_field_is_in_no_other_message_that_a_model_reads(value: Any, m
     else:
         wire = redact_members(SHAPER, {"level": "info", "data": value}, ("data",))
     assert SECRET not in json.dumps(wire)
+
+
+def test_a_rule_for_a_server_by_name_holds_for_its_tools(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(
+        "from fastmcp import FastMCP\n"
+        "mcp = FastMCP('tracker')\n"
+        "@mcp.tool\n"
+        "def list_issues() -> list[dict]:\n"
+        "    return [{'id': n, 'title': f'hidden {n}'} for n in range(5)]\n"
+        "mcp.run(show_banner=False)\n"
+    )
+    config = tmp_path / "config.json"
+    config.write_text('{"tool_overrides": {"tracker/*": {"private": ["**.title"]}}}')
+    command = [str(Path(sys.executable).with_name("shaping")), "proxy", "--config", str(config), "--"]
+
+    async def read() -> str:
+        arguments = [*command[1:], sys.executable, str(script)]
+        async with Client(StdioTransport(command[0], arguments, env=dict(os.environ))) as client:
+            return str((await client.call_tool("list_issues", {})).content)
+
+    answer = asyncio.run(read())
+    assert "id" in answer
+    assert "hidden" not in answer
