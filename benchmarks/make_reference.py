@@ -42,7 +42,7 @@ def page() -> str:
         "## Environment variables",
         markdown_table(("variable", "what it does"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts).replace("---:", "---") + "\n"
 
 
 def _keys() -> str:
@@ -80,6 +80,8 @@ def _takes(schema: dict[str, Any], node: dict[str, Any]) -> str:
     if "anyOf" in node:
         return " or ".join(dict.fromkeys(_takes(schema, one) for one in node["anyOf"]))
     kind = node.get("type", "anything")
+    if isinstance(kind, list):
+        return " or ".join(kind)
     if kind == "array":
         return f"list of {_takes(schema, node.get('items', {}))}"
     return str(kind)

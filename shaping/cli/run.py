@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
@@ -120,10 +122,20 @@ def _need_something(command: list[str] | None, cursor: str | None) -> None:
         raise ToolError("BAD_ARGUMENT", "there is no command to run", hint="Give one after --: shaping run -- git log")
 
 
+def _become(argv: list[str]) -> None:
+    """Let the command take this process over, untouched; one that cannot be run is left to be reported as usual."""
+    if os.name == "posix":
+        sys.stdout.flush()
+        with suppress(OSError):
+            os.execvp(argv[0], argv)  # noqa: S606 (the command that the user asked for, without a shell)
+
+
 def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: bool) -> int:
     shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
     asked = invocation_of(argv, said)
+    if shaper.mode == "off" and not (stream or said["dialect"] or said["timeout"]):
+        _become(argv)
     if stream:
         envelope = stream_command(shaper, plan, asked, _emit)
         print_json(envelope.render("invariant", include=plan.envelope, debug=plan.debug))

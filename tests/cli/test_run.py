@@ -231,3 +231,18 @@ def test_a_cursor_needs_no_command_and_neither_is_a_wrong_call() -> None:
     assert (page["ok"], page["meta"]["cursor"] != cursor) == (True, True)
     done = shaping("run")
     assert (done.returncode, json.loads(done.stdout)["error"]["message"]) == (125, "there is no command to run")
+
+
+def test_switched_off_it_leaves_a_commands_output_to_the_byte(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('[\n  {"a": 1,\n   "b": null}\n]\n')
+    script = (
+        "import sys; sys.stdout.write(open('data.json').read()); sys.stderr.write('\\x1b[31mred\\x1b[0m'); sys.exit(3)"
+    )
+    command = [SHAPING, "run", "--", sys.executable, "-c", script]
+    environ = dict(os.environ, SHAPING="off")
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        (tmp_path / "data.json").read_text(),
+        "\x1b[31mred\x1b[0m",
+        3,
+    )
