@@ -26,7 +26,7 @@ _LEAVE_SECONDS = 0.7
 _TERMINATE_SECONDS = 0.5
 # The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
 _EXIT_CODE_SECONDS = 5.0
-_LAST_WORDS_SECONDS = 0.5
+_LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
 _POLL_SECONDS = 0.02
 _LAST_LINES = 5
 
