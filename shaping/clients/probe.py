@@ -143,11 +143,14 @@ class StdioSession:
         return None
 
     def _ended(self) -> ServerFailedError:
-        code = self._process.wait(_ASK_SECONDS)
+        try:
+            how = f"ended with exit code {self._process.wait(_ASK_SECONDS)}"
+        except subprocess.TimeoutExpired:
+            how = "closed its output"
         pipe = required(self._process.stderr)
         os.set_blocking(pipe.fileno(), False)
         self._log += pipe.read() or b""
-        return ServerFailedError(f"it ended with exit code {code}{self._last_line()}")
+        return ServerFailedError(f"it {how}{self._last_line()}")
 
     def _last_line(self) -> str:
         lines = self._log.decode(errors="replace").strip().splitlines()

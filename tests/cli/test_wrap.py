@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
-from shaping.clients.probe import asks_credentials
+from shaping.clients.probe import asks_credentials, why_it_fails
 from shaping.settings.files import replace_file
 
 if TYPE_CHECKING:
@@ -316,6 +316,11 @@ def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(fi
     said = run("wrap", str(file), test=True).stderr
     assert "wrapped: good" in said
     assert re.search(r"left: bad \(it does not work behind the proxy: .*no license.*; --no-test wraps it", said), said
+
+
+def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended() -> None:
+    entry = {"command": "sh", "args": ["-c", "echo busy >&2; exec 1>&-; exec sleep 600"]}
+    assert why_it_fails(entry) == "it closed its output: busy"
 
 
 def test_a_dry_run_asks_no_server(file: Path) -> None:
