@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from shaping import Shaper
+from shaping.integrations.results import ToolResults, holds_objects_of
+from tests.integrations.answers import issues, ref_in
+
+
+def test_text_and_data_come_out_as_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
+    results = ToolResults(shaper=shaper)
+    assert results.text(issues(), "list_issues") == read_over_mcp
+    assert results.text("a plain sentence", "say") == "a plain sentence"
+
+
+def test_pictures_stay_between_texts(shaper: Shaper) -> None:
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    shown = ToolResults(shaper=shaper).blocks([{"type": "text", "text": "above"}, picture], "draw")
+    assert [block["type"] for block in shown] == ["text", "image"]
+
+
+def test_what_was_left_out_is_expanded_asked_and_searched(shaper: Shaper, read_over_mcp: str) -> None:
+    results, ref = ToolResults(shaper=shaper), ref_in(read_over_mcp)
+    assert "issues/1" in results.expand(ref, "[0].url")
+    assert results.expand(ref, sql="SELECT count(*) AS n FROM items") == '[{"n":30}]'
+    assert "issues/7" in results.expand(ref, search="issues/7/comments")
+    assert results.expand("r_none").startswith("REF_NOT_FOUND")
+
+
+def test_a_frameworks_own_objects_are_found_inside_data() -> None:
+    nested: Any = {"rows": [date(2026, 1, 1)]}
+    assert holds_objects_of("datetime", nested)
+    assert not holds_objects_of("datetime", {"rows": [1, "a", None]})
