@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from shaping.response import Shaped
     from shaping.settings import Plan
 
-# Characters of a command's output that Claude Code's shell shows its model unless told otherwise (its issue 19901), the
-# least of the documented limits: nobody knows here which agent reads, and what none would have read is not saved.
+# Characters of a command's output that Claude Code's shell is reported to show its model (issue 19901), not measured:
+# nobody knows here which agent reads, and what it would not have read is not saved.
 _SHELL_SHOWS = 30_000
 _GUESSED = 4_000
 _LEDGER_SECONDS = 0.8  # how long a command's end may wait for its tokens to be counted

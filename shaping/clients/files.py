@@ -27,7 +27,7 @@ class ClientFiles:
     desktop: tuple[str, ...] = ()
 
 
-# From each client's own documentation, November 2026.
+# Where each client is known to keep its servers; tried on Linux only, and a path that is wrong is merely not found.
 CLIENTS: Final[Mapping[str, ClientFiles]] = {
     "amazon-q": ClientFiles((".amazonq/mcp.json",), (".aws/amazonq/mcp.json",)),
     "claude-code": ClientFiles((".mcp.json",), (".claude.json",)),
