@@ -45,7 +45,7 @@ test-integrations: .venv/installed-dev
 	$(BIN)/python -m benchmarks.integrations
 
 bench: .venv/installed-dev
-	$(BIN)/python benchmarks/bench_speed.py
+	$(BIN)/python -m benchmarks.bench_calls --quick
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build
