@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from shaping import Shaper
-from shaping.envelope import factories
 from shaping.tokens.registry import counter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
-
-    from shaping.envelope import Envelope
 
 _MOST_SHOWN = 400  # characters of an answer that costs too much
 
@@ -59,16 +56,3 @@ def assert_tokens(
             f"unshaped it costs {shaped.tokens.before}. It reads:\n{text}"
         )
     return tokens
-
-
-@pytest.fixture
-def validated_envelopes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validate each envelope as it is made, which production leaves out."""
-    monkeypatch.setattr(factories, "made", validated)
-
-
-def validated(envelope: Envelope[Any]) -> Envelope[Any]:
-    """Return a valid envelope; raise pydantic's ValidationError for any other."""
-    members = {name: dict(value.__dict__) if name == "meta" else value for name, value in envelope.__dict__.items()}
-    type(envelope).model_validate(members, strict=True)
-    return envelope

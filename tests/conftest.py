@@ -58,11 +58,6 @@ def _own_configs_are_allowed(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _validated(validated_envelopes: None) -> None:
-    """Validate every envelope that the tests make."""
-
-
-@pytest.fixture(autouse=True)
 def _steady_secrets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the keys of stores from the test's name: a ref is a text like any other, and costs more tokens or fewer."""
     if settings.get_current_profile_name() != "explore":

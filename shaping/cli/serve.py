@@ -158,9 +158,9 @@ def _http_config(
 def _fill(registry: Registry, documents: list[str], directories: list[Path], about: HttpConfig) -> None:
     import anyio  # noqa: PLC0415 (an extra)
 
+    from shaping.operations.decorate import scan  # noqa: PLC0415 (only this command needs it)
     from shaping.operations.openapi import DocumentError, from_openapi_file, from_openapi_url  # noqa: PLC0415 (an extra)
     from shaping.operations.registry import RegistrationError  # noqa: PLC0415 (the same)
-    from shaping.operations.scan import scan  # noqa: PLC0415 (only this command needs it)
 
     try:
         for place in documents:

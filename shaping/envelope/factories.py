@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from time import time_ns
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
 from shaping.envelope.content import read_blocks
 from shaping.envelope.model import (
     COMMON,
@@ -18,7 +16,6 @@ from shaping.envelope.model import (
     HttpMeta,
     LocalMeta,
     McpMeta,
-    UpgradeHint,
     contradicts,
 )
 from shaping.errors import ErrorDetail, registry, scrub
@@ -28,12 +25,6 @@ from shaping.response import Warned
 
 T = TypeVar("T")
 _Meta = TypeVar("_Meta", LocalMeta, HttpMeta, McpMeta, CommandMeta)
-_Model = TypeVar("_Model", bound=BaseModel)
-
-_DEFAULTS: dict[type[CommonMeta], dict[str, Any]] = {
-    kind: {name: member.get_default() for name, member in kind.model_fields.items()}
-    for kind in (LocalMeta, HttpMeta, McpMeta, CommandMeta)
-}
 
 
 def local_envelope(
@@ -136,50 +127,22 @@ def exit_code_for(error: ErrorDetail | None, table: ExitTable = "contract") -> i
     return exit_number(known.exit_code, table)
 
 
-def made(envelope: Envelope[Any]) -> Envelope[Any]:
-    """Return a new envelope; the fixture `validated_envelopes` of shaping.pytest validates it here."""
-    return envelope
-
-
 def _meta(kind: type[_Meta], given: dict[str, Any], own: dict[str, Any]) -> _Meta:
-    return _built(kind, {**_DEFAULTS[kind], "extensions": {}, **(_checked(given) if given else {}), **own})
+    """Make a source's meta of its own members and of those that any source may have; all others are extensions."""
+    if "ok" in given:
+        raise EnvelopeError("ok is derived from the outcome and cannot be set; give an error instead")
+    extra = {name: given.pop(name) for name in [*given] if name not in COMMON}
+    if extra:
+        given["extensions"] = {**given.get("extensions", {}), **extra}
+    return kind(**given, **own)
 
 
-def _built(kind: type[_Model], values: dict[str, Any]) -> _Model:
-    """Build a model of values that this module put together: validating or copying takes several times as long."""
-    model = object.__new__(kind)
-    put = object.__setattr__  # the models are frozen
-    put(model, "__dict__", values)
-    put(model, "__pydantic_fields_set__", {*values})
-    put(model, "__pydantic_extra__", None)
-    put(model, "__pydantic_private__", None)
-    return model
-
-
-def _envelope(data: Any, error: ErrorDetail | None, warnings: Iterable[Warned | str], meta: Any) -> Envelope[Any]:
-    if error is not None or (meta.__class__ is not LocalMeta and meta.failed):
-        contradiction = contradicts(error, meta)
-        if contradiction:
-            raise EnvelopeError(contradiction)
-    said = tuple(w if isinstance(w, Warned) else Warned("", w) for w in warnings) if warnings else ()
-    return made(_built(Envelope, {"data": data, "error": error, "warnings": said, "meta": meta}))
-
-
-def _checked(meta: dict[str, Any]) -> dict[str, Any]:
-    """Separate the members we know from extensions, and make lists tuples."""
-    known = {name: _settled(name, value) for name, value in meta.items() if name in COMMON}
-    if len(known) < len(meta):
-        if "ok" in meta:
-            raise EnvelopeError("ok is derived from the outcome and cannot be set; give an error instead")
-        extra = {name: value for name, value in meta.items() if name not in COMMON}
-        known["extensions"] = {**known.get("extensions", {}), **extra}
-    return known
-
-
-def _settled(name: str, value: Any) -> Any:
-    if name == "upgrade_hints":
-        return tuple(hint if isinstance(hint, UpgradeHint) else UpgradeHint(**hint) for hint in value)
-    return tuple(value) if isinstance(value, list) else value
+def _envelope(data: T, error: ErrorDetail | None, warnings: Iterable[Warned | str], meta: Any) -> Envelope[T]:
+    contradiction = contradicts(error, meta)
+    if contradiction:
+        raise EnvelopeError(contradiction)
+    listed = tuple(w if isinstance(w, Warned) else Warned("", w) for w in warnings)
+    return Envelope(data=data, error=error, warnings=listed, meta=meta)
 
 
 M = TypeVar("M", bound=CommonMeta)

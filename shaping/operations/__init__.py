@@ -3,9 +3,8 @@
 What has the name of its module is imported from there: `from shaping.operations.from_mcp import from_mcp`.
 """
 
-from shaping.operations.access import Access, Identity
 from shaping.operations.call_handler import CallHandler
-from shaping.operations.context import Context
+from shaping.operations.context import Access, Context, Identity
 from shaping.operations.decorate import operation
 from shaping.operations.from_mcp import McpConfig, McpLoader
 from shaping.operations.guard import admit, visible

@@ -12,24 +12,24 @@ from pydantic_core import PydanticSerializationError
 from shaping.envelope import Envelope, is_envelope
 from shaping.envelope.dialects.members import ORDER
 from shaping.errors import ErrorDetail, from_exception, make_error
-from shaping.operations.events import (
+from shaping.operations.transports import (
     Aborted,
     Completed,
     Event,
     Failed,
+    Listener,
     Requested,
     Responded,
     read_event,
     write_event,
 )
-from shaping.operations.transports import Listener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from anyio.abc import TaskGroup, TaskStatus
 
-    from shaping.operations.access import Identity
+    from shaping.operations.context import Identity
     from shaping.operations.registry import Registry
     from shaping.operations.transports import Transport
 

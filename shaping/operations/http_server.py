@@ -17,14 +17,14 @@ from starlette.routing import Route
 
 from shaping.envelope import local_envelope
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
-from shaping.operations.access import identified
+from shaping.operations.context import identified
 from shaping.operations.selection import input_schema, short_description
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from shaping.envelope import Envelope
-    from shaping.operations.access import Identified, Identity
+    from shaping.operations.context import Identified, Identity
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
     from shaping.response import Shaped

@@ -14,7 +14,7 @@ from pydantic import PrivateAttr
 
 from shaping.errors import ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.operations.access import identified
+from shaping.operations.context import identified
 from shaping.operations.selection import input_schema, short_description, tool_name
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
-    from shaping.operations.access import Identified
+    from shaping.operations.context import Identified
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
 

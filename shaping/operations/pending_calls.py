@@ -13,25 +13,25 @@ from pydantic_core import PydanticSerializationError
 
 from shaping.envelope import Envelope, local_envelope
 from shaping.errors import make_error
-from shaping.operations.events import (
+from shaping.operations.transports import (
     Aborted,
     CallerIdentity,
     Completed,
     Event,
     Failed,
+    Listener,
     Requested,
     Responded,
     read_event,
     write_event,
 )
-from shaping.operations.transports import Listener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from anyio.abc import TaskStatus
 
-    from shaping.operations.access import Identity
+    from shaping.operations.context import Identity
     from shaping.operations.transports import Transport
 
 log = logging.getLogger("shaping")

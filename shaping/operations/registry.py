@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shaping.envelope import unwrap
 from shaping.errors import ToolError, nearest
-from shaping.operations.access import Trust
-from shaping.operations.context import Context, Env
+from shaping.operations.context import Context, Env, Trust
 from shaping.operations.decorate import Operation
 from shaping.operations.execute import (
     Policy,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable
 
     from shaping.envelope import Envelope
-    from shaping.operations.access import Identity
+    from shaping.operations.context import Identity
     from shaping.operations.execute import Handler, PreparedHandler
     from shaping.shaper import Shaper
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from shaping.errors import registry, registry as codes
-from shaping.operations.access import Access
+from shaping.operations.context import Access
 from shaping.operations.schemas import Anything, OperationSchema, schema_of
 
 if TYPE_CHECKING:

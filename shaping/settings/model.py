@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
 
-from shaping.envelope.model import Dialect  # noqa: TC001 (pydantic reads it)
-from shaping.errors.codes import ExitTable  # noqa: TC001 (pydantic reads it)
-from shaping.parsers import Format  # noqa: TC001 (pydantic reads it)
+from shaping.envelope.model import Dialect
+from shaping.errors.codes import ExitTable
+from shaping.parsers import Format
 from shaping.settings.validators import (
     DroppedPath,
     ExceptionName,

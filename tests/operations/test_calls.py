@@ -14,13 +14,23 @@ import pytest
 
 from shaping.envelope import Envelope, local_envelope, mcp_envelope
 from shaping.errors import ToolError, make_error
-from shaping.operations.access import Identity
 from shaping.operations.call_handler import CallHandler
-from shaping.operations.events import Aborted, Completed, Event, Failed, Requested, Responded, read_event, write_event
+from shaping.operations.context import Identity
 from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec
-from shaping.operations.transports import InProcess, RedisTransport
+from shaping.operations.transports import (
+    Aborted,
+    Completed,
+    Event,
+    Failed,
+    InProcess,
+    RedisTransport,
+    Requested,
+    Responded,
+    read_event,
+    write_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

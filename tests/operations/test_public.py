@@ -16,7 +16,7 @@ EXTRAS = ("httpx", "mcp", "fastmcp", "redis", "starlette", "tree_sitter", "jsons
 PROGRAM = f"""
 import sys
 import shaping.operations as o
-from shaping.operations import from_command, from_mcp, from_schema, scan
+from shaping.operations import decorate, from_command, from_mcp, from_schema
 
 o.Registry()
 o.make_spec('x', operation_type='query', input=int)

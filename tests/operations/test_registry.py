@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from shaping import Shaper
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, UnknownCodeError
-from shaping.operations.access import Identity
+from shaping.operations.context import Identity
 from shaping.operations.registry import RegistrationError, Registry
 from shaping.operations.spec import ManifestError, make_spec
 

@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from shaping.operations.decorate import DirectoryEntry, LocalFiles, ScanProblem, scan
 from shaping.operations.registry import Registry
-from shaping.operations.scan import DirectoryEntry, LocalFiles, ScanProblem, scan
 
 PRICE = """
 from shaping.operations.decorate import operation
