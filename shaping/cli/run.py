@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,28 +13,17 @@ import orjson
 import typer
 
 from shaping.cli.support.help import PlainCommand
-from shaping.cli.support.output import failure, print_json, progress
-from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
+from shaping.cli.support.output import failure, progress
+from shaping.commands.program import OURS, run_program
 from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
-from shaping.ledger import MeasuredCall, open_ledger
 from shaping.settings import ConfigError
-from shaping.settings.context import mode
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from shaping.commands.command import CommandOptions
-    from shaping.commands.response import CommandResponse
     from shaping.envelope import Dialect
     from shaping.response import Shaped
-    from shaping.settings import Plan
-
-# Characters of a command's output that Claude Code's shell is reported to show its model (issue 19901), not measured:
-# nobody knows here which agent reads, and what it would not have read is not saved.
-_SHELL_SHOWS = 30_000
-_GUESSED = 4_000
-_LEDGER_SECONDS = 0.8  # how long a command's end may wait for its tokens to be counted
-OURS = 125  # as env(1) and docker(1) exit for a failure of their own
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it, the program and its subcommand.")
@@ -107,12 +93,15 @@ def run(
     }
     try:
         _need_something(command, cursor)
-        code = _next_page(config, cursor, said) if cursor else _run(command or [], config, said, stream=stream)
+        if cursor:
+            code = _next_page(config, cursor, said)
+        else:
+            code = run_program(command or [], config, said, stream=stream, progress=progress)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise
     except Exception as fault:  # noqa: BLE001 (whatever it is, it must not look like the command's own exit)
-        raise _own_failure(fault) from None
+        raise own_failure(fault) from None
     raise typer.Exit(code)
 
 
@@ -120,58 +109,6 @@ def _need_something(command: list[str] | None, cursor: str | None) -> None:
 
     if not (command or cursor):
         raise ToolError("BAD_ARGUMENT", "there is no command to run", hint="Give one after --: shaping run -- git log")
-
-
-def _become(argv: list[str]) -> None:
-    """Let the command take this process over, untouched; one that cannot be run is left to be reported as usual."""
-    if os.name == "posix":
-        sys.stdout.flush()
-        with suppress(OSError):
-            os.execvp(argv[0], argv)  # noqa: S606 (the command that the user asked for, without a shell)
-
-
-def _run(argv: list[str], config: Path | None, said: CommandOptions, *, stream: bool) -> int:
-    shaper = Shaper(config, expandable=True, watch=False)
-    plan = plan_for(shaper, argv, said, strict=True)
-    asked = invocation_of(argv, said)
-    if shaper.mode == "off" and not (stream or said["dialect"] or said["timeout"]):
-        _become(argv)
-    if stream:
-        envelope = stream_command(shaper, plan, asked, _emit)
-        print_json(envelope.render("invariant", include=plan.envelope, debug=plan.debug))
-        code = int(getattr(envelope.meta, "exit_code", OURS))
-    else:
-        with progress(plan.tool):
-            response = run_command(shaper, plan, asked)
-        code = response.exit_code
-        sys.stdout.write(response.stdout)
-        sys.stdout.flush()
-        sys.stderr.write(response.stderr)
-        _record(plan, response)
-    shaper.close()
-    return code
-
-
-def _record(plan: Plan, response: CommandResponse) -> None:
-    """Enter what the command printed, and what was printed in its place, into the ledger."""
-    printed = response.stdout + response.stderr
-    if mode() == "off" or not response.raw:
-        return
-    # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
-    unchanged = printed == response.raw and len(printed) < _GUESSED
-    ledger = open_ledger(tokenizer="chars" if unchanged else plan.tokenizer)
-    if ledger is None:
-        return
-    call = MeasuredCall(
-        plan.tool,
-        partial(str, response.raw[:_SHELL_SHOWS]),
-        partial(str, printed[:_SHELL_SHOWS]),
-        profile=plan.profile,
-        config=plan.config_hash,
-        ref=response.envelope.meta.ref,
-    )
-    ledger.record(call)
-    ledger.close(_LEDGER_SECONDS)
 
 
 def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:
@@ -198,12 +135,7 @@ def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:
     return 0
 
 
-def _emit(line: bytes) -> None:
-    sys.stdout.write(line.decode())
-    sys.stdout.flush()
-
-
-def _own_failure(fault: Exception) -> typer.Exit:
+def own_failure(fault: Exception) -> typer.Exit:
     """Report a failure of shaping itself, which must not look like the command's."""
     if isinstance(fault, ConfigError):
         detail = make_error("BAD_ARGUMENT", str(fault), hint="Correct the config or the options.", phase="validation")

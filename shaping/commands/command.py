@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypedDict, Unpack
 
 import orjson
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from shaping.commands.process import Sink
     from shaping.envelope import Envelope
     from shaping.settings import Plan
 
@@ -97,16 +98,36 @@ def invocation_of(argv: Sequence[str], said: CommandOptions) -> Invocation:
 
 
 def run_command(
-    shaper: Shaper, plan: Plan, asked: Invocation, *, stop: threading.Event | None = None
+    shaper: Shaper,
+    plan: Plan,
+    asked: Invocation,
+    *,
+    stop: threading.Event | None = None,
+    copies: tuple[BinaryIO, BinaryIO] | None = None,
 ) -> CommandResponse:
-    """Run a command to its end and return its response."""
+    """Run a command to its end and return its response; `copies` get its two outputs as they come."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
+    sinks: tuple[Sink, Sink] = stdout.capture, stderr.capture
+    if copies is not None:
+        sinks = _Tee(stdout.capture, copies[0]), _Tee(stderr.capture, copies[1])
     try:
-        ended = run(asked, stdout.capture, stderr.capture, stop=stop)
+        ended = run(asked, *sinks, stop=stop)
     except (OSError, ValueError) as problem:
         return _not_started_response(not_started_envelope(problem, asked), plan)
     response = respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
     return replace(response, raw=stdout.capture.text() + stderr.capture.text())
+
+
+class _Tee:
+    """A sink that captures an output and copies it to a stream as it comes."""
+
+    def __init__(self, capture: Capture, copy: BinaryIO) -> None:
+        self._capture, self._copy = capture, copy
+
+    def take(self, chunk: bytes) -> None:
+        self._capture.take(chunk)
+        self._copy.write(chunk)
+        self._copy.flush()
 
 
 def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
@@ -127,8 +148,9 @@ def _not_started_response(envelope: Envelope[Any], plan: Plan) -> CommandRespons
     error = required(envelope.error)
     code = int(getattr(envelope.meta, "exit_code", OURS))
     if plan.dialect == "none":
-        return CommandResponse(envelope, code, "", f"{error.message}. {error.hint or ''}".strip() + "\n")
-    return CommandResponse(envelope, code, orjson.dumps(render_wire(envelope, plan)).decode() + "\n")
+        words = f"{error.message}. {error.hint or ''}".strip() + "\n"
+        return CommandResponse(envelope, code, "", words, started=False)
+    return CommandResponse(envelope, code, orjson.dumps(render_wire(envelope, plan)).decode() + "\n", started=False)
 
 
 def _answered(

@@ -56,6 +56,8 @@ class CommandResponse:
     stdout: str
     stderr: str = ""
     raw: str = ""  # what the command printed, as far as it is held
+    failure: str = ""  # the line of plain text that says how the command failed
+    started: bool = True
 
 
 def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
@@ -370,9 +372,11 @@ class _Response:
         if not self._plain:
             wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
             return CommandResponse(envelope, self._exit_code, f"{wire}\n")
-        line = "; ".join((*facts_of(envelope, self._own, self._finished.ended, self._plan), *facts))
+        said = [*facts_of(envelope, self._own, self._finished.ended, self._plan), *facts]
+        line = "; ".join(said)
         err = f"{err}\n" if err and not err.endswith("\n") else err
-        return CommandResponse(envelope, self._exit_code, out, f"{err}({line})\n" if line else err)
+        failure = f"({said[0]})\n" if envelope.error is not None else ""
+        return CommandResponse(envelope, self._exit_code, out, f"{err}({line})\n" if line else err, failure=failure)
 
     def _left(self, bare: CommandResponse, spare: int = 24) -> int | None:
         limit = self._plan.max_tokens

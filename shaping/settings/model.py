@@ -56,7 +56,6 @@ class _Model(BaseModel):
         frozen=True,
         populate_by_name=False,
         defer_build=True,
-        use_attribute_docstrings=True,
         validate_by_alias=True,
     )
 

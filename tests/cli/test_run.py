@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from shaping.cli.app import build
 from shaping.cli.support.output import progress
+from shaping.ledger import LedgerEntry
+from shaping.ledger.database import LedgerDatabase
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 
@@ -246,3 +248,58 @@ def test_switched_off_it_leaves_a_commands_output_to_the_byte(tmp_path: Path) ->
         "\x1b[31mred\x1b[0m",
         3,
     )
+
+
+def test_a_plain_run_loads_no_library_for_command_lines(home: Path) -> None:
+    words = [sys.executable, "-c", _RUN_AND_LIST, "run", "--max-tokens", "50", "--", "echo", "hi"]
+    done = subprocess.run(words, capture_output=True, check=True, text=True, cwd=home, timeout=300)
+    assert (done.stdout, done.stderr) == ("hi\n", "")
+
+
+_RUN_AND_LIST = """
+import sys
+from shaping.__main__ import main
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+    assert not {"typer", "rich", "asyncio", "click"} & set(sys.modules), sorted(sys.modules)
+"""
+
+
+def test_a_plain_run_and_the_command_line_read_the_same_options(home: Path) -> None:
+    (home / "c.json").write_text('{"tool_overrides": {"mine": {"exclude_fields": ["b"]}}}')
+    (home / "data").write_text('{"a": 1, "b": 2, "c": 3}')
+    for words in (
+        ("--config", "c.json", "--tool", "mine", "--", "cat", "data"),
+        ("--max-tokens", "60", "--", "seq", "1000"),
+        ("cat", "nowhere"),
+        ("--", "nosuchprogram"),
+        ("--profile", "nosuch", "--", "true"),
+        ("--config", "nowhere.json", "--", "true"),
+        ("--max-tokens", "0", "--", "true"),
+    ):
+        plain, whole = shaping("run", *words, given=b""), shaping("run", *words)
+        assert (words, plain.returncode, plain.stderr) == (words, whole.returncode, whole.stderr)
+        assert re.sub(rb'"duration_ms":\d+', b"", plain.stdout) == re.sub(rb'"duration_ms":\d+', b"", whole.stdout)
+
+
+def test_observing_leaves_the_output_as_it_is(home: Path) -> None:
+    script = r"printf 'a\rb\033[1mc\033[0m\n'; printf 'e\rf\n' >&2; seq 20000; exit 4"
+    environ = dict(os.environ, SHAPING="observe", SHAPING_LEDGER=str(home / "ledger.sqlite"))
+    direct = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    done = subprocess.run([SHAPING, "run", "--", "sh", "-c", script], env=environ, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (4, direct.stdout, direct.stderr)
+    assert [entry.saved for entry in _entries(home)] == [0]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_failed_run_is_no_loss_in_the_ledger(home: Path, form: tuple[str, ...]) -> None:
+    environ = dict(os.environ, SHAPING_LEDGER=str(home / "ledger.sqlite"))
+    words = [SHAPING, "run", *form, "--", "sh", "-c", "echo one; echo two >&2; exit 3"]
+    assert subprocess.run(words, env=environ, capture_output=True, check=False).returncode == 3
+    assert [entry.saved >= 0 for entry in _entries(home)] == [True]
+
+
+def _entries(home: Path) -> list[LedgerEntry]:
+    return LedgerDatabase(home / "ledger.sqlite").entries()
