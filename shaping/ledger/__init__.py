@@ -5,7 +5,7 @@ from __future__ import annotations
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
 from shaping.ledger.entries import LedgerEntry, MeasuredCall
 from shaping.ledger.totals import Totals, add_up
-from shaping.ledger.writer import Ledger, open_ledger
+from shaping.ledger.writer import Ledger, open_ledger, record_text
 
 __all__ = [
     "Ledger",
@@ -17,4 +17,5 @@ __all__ = [
     "add_up",
     "default_path",
     "open_ledger",
+    "record_text",
 ]

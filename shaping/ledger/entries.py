@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ class LedgerEntry:
     tool: str
     before: int  # tokens that the client would have shown its model without shaping
     after: int  # tokens that it was shown
-    added: int = 0  # tokens of `after` that are in no tool's answer: expansions, queries, the extra tool's definition
+    added: int = 0  # tokens of `after` that no tool sent: expansions, queries, notices, the extra tool's definition
     kind: Kind = "call"
     server: str = ""
     client: str = ""
@@ -34,7 +35,7 @@ class LedgerEntry:
     milliseconds: float = 0.0
     tokenizer: str = ""
     error_bound: float = 0.0  # the largest relative error of the two counts; 0 where both are exact
-    ref: str | None = None  # by which the store may still have the original
+    ref: str | None = None  # by which the store may still have what was sent and what was read (`ledger.texts`)
 
     @property
     def saved(self) -> int:
@@ -44,7 +45,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCall:
-    """A call whose texts are counted later, away from the caller: `before` and `after` give what the model is shown."""
+    """A call whose texts are counted later, on the ledger's thread: `before` and `after` return what a model reads."""
 
     tool: str
     before: Callable[[], str]
@@ -57,4 +58,6 @@ class MeasuredCall:
     config: str = ""
     session: str = ""
     milliseconds: float = 0.0
-    ref: str | None = None
+    keep: Callable[[str], str | None] | None = None  # keeps what the model read, given here, and returns its ref
+    time: float = field(default_factory=time.time)
+    trace: Any = None  # the OpenTelemetry context of the call, for its span

@@ -9,16 +9,21 @@ import queue
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
 from shaping.ledger.entries import LedgerEntry, MeasuredCall
+from shaping.ledger.telemetry import Telemetry, trace_context
 from shaping.ledger.totals import Totals, add_up
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
+    from shaping.ledger.entries import Kind
     from shaping.tokens import TokenCounter
 
 logger = logging.getLogger("shaping")
@@ -27,6 +32,7 @@ _WAITING: Final = 256  # calls that may wait to be counted; each may hold the te
 _REMEMBERED: Final = 10_000
 _BATCH: Final = 128
 _PAUSE_SECONDS: Final = 0.2
+_LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
 _EXIT_SECONDS: Final = 0.8  # how long a process whose ledger nobody closed may wait for it at its end
 _STOP: Final = object()
 
@@ -34,26 +40,31 @@ _STOP: Final = object()
 class Ledger:
     """Takes calls, counts their tokens on its own thread, keeps the newest in memory and writes all to a file."""
 
+    _queue: queue.Queue[MeasuredCall | object]
+    _thread: threading.Thread | None
+
     def __init__(self, database: LedgerDatabase | None = None, *, tokenizer: str = "o200k_base") -> None:
         self._database = database
         self._tokenizer = tokenizer
-        self._queue: queue.Queue[MeasuredCall | object] = queue.Queue(_WAITING)
         self._recent: deque[LedgerEntry] = deque(maxlen=_REMEMBERED)
         self._totals = Totals()
-        self._dropped = self._untold = 0
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._telemetry = Telemetry()
         self._warned = False
+        self._begin()
 
     def record(self, call: MeasuredCall) -> None:
         """Take a call; where too many wait already it is dropped, and that is counted."""
+        if self._pid != os.getpid():
+            self._begin()  # the thread did not come along with a fork, and what waits is the parent's to write
         self._start()
+        if (context := trace_context()) is not None:
+            call = replace(call, trace=context)
         try:
             self._queue.put_nowait(call)
         except queue.Full:
             with self._lock:
                 self._dropped += 1
-                self._untold += 1
+                self._unwritten += 1
 
     @property
     def dropped(self) -> int:
@@ -61,7 +72,7 @@ class Ledger:
         return self._dropped
 
     def entries(self) -> list[LedgerEntry]:
-        """Give the newest entries of this process."""
+        """Return the newest entries of this process."""
         return list(self._recent)
 
     def totals(self) -> Totals:
@@ -96,6 +107,13 @@ class Ledger:
         thread.join(max(0.0, deadline - time.monotonic()))
         return written
 
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._queue = queue.Queue(_WAITING)
+        self._dropped = self._unwritten = 0
+        self._lock = threading.Lock()
+        self._thread = None
+
     def _start(self) -> None:
         with self._lock:
             if self._thread is None:
@@ -107,8 +125,11 @@ class Ledger:
         count = counter(self._tokenizer)
         while True:
             batch = self._batch()
-            entries = [entry for item in batch if isinstance(item, MeasuredCall) for entry in _counted(item, count)]
+            calls = [item for item in batch if isinstance(item, MeasuredCall)]
+            counted = [(call, entry) for call in calls if (entry := _counted(call, count)) is not None]
+            entries = [entry for _, entry in counted]
             self._recent.extend(entries)
+            self._telemetry.record(counted)
             self._totals += add_up(entries)
             self._write(entries)
             for item in batch:
@@ -129,11 +150,11 @@ class Ledger:
 
     def _write(self, entries: list[LedgerEntry]) -> None:
         with self._lock:
-            untold, self._untold = self._untold, 0
-        if self._database is None or not (entries or untold):
+            unwritten, self._unwritten = self._unwritten, 0
+        if self._database is None or not (entries or unwritten):
             return
         try:
-            self._database.add(entries, dropped=untold)
+            self._database.add(entries, dropped=unwritten)
         except LedgerError as problem:
             if not self._warned:
                 self._warned = True
@@ -146,30 +167,66 @@ def open_ledger(environ: Mapping[str, str] = os.environ, *, tokenizer: str = "o2
     return None if path is None else Ledger(LedgerDatabase(path), tokenizer=tokenizer)
 
 
-def _counted(call: MeasuredCall, count: TokenCounter) -> list[LedgerEntry]:
+@cache
+def _ledger_of_process(path: Path, tokenizer: str) -> Ledger:
+    return Ledger(LedgerDatabase(path), tokenizer=tokenizer)
+
+
+def record_text(
+    tool: str,
+    before: str | Callable[[], str],
+    after: str | Callable[[], str],
+    *,
+    kind: Kind = "call",
+    tokenizer: str = "o200k_base",
+    environ: Mapping[str, str] = os.environ,
+    **about: Any,
+) -> None:
+    """Record a call by the text that a model would have read and the text that it reads, for any kind of caller.
+
+    A text may be a function, which is called later on the ledger's thread; `about` is what `MeasuredCall` has besides.
+    All callers of a process share one ledger. Nothing is recorded where SHAPING_LEDGER is off.
+    """
+    path = default_path(environ)
+    if path is None:
+        return
+    sent, read = (partial(str, text) if isinstance(text, str) else text for text in (before, after))
+    added = read if kind in {"expand", "query"} else None
+    _ledger_of_process(path, tokenizer).record(MeasuredCall(tool, sent, read, added, kind, **about))
+
+
+def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
     """Count a call's texts; one that cannot be counted is left out, with a warning in the log."""
     try:
-        before, after = count.count(call.before()), count.count(call.after())
+        sent, read = call.before(), call.after()
+        before, after = count.count(sent), count.count(read)
         added = count.count(call.added()) if call.added is not None else 0
-    except Exception:  # (whatever a text's maker raises, the ledger goes on)
-        logger.warning("the ledger could not count a call of %r", call.tool, exc_info=True)
-        return []
-    return [
-        LedgerEntry(
-            time=time.time(),
-            tool=call.tool,
+        ref = call.keep(read) if call.keep is not None else None
+        return LedgerEntry(
+            time=call.time,
+            tool=_name(call.tool),
             before=int(before),
             after=int(after),
             added=int(added),
             kind=call.kind,
-            server=call.server,
-            client=call.client,
+            server=_name(call.server),
+            client=_name(call.client),
             profile=call.profile,
             config=call.config,
-            session=call.session,
+            session=_name(call.session),
             milliseconds=call.milliseconds,
             tokenizer=count.name,
             error_bound=max(before.error_bound, after.error_bound) / 100,  # counts have theirs in percent
-            ref=call.ref,
+            ref=ref,
         )
-    ]
+    except Exception:  # (whatever a text's maker raises, the ledger goes on)
+        logger.warning("the ledger could not count a call of %r", call.tool, exc_info=True)
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _name(name: str) -> str:
+    """Return a name as the ledger has it: short, and without a secret that somebody put into it."""
+    from shaping.errors import scrub  # noqa: PLC0415 (compiles its rules: costs 30 ms, on the ledger's thread)
+
+    return scrub(name[:_LONGEST_NAME]) if name else ""

@@ -70,7 +70,7 @@ class MessageShaper:
         self.relay = relay
         self.server = server
         self.ledger = ledger
-        self._recorder = None if ledger is None else CallRecorder(ledger)
+        self._recorder = None if ledger is None else CallRecorder(ledger, shaper)
         self.sessions = Sessions()
         self._warmed = False
 

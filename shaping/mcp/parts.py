@@ -44,6 +44,7 @@ class ResultContext:
     tools: Collection[str] = ()
     expand_name: str = "shaping_expand"
     call: CallContext = field(default_factory=CallContext)
+    shaped: list[Shaped] = field(default_factory=list)  # the parts as they were shaped last, for the ledger
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
@@ -55,14 +56,18 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     """Shape every part within the whole budget, and where they are over it together, again within their shares."""
     budget = context.plan.max_tokens
     shaped = _shape_within(shaper, result, data, context, [budget] * len(data.parts))
-    if budget is None or len(shaped) == 1:
-        return shaped
-    if sum(len(one.text.encode()) for one in shaped) <= budget:  # no text has more tokens than bytes
-        return shaped
-    costs = [int(one.tokens.after) for one in shaped]
-    if sum(costs) <= budget:
-        return shaped
-    return _shape_within(shaper, result, data, context, shares(costs, budget))
+    if budget is not None and not _are_within(shaped, budget):
+        costs = [int(one.tokens.after) for one in shaped]
+        shaped = _shape_within(shaper, result, data, context, shares(costs, budget))
+    context.shaped[:] = shaped
+    return shaped
+
+
+def _are_within(shaped: Sequence[Shaped], budget: int) -> bool:
+    """Return whether parts that are each within a budget are within it together."""
+    if len(shaped) == 1 or sum(len(one.text.encode()) for one in shaped) <= budget:  # at most a token for each byte
+        return True
+    return sum(int(one.tokens.after) for one in shaped) <= budget
 
 
 def shares(costs: Sequence[int], budget: int) -> list[int]:

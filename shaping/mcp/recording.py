@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.ledger import MeasuredCall
+from shaping.ledger.texts import keep_texts
 from shaping.mcp.result import is_shown_to_model
-from shaping.mcp.result_meta import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from shaping.ledger import Ledger
     from shaping.mcp.parts import ResultContext
     from shaping.mcp.sessions import Session
+    from shaping.response import Shaped
     from shaping.settings import Plan
+    from shaping.shaper import Shaper
 
 
 class CallRecorder:
     """Hands calls over to a ledger, which counts their tokens on its own thread."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, shaper: Shaper) -> None:
         self._ledger = ledger
+        self._shaper = shaper
 
     def record_call(
         self,
@@ -48,8 +51,9 @@ class CallRecorder:
                 after if raw is None else partial(client.shown_within_limit, raw),
                 after,
                 server=server,
+                added=partial(_notices, context.shaped),
                 milliseconds=seconds * 1000,
-                ref=_ref(sent),
+                keep=partial(self._keep, context.shaped) if self._keeps else None,
                 **_about(session, context.plan),
             )
         )
@@ -75,7 +79,7 @@ class CallRecorder:
                 kind="expand" if arguments.get("sql") is None else "query",
                 server=session.servers.get(tool, ""),
                 milliseconds=seconds * 1000,
-                ref=str(arguments.get("ref") or "") or None,
+                keep=partial(self._keep, ()) if self._keeps else None,
                 **_about(session, plan),
             )
         )
@@ -87,6 +91,15 @@ class CallRecorder:
         session.expand_recorded = True
         after = partial(_shown_definition, entry)
         self._ledger.record(MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan)))
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether what was sent may be kept: the user lets originals be kept, and what is private was taken out."""
+        return self._shaper.facts.expandable and self._shaper.mode == "on"
+
+    def _keep(self, shaped: Sequence[Shaped], read: str) -> str | None:
+        ttl = self._shaper.generation.config.store.ttl_seconds
+        return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl)
 
 
 def error_text(error: BaseException) -> dict[str, Any]:
@@ -103,9 +116,9 @@ def _about(session: Session, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _ref(sent: Mapping[str, Any]) -> str | None:
-    mark = (sent.get("_meta") or {}).get(MARK)
-    return mark.get("ref") if isinstance(mark, dict) else None
+def _notices(shaped: Sequence[Shaped]) -> str:
+    """Return what shaping says below the data: what was left out, and how to ask for it."""
+    return "".join(f"{one.notice}{one.absent_line}" for one in shaped)
 
 
 def _shown_definition(entry: Mapping[str, Any]) -> str:

@@ -72,9 +72,9 @@ class Loading:
         self._flush()
         if self.messages is None:
             return
-        self.messages.shaper.close()
         if self.messages.ledger is not None:
             print_savings(self.messages.ledger)
+        self.messages.shaper.close()
 
     def _load(self, loop: asyncio.AbstractEventLoop) -> None:
         # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
