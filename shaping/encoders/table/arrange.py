@@ -7,8 +7,9 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.derive import given, legend, pattern
-from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Stepped, Table, Text
+from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Stepped, Table, Text, Usual
 from shaping.encoders.table.series import steps
+from shaping.encoders.table.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "lo
 _WIDE = 24  # cells of a row that a reader still counts right
 _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 4  # columns that a nested record must have to be worth a line of its own
-_COLUMNS = Leaf | Text | Record | Items | Also
+_COLUMNS = Leaf | Text | Record | Items | Also | Usual
 _FEW = 8  # rows that are better read one by one, however regular they are
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
@@ -29,6 +30,7 @@ def arranged(nodes: Sequence[Node], context: TableContext) -> list[Node]:
     """Return a table's columns: the identifying one first, seldom filled ones last, and few enough to count."""
     if context.repeats and context.count > _FEW and (regular := _regular(nodes)):
         return regular
+    nodes = usual(nodes, context.count) if context.constants else nodes
     found = _shortened(given(nodes), context) if context.repeats else list(nodes)
     return _narrowed(_seldom_last(_identifier_first(found, context.count), context.count))
 
@@ -158,8 +160,8 @@ def _picked(node: Node, rows: list[bool]) -> Node:
     """Return a column of only some rows: the others have nothing in it."""
     if type(node) is Group:
         return Group(node.name, [_picked(inner, rows) for inner in node.nodes if _has_cells(inner)])
-    if type(node) is Also:
-        return Also(list(compress(node.rows, rows)))
+    if isinstance(node, Also | Usual):
+        return replace(node, rows=list(compress(node.rows, rows)))
     if not isinstance(node, Leaf | Text | Record | Items):
         return node
     cells = list(compress(node.cells, rows))

@@ -139,16 +139,16 @@ def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
 
 def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> Node:
     """Return a column of one cell as a constant, unless it is what one asks of each record."""
-    if context.constants and context.count > 1 and not _asked_of_a_record(at):
+    if context.constants and context.count > 1 and not is_asked_of_a_record(at.label, at.prefix):
         return Constant(at.label, cell)
     return Leaf(at.label, [cell] * rows)
 
 
-def _asked_of_a_record(at: ColumnPath) -> bool:
-    label = at.label.lower()
-    if not at.prefix:
-        return label in _STATES or label in _PEOPLE
-    return label in _NAMES and at.prefix[:-1].lower() in _PEOPLE
+def is_asked_of_a_record(label: str, prefix: str) -> bool:
+    """Tell whether a column is what one asks of each record, so that it stands in each row."""
+    if not prefix:
+        return label.lower() in _STATES or label.lower() in _PEOPLE
+    return label.lower() in _NAMES and prefix[:-1].lower() in _PEOPLE
 
 
 class Recurring(NamedTuple):

@@ -118,8 +118,17 @@ class Also:
     rows: list[str]
 
 
+@dataclass(slots=True)
+class Usual:
+    """A column that is the same in most rows: what it usually is, and for each row what it is instead, or nothing."""
+
+    name: str
+    cell: str  # a cell, or another column's path in braces
+    rows: list[str]
+
+
 Column: TypeAlias = Leaf | Text | Record | Items
-Node: TypeAlias = Column | Constant | Derived | Given | Stepped | Legend | Group | Lookup | Also
+Node: TypeAlias = Column | Constant | Derived | Given | Stepped | Legend | Group | Lookup | Also | Usual
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, split_cells
 from shaping.encoders.table.model import BELOW, REST
 from shaping.encoders.table.series import read_series, read_steps
-from shaping.encoders.table.write import NO_COLUMNS
+from shaping.encoders.table.write import NO_COLUMNS, USUALLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +28,7 @@ _TAG = re.compile(r"#\d+", re.ASCII)
 _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
 _BY = re.compile(r"\[(\d+)\] by ")
+_NOTED = re.compile(r"\((?:also|but) ")
 _STEPPED = ": row by row "
 _FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "(float32, shortest digits: ", ": all begin with ", ", written …", ": lists of {"
 
@@ -79,6 +80,8 @@ class TableSchema:
     columns: list[Path] = field(default_factory=list)
     patterns: dict[Path, str] = field(default_factory=dict)
     constants: list[tuple[Path, Json]] = field(default_factory=list)
+    usual: list[tuple[Path, Json]] = field(default_factory=list)
+    usual_copies: list[tuple[Path, Path]] = field(default_factory=list)
     float32: set[Path] = field(default_factory=set)
     shared: dict[Path, list[Json]] = field(default_factory=dict)
     entries: dict[Path, tuple[str, str]] = field(default_factory=dict)
@@ -157,6 +160,10 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     text = lines.take(indent)
     if tag := _TAG.match(text):
         lines.tags[tag[0]] = read_cell(text[tag.end() + 1 :])
+        return
+    if text.startswith(USUALLY):
+        members, _ = read_members(text, len(USUALLY))
+        schema.usual, schema.usual_copies = members.constants, members.copies
         return
     if text.startswith(_FLOAT32):
         schema.float32.update(read_members(text[:-1], len(_FLOAT32))[0].columns)
@@ -254,6 +261,12 @@ def _record(schema: TableSchema, text: str, lines: TableLines, indent: int) -> d
 def _finish(record: dict[str, Json], schema: TableSchema) -> None:
     for path, constant in schema.constants:
         _put(record, path, constant)
+    for path, value in schema.usual:
+        if _get(record, path) is MISSING:
+            _put(record, path, value)
+    for path, source in schema.usual_copies:
+        if _get(record, path) is MISSING:
+            _put(record, path, _get(record, source))
     # Copies twice: what one copies may hold another.
     for step in (*schema.lookups, *schema.templates, *schema.copies, *schema.copies):
         step(record)
@@ -277,8 +290,8 @@ def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any
 
 def _below(record: dict[str, Json], schema: TableSchema, lines: TableLines, indent: int) -> None:
     text = lines.take(indent)
-    if text.startswith("(also "):
-        for path, value in _all(text[:-1], len("(also ")):
+    if found := _NOTED.match(text):
+        for path, value in _all(text[:-1], found.end()):
             _put(record, path, value)
         return
     path, at = read_path(text, 0)

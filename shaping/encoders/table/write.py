@@ -22,6 +22,7 @@ from shaping.encoders.table.model import (
     Record,
     Stepped,
     Text,
+    Usual,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from shaping.encoders.table.model import Node, Table
 
+USUALLY = "each row, unless (but …) follows it: "
 NO_COLUMNS = "(no columns)"  # a header without any name: its rows are not written, because they say nothing
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
@@ -96,6 +98,16 @@ def _constants(nodes: Sequence[Node]) -> list[str]:
     return found
 
 
+def _usually(nodes: Sequence[Node]) -> list[str]:
+    found: list[str] = []
+    for node in nodes:
+        if type(node) is Usual:
+            found.append(f"{node.name}={node.cell}")
+        elif type(node) is Group:
+            found += _nested(node.name, _usually(node.nodes))
+    return found
+
+
 def _nested(name: str, inner: list[str]) -> list[str]:
     if len(inner) < 2:
         return [f"{name}.{one}" for one in inner]
@@ -109,6 +121,8 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
     rounded = [prefix + node.name for node in nodes if type(node) is Leaf and node.float32]
     if rounded:
         lines.append(f"{pad}(float32, shortest digits: {','.join(rounded)})")
+    if not prefix and (usually := _usually(nodes)):
+        lines.append(f"{pad}{USUALLY}{','.join(usually)}")
     for node in nodes:
         if type(node) is Group:
             lines += _declarations(node.nodes, indent, f"{prefix}{node.name}.")
@@ -154,10 +168,12 @@ def _inner(label: str, table: Table, pad: str) -> str:
 def _below(nodes: Sequence[Node], path: tuple[str, ...], indent: int) -> Iterator[list[str]]:
     """Return what stands below the rows, a text a row or nothing."""
     pad = " " * indent
-    also = [texts for texts in _also(nodes) if any(texts)]
-    if also and not path:
-        together = [",".join(filter(None, texts)) for texts in zip(*also, strict=True)]
-        yield [text and f"{pad}(also {text})" for text in together]
+    if not path:
+        for kind, word in ((Also, "also"), (Usual, "but")):
+            noted = [texts for texts in _noted(nodes, kind) if any(texts)]
+            together = [",".join(filter(None, texts)) for texts in zip(*noted, strict=True)]
+            if noted:
+                yield [text and f"{pad}({word} {text})" for text in together]
     for node in nodes:
         if type(node) is Group:
             yield from _below(node.nodes, (*path, node.name), indent)
@@ -165,13 +181,18 @@ def _below(nodes: Sequence[Node], path: tuple[str, ...], indent: int) -> Iterato
             yield _written_below(node, ".".join((*path, node.name)), indent)
 
 
-def _also(nodes: Sequence[Node]) -> list[list[str]]:
+def _noted(nodes: Sequence[Node], kind: type[Also | Usual]) -> list[list[str]]:
+    """Return the names and values of single rows that stand in brackets below them."""
     found: list[list[str]] = []
     for node in nodes:
-        if type(node) is Also:
+        if type(node) is Also and kind is Also:
             found.append(node.rows)
+        elif type(node) is Usual and kind is Usual:
+            found.append([text and f"{node.name}={text}" for text in node.rows])
         elif type(node) is Group:
-            found += [[text and f"{node.name}{{{text}}}" for text in texts] for texts in _also(node.nodes)]
+            inner = _noted(node.nodes, kind)
+            form = f"{node.name}.{{}}" if kind is Usual else f"{node.name}{{{{{{}}}}}}"
+            found += [[text and form.format(text) for text in texts] for texts in inner]
     return found
 
 
