@@ -8,7 +8,7 @@ install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 6
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-integrations lint types check bench clean
+.PHONY: demo test test-integrations lint types check bench docs clean
 
 .venv/installed: pyproject.toml
 	@echo "installing into .venv, which takes a minute or two"
@@ -47,5 +47,10 @@ test-integrations: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.bench_calls --quick
 
+# The documentation as a site in site/; a warning stops the build.
+docs: .venv/installed-dev
+	$(BIN)/python -m benchmarks.make_reference
+	$(BIN)/zensical build --strict
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build site .cache

@@ -1,85 +1,269 @@
-"""Write docs/reference.md from the code: `python -m benchmarks.make_reference`; a test compares."""
+"""Write docs/reference/ from the code: `python -m benchmarks.make_reference`; a test compares."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import typer
 
 from benchmarks.results import markdown_table
-from shaping.cli.app import COMMANDS
+from shaping.cli.app import COMMANDS, build
+from shaping.clients.files import CLIENTS
 from shaping.errors.catalogue import registry
+from shaping.redaction.credentials import CREDENTIALS
+from shaping.response import Reason
+from shaping.settings.model import NoiseRule
 from shaping.settings.schema import config_schema
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 ROOT: Final = Path(__file__).parents[1]
-Node = dict[str, Any]
-PAGE: Final = ROOT / "docs" / "reference.md"
+FOLDER: Final = ROOT / "docs" / "reference"
+NOTICE: Final = "<!-- Written by `python -m benchmarks.make_reference` from the code; a test compares. -->"
+
 VARIABLES: Final = {
     "SHAPING": "`on` (default), `off` leaves every result alone, `observe` leaves it alone and measures",
     "SHAPING_DEBUG": "`1` shows everything: the profile `debug`",
     "SHAPING_PROFILE": "the profile of every call of this process",
     "SHAPING_CONFIG": "the config file, instead of the one that is found",
     "SHAPING_LEDGER": "another file for the ledger, or `off`",
+    "SHAPING_SERVE_TOKEN": "the token of `shaping serve --api`, instead of one made at each start",
+    "SHAPING_PROXY_URL": "written by `shaping wrap` into a client's file: the address of a remote server",
+    "SHAPING_PROXY_HEADER_": "written by `shaping wrap`, with a number behind it: a header for a remote server",
     "SCALPEL_MCP_INFO": "`DEBUG` means the same as `SHAPING_DEBUG=1`",
     "NO_COLOR": "no colours and no progress bars",
 }
 
+# One example a key; each is checked as a config by a test. A key below a tool stands under `tool_overrides`.
+EXAMPLES: Final[Mapping[str, Any]] = {
+    "exclude_null_values": False,
+    "exclude_empty_arrays": False,
+    "exclude_empty_objects": False,
+    "exclude_default_values": True,
+    "prune": {"links": False},
+    "envelope": {"include": ["warnings", "request_id"]},
+    "encoding": "json",
+    "max_tokens": 4000,
+    "max_items": 50,
+    "max_string": 2000,
+    "dialect": "invariant",
+    "profile": "standard",
+    "rename": {"user.login": "author"},
+    "redact": {"names": True, "paths": ["**.ssn"]},
+    "channels": "text",
+    "typed": True,
+    "defaults": {"page": 1},
+    "private": ["**.salary"],
+    "on_unreadable": "pass",
+    "keep_lines": ["^FAILED"],
+    "drop_lines": ["^Downloading"],
+    "parse": ["json", "lines"],
+    "include_only": ["number", "title", "user.login"],
+    "exclude_fields": ["**.*_url"],
+    "include_on_error": ["query"],
+    "exclude_when_tier": {"free": ["cost"]},
+    "exit_codes": {"1": "NOT_FOUND"},
+    "description": "What the night jobs see.",
+    "extends": "minimal",
+    "lossless": True,
+    "omissions": "list",
+    "debug": False,
+}
+TOP_EXAMPLES: Final[Mapping[str, Any]] = {
+    "global": {"profile": "standard"},
+    "profiles": {"nightly": {"extends": "minimal", "max_tokens": 2000}},
+    "tool_overrides": {"github/list_*": {"max_items": 50}},
+    "tokenizer": "cl100k_base",
+    "store": {"kind": "sqlite", "ttl_seconds": 3600},
+    "agent_controls": True,
+    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400}},
+    "tools_changed": "announce",
+    "allow_eval": True,
+    "errors": {"requests.exceptions.Timeout": "TIMEOUT"},
+    "exit_codes": "posix",
+}
 
-def page() -> str:
-    """Write the whole page."""
-    parts = [
-        "# Reference",
-        "Written by `python -m benchmarks.make_reference` from the code; a test compares.",
-        "## Config keys",
-        "The keys of `response_config.json`; under `tool_overrides` stand names or patterns of tools (`github/*`).",
-        _keys(),
-        "## Commands",
-        "`shaping COMMAND --help` lists the options of each.",
-        markdown_table(("command", "what it does"), [(f"`{name}`", text) for name, text in sorted(COMMANDS.items())]),
-        "## Error codes",
-        "What a program can branch on; `retryable` is for a call without side effects.",
-        _codes(),
-        "## Environment variables",
-        markdown_table(("variable", "what it does"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
-    ]
-    return "\n\n".join(parts).replace("---:", "---") + "\n"
+NOISE: Final[Mapping[str, str]] = {
+    "links": "addresses of API endpoints, pictures and pages beside the one that a person opens",
+    "opaque": "identifiers that only the server reads (`node_id`, cursors, hashes), beside a readable one",
+    "bulk": "base64, encoded blobs and embedded files; their size is told",
+    "boilerplate": "members that say the same in every answer of every tool: licences, navigation, styling",
+    "repeats": "the same object or long text again: written once, then referred to (text only, nothing is lost)",
+    "constants": "what every record of a list says: written once above it (text only, nothing is lost)",
+}
+REASONS: Final[Mapping[str, str]] = {
+    "fields": "`include_only` or `exclude_fields` of the config, or the caller's own choice of fields",
+    "private": "a `private` path; it cannot be asked back",
+    "tier": "`exclude_when_tier`",
+    "null": "the member was null",
+    "empty": "the member was an empty list or object",
+    "default": "the member had its declared default",
+    "links": "noise rule `links`",
+    "opaque": "noise rule `opaque`",
+    "bulk": "noise rule `bulk`",
+    "boilerplate": "noise rule `boilerplate`",
+    "items": "the rest of a list, cut to the budget or to `max_items`",
+    "string": "the middle of a long text",
+    "depth": "a subtree, cut to the budget",
+}
+MODULES: Final = (
+    "shaping",
+    "shaping.apps",
+    "shaping.operations",
+    "shaping.agent",
+    "shaping.errors",
+    "shaping.envelope",
+    "shaping.tokens",
+)
+
+ABOUT_KEYS: Final = (
+    "The keys of `response_config.json`: comments and trailing commas are allowed, unknown keys are reported with "
+    "the nearest known one, and `shaping check` checks a file. `shaping init` writes one with its schema, so that "
+    "an editor completes and explains the keys."
+)
+ABOUT_CHOICES: Final = (
+    "An override of a tool (`tool_overrides.NAME`, also a pattern as `github/*`) outranks `global`, and both "
+    "outrank the profile. Where the three bundled profiles differ, the default is given as minimal / standard / "
+    "debug."
+)
+ABOUT_COMMANDS: Final = (
+    "Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly; `shaping expand` "
+    "exits with 5 where nothing is at a ref or a path, and `shaping run` as its command does, or with 125 where "
+    "it failed itself. Every command takes `--json`."
+)
+ABOUT_CODES: Final = (
+    "What a program can branch on. `retryable` is for a call without side effects; the exit code is the "
+    'contract\'s (`"exit_codes": "posix"` in the config exchanges 2 and 3). Some codes follow from an exit code, '
+    "an HTTP status or an exception; an application registers its own with `shaping.errors.register`, a plugin "
+    "with `register_plugin`."
+)
+ABOUT_API: Final = (
+    "What is listed here is public: it is typed, and it changes only as [Versions](../versions.md) says. "
+    "Everything else may change without notice."
+)
+ABOUT_CLIENTS: Final = (
+    "What each client does with a tool's result, and where that is known from: measured in a run against a "
+    "scripted model (`benchmarks/clients`), or read in its source or issues. `reads` is the channel that its "
+    "model sees; results above the limit are cut by the client, so shaping stays below it. The file is "
+    "`config/clients.json`."
+)
+ABOUT_REDACTION: Final = (
+    "The kinds of secrets that are replaced by `[redacted:NAME]` wherever they stand; how each looks, and what "
+    "only looks like it, is in `tests/cases/redaction/kinds.json`. [What redaction cannot do](../redaction.md)."
+)
 
 
-def _keys() -> str:
+def pages() -> dict[str, str]:
+    """Write every page of the reference, by file name."""
+    made = {
+        "config.md": _config(),
+        "commands.md": _commands(),
+        "errors.md": _errors(),
+        "environment.md": _environment(),
+        "python.md": _python(),
+        "clients.md": _clients(),
+        "redaction.md": _redaction(),
+    }
+    return {name: f"{NOTICE}\n\n{text.strip()}\n".replace("---:", "---") for name, text in made.items()}
+
+
+def choices() -> dict[str, tuple[str, ...]]:
+    """Return every key that stands under `global`, a profile or a tool, with the places it may stand in."""
+    definitions = config_schema()["$defs"]
+    places: dict[str, tuple[str, ...]] = {}
+    for place, name in (("global", "Global"), ("profile", "Profile"), ("tool", "ToolOverride")):
+        for key in definitions[name]["properties"]:
+            if key != "$schema":
+                places[key] = (*places.get(key, ()), place)
+    return places
+
+
+def _config() -> str:
     schema = config_schema()
-    rows: list[tuple[str, ...]] = []
-    _collect(schema, schema, "", rows, set())
-    return markdown_table(("key", "takes", "meaning"), rows)
-
-
-def _collect(
-    schema: dict[str, Any], node: dict[str, Any], path: str, rows: list[tuple[str, ...]], seen: set[str]
-) -> None:
-    if "$ref" in node:
-        name = node["$ref"].rpartition("/")[2]
-        if name in seen and path.count(".") > 1:
-            return
-        seen = {*seen, name}
-        node = schema["$defs"][name]
-    for key, member in node.get("properties", {}).items():
+    definitions = schema["$defs"]
+    bundled = json.loads((ROOT / "config" / "response_config.json").read_text(encoding="utf-8"))
+    profiles = {
+        name: json.loads((ROOT / "profiles" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("minimal", "standard", "debug")
+    }
+    members = {**definitions["Profile"]["properties"], **definitions["ToolOverride"]["properties"]}
+    top: list[tuple[str, ...]] = []
+    for key, node in schema["properties"].items():
         if key == "$schema":
             continue
-        where = f"{path}.{key}" if path else key
-        rows.append((f"`{where}`", _takes(schema, member), " ".join(str(member.get("description", "")).split())))
-        _collect(schema, member, where, rows, seen)
-    below = node.get("additionalProperties")
-    if isinstance(below, dict):
-        _collect(schema, below, f"{path}.NAME", rows, seen)
+        default = _json(bundled[key]) if key in bundled else "unset"
+        top.append((f"`{key}`", _takes(schema, node), default, _json(TOP_EXAMPLES[key]), _described(schema, node)))
+    below: list[tuple[str, ...]] = []
+    for key, places in choices().items():
+        node = members[key]
+        below.append(
+            (f"`{key}`", ", ".join(places), _takes(schema, node), _defaults(key, profiles), _json(EXAMPLES[key]),
+             _described(schema, node))
+        )  # fmt: skip
+    nested = [
+        (f"`{owner}.{key}`", _takes(schema, node), _described(schema, node))
+        for owner, name in (("envelope", "EnvelopeChoice"), ("redact", "RedactRules"), ("store", "StoreSettings"),
+                            ("tools.NAME", "ToolListing"))
+        for key, node in definitions[name]["properties"].items()
+    ]  # fmt: skip
+    return "\n\n".join(
+        (
+            "# Config keys",
+            ABOUT_KEYS,
+            "## At the top",
+            markdown_table(("key", "takes", "default", "example", "meaning"), top),
+            "## Choices under `global`, a profile, or a tool",
+            ABOUT_CHOICES,
+            markdown_table(("key", "stands under", "takes", "default", "example", "meaning"), below),
+            "## Keys inside these",
+            markdown_table(("key", "takes", "meaning"), nested),
+            "## Noise rules",
+            "What `prune` switches on and off.",
+            markdown_table(("rule", "what it drops"), [(f"`{rule}`", NOISE[rule]) for rule in get_args(NoiseRule)]),
+            "## Reasons of omissions",
+            "What stands in `Omission.reason` and below an answer.",
+            markdown_table(
+                ("reason", "why something is missing"), [(f"`{name}`", REASONS[name]) for name in get_args(Reason)]
+            ),
+        )
+    )
 
 
-def _takes(schema: dict[str, Any], node: dict[str, Any]) -> str:
-    if "$ref" in node:
-        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+def _defaults(key: str, profiles: Mapping[str, Mapping[str, Any]]) -> str:
+    found = [_json(profile.get(key)) if key in profile else "unset" for profile in profiles.values()]
+    if key == "envelope":
+        found = ["none", "`error`, `warnings`, `upgrade_hints`", "all"]
+    if key in {"description", "extends"} or len(set(found)) == 1:
+        return found[0] if key not in {"description", "extends"} else "unset"
+    return " / ".join(found)
+
+
+def _json(value: Any) -> str:
+    return f"`{json.dumps(value, ensure_ascii=False)}`".replace("|", "\\|")
+
+
+def _described(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+    return " ".join(str(node.get("description") or _resolved(schema, node).get("description", "")).split())
+
+
+def _resolved(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+    return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+
+def _takes(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+    node = _resolved(schema, node)
     if "enum" in node:
         return ", ".join(f"`{json.dumps(value)}`" for value in node["enum"])
-    if "anyOf" in node:
-        return " or ".join(dict.fromkeys(_takes(schema, one) for one in node["anyOf"]))
-    kind = node.get("type", "anything")
+    for several in ("anyOf", "oneOf"):
+        if several in node:
+            return " or ".join(dict.fromkeys(_takes(schema, one) for one in node[several]))
+    kind = node.get("type", "any value")
     if isinstance(kind, list):
         return " or ".join(kind)
     if kind == "array":
@@ -87,18 +271,150 @@ def _takes(schema: dict[str, Any], node: dict[str, Any]) -> str:
     return str(kind)
 
 
-def _codes() -> str:
+def _commands() -> str:
+    group: Any = typer.main.get_command(build())  # Typer's own copy of Click has no public classes
+    parts = [
+        "# Commands",
+        ABOUT_COMMANDS,
+    ]
+    for name in sorted(COMMANDS):
+        command = group.commands[name]
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        shown = " ".join(["shaping", name, *(_metavar(one) for one in arguments)])
+        rows = [
+            (", ".join(f"`{option}`" for option in (*one.opts, *one.secondary_opts)), _cell(one.help or ""))
+            for one in command.params
+            if one.param_type_name == "option" and not one.hidden
+        ]
+        parts.extend((f"## {name}", f"`{shown}`", inspect.cleandoc(command.help or "")))
+        if rows:
+            parts.append(markdown_table(("option", "meaning"), rows))
+    return "\n\n".join(parts)
+
+
+def _metavar(argument: Any) -> str:
+    name = str(argument.metavar or argument.name or "").strip("[]")
+    return name if argument.required else f"[{name}]"
+
+
+def _errors() -> str:
     rows: list[tuple[str, ...]] = []
     for code in sorted(registry.codes()):
         spec = registry.definition(code)
         retryable = "yes" if spec.retryable else "no"
-        rows.append((f"`{code}`", str(spec.http), retryable, str(spec.exit_code), spec.hint or ""))
-    return markdown_table(("code", "HTTP", "retryable", "exit code", "hint"), rows)
+        rows.append((f"`{code}`", str(spec.http), retryable, str(spec.exit_code), _cell(spec.hint or "")))
+    return "\n\n".join(
+        (
+            "# Error codes",
+            ABOUT_CODES,
+            markdown_table(("code", "HTTP", "retryable", "exit code", "hint"), rows),
+        )
+    )
+
+
+def _environment() -> str:
+    rows = [(f"`{name}`", text) for name, text in VARIABLES.items()]
+    return "\n\n".join(("# Environment variables", markdown_table(("variable", "what it does"), rows)))
+
+
+def _python() -> str:
+    parts = [
+        "# Python API",
+        ABOUT_API,
+    ]
+    for name in MODULES:
+        module = import_module(name)
+        parts.extend((f"## {name}", inspect.cleandoc(module.__doc__ or "")))
+        for public in module.__all__:
+            parts.extend(_documented(public, getattr(module, public)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _documented(name: str, value: Any) -> list[str]:
+    if inspect.ismodule(value):
+        return [f"### {name}", f"The module [`{value.__name__}`](#{value.__name__.replace('.', '')})."]
+    if not (inspect.isclass(value) or callable(value)):
+        return [f"### {name}", f"A constant of type `{type(value).__name__}`."]
+    parts = [f"### {name}", f"```text\n{_signature(name, value)}\n```", inspect.getdoc(value) or ""]
+    if inspect.isclass(value) and value.__module__.startswith("shaping"):
+        for method, function in vars(value).items():
+            if not method.startswith("_") and (inspect.isfunction(function) or isinstance(function, property)):
+                said = inspect.getdoc(function) or ""
+                shown = method if isinstance(function, property) else _signature(method, function)
+                if said:
+                    parts.append(f"- `{shown}`: {said.splitlines()[0]}")
+    return parts
+
+
+def _signature(name: str, value: Any) -> str:
+    try:
+        written = str(inspect.signature(value))
+    except (TypeError, ValueError):
+        written = "(…)"
+    # Quotes of postponed annotations, addresses of defaults and modules' names say nothing to a reader.
+    written = re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"'([^']*)'", r"\1", written))
+    return name + re.sub(r"\b(?:shaping|typing|collections\.abc)(?:\.[a-z_]+)*\.(?=[A-Z])", "", written)
+
+
+def _clients() -> str:
+    known = json.loads((ROOT / "config" / "clients.json").read_text(encoding="utf-8"))
+    rows: list[tuple[str, ...]] = []
+    for one in known["clients"]:
+        limit = ", ".join(f"{number:,} {unit}" for unit, number in (one.get("limit") or {}).items())
+        measured = one.get("measured")
+        rows.append(
+            (
+                one["client"] + (f" {one['versions']}" if one.get("versions") else ""),
+                ", ".join(f"`{name}`" for name in one["names"]),
+                one.get("reads") or "unknown",
+                limit or "not known",
+                f"{measured['version']}, {measured['date']}" if measured else "read about",
+            )
+        )
+    return "\n\n".join(
+        (
+            "# Clients",
+            ABOUT_CLIENTS,
+            markdown_table(("client", "its name in MCP", "reads", "limit", "measured"), rows),
+            "## Files that `shaping wrap --client NAME` looks for",
+            markdown_table(
+                ("name", "in the project", "in your home", "where desktop applications keep theirs"),
+                [
+                    (
+                        f"`{name}`",
+                        *(", ".join(f"`{file}`" for file in files) for files in (at.project, at.home, at.desktop)),
+                    )
+                    for name, at in CLIENTS.items()
+                ],
+            ),
+        )
+    )
+
+
+def _redaction() -> str:
+    names = sorted({rule.name for rule in CREDENTIALS.rules})
+    return "\n\n".join(
+        (
+            "# Redaction rules",
+            ABOUT_REDACTION,
+            ", ".join(f"`{name}`" for name in names),
+        )
+    )
+
+
+def _listed(files: tuple[str, ...]) -> str:
+    return ", ".join(f"`{file}`" for file in files)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def main() -> None:
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"{PAGE} written")
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    print(f"{FOLDER} written")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,10 @@ import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEADER = "# Results\n\nEvery section is written by the command in its recipe. Trust ratios, not milliseconds.\n"
@@ -36,7 +40,7 @@ def machine() -> dict[str, str]:
     }
 
 
-def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Write rows as a Markdown table, numbers to the right."""
     lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
