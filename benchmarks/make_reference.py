@@ -33,6 +33,7 @@ VARIABLES: Final = {
     "SHAPING_PROFILE": "the profile of every call of this process",
     "SHAPING_CONFIG": "the config file, instead of the one that is found",
     "SHAPING_LEDGER": "another file for the ledger, or `off`",
+    "SHAPING_PRICES": "a file of prices in place of the bundled ones, for the amounts that `shaping stats` states",
     "SHAPING_SERVE_TOKEN": "the token of `shaping serve --api`, instead of one made at each start",
     "SHAPING_PROXY_URL": "written by `shaping wrap` into a client's file: the address of a remote server",
     "SHAPING_PROXY_HEADER_": "written by `shaping wrap`, with a number behind it: a header for a remote server",
