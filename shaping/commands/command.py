@@ -180,16 +180,19 @@ def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
 _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
 
 
-def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable[[bytes], None]) -> Envelope[Any]:
-    """Run a command, emit each line of its output shaped as JSON, and return the envelope of its end."""
+def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable[[bytes], None]) -> CommandResponse:
+    """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
     try:
         ended = run(asked, lines, stderr.capture)
     except (OSError, ValueError) as problem:
-        return not_started_envelope(problem, asked)
+        return _not_started_response(not_started_envelope(problem, asked), plan)
     lines.finish()
-    return respond_to_stream(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr), {"lines": lines.count})
+    finished = Finished(asked, plan.tool, ended, stdout, stderr)
+    envelope = respond_to_stream(shaper, plan, finished, {"lines": lines.count})
+    exit_code = int(getattr(envelope.meta, "exit_code", OURS))
+    return CommandResponse(envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())
 
 
 class LineShaper:

@@ -51,9 +51,7 @@ def run_program(
     if untouched and shaper.mode == "off" and not said.get("timeout"):
         _become(argv)
     if stream:
-        envelope = stream_command(shaper, plan, asked, _emit)
-        _emit(orjson.dumps(envelope.render("invariant", include=plan.envelope, debug=plan.debug)) + b"\n")
-        code = int(getattr(envelope.meta, "exit_code", OURS))
+        code = _stream(shaper, plan, asked)
     elif untouched and shaper.mode == "observe":
         code = _observe(config, plan, asked)
     else:
@@ -64,7 +62,7 @@ def run_program(
         sys.stdout.flush()
         sys.stderr.write(response.stderr)
         printed = response.stdout + response.stderr
-        _record(plan, _unshaped(response, printed, plan), printed, response)
+        _record(shaper, plan, _unshaped(response, printed, plan), printed)
     shaper.close()
     return code
 
@@ -81,7 +79,7 @@ def _observe(config: str | Path | None, plan: Plan, asked: Invocation) -> int:
         count = counter(plan.tokenizer).count
         shaped = count(response.stdout + response.stderr)
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), shaped)
-    _record(plan, response.raw, response.raw, response)
+    _record(shaper, plan, response.raw, response.raw)
     shaper.close()
     return response.exit_code
 
@@ -102,9 +100,25 @@ def _unshaped(response: CommandResponse, printed: str, plan: Plan) -> str:
     return max(response.raw, printed, key=len)
 
 
-def _record(plan: Plan, before: str, after: str, response: CommandResponse) -> None:
+def _stream(shaper: Shaper, plan: Plan, asked: Invocation) -> int:
+    """Print a command's JSON lines shaped as they come, then the envelope of its end."""
+    printed = bytearray()
+
+    def emit(line: bytes) -> None:
+        _emit(line)
+        if len(printed) < _SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
+            printed.extend(line)
+
+    response = stream_command(shaper, plan, asked, emit)
+    wire = response.envelope.render("invariant", include=plan.envelope, debug=plan.debug)
+    emit(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE))
+    _record(shaper, plan, response.raw, printed.decode(errors="replace"))
+    return response.exit_code
+
+
+def _record(shaper: Shaper, plan: Plan, before: str, after: str) -> None:
     """Enter what would have been printed, and what was printed in its place, into the ledger."""
-    if not response.raw:
+    if not before:
         return
     # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
     unchanged = after == before and len(after) < _GUESSED
@@ -117,10 +131,16 @@ def _record(plan: Plan, before: str, after: str, response: CommandResponse) -> N
         partial(str, after[:_SHELL_SHOWS]),
         profile=plan.profile,
         config=plan.config_hash,
-        ref=response.envelope.meta.ref,
+        keep=partial(_keep, shaper, before) if after != before and plan.private is None else None,
     )
     ledger.record(call)
     ledger.close(_LEDGER_SECONDS)
+
+
+def _keep(shaper: Shaper, before: str, read: str) -> str | None:
+    from shaping.ledger.texts import keep_output  # noqa: PLC0415 (only outputs that changed are kept: costs 5 ms)
+
+    return keep_output(shaper.keeper("command"), read, before, ttl=shaper.generation.config.store.ttl_seconds)
 
 
 def _emit(line: bytes) -> None:

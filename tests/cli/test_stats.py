@@ -105,3 +105,14 @@ def test_a_ledger_that_is_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHAPING_LEDGER", "off")
     done = CliRunner().invoke(build(), ["stats"])
     assert (done.exit_code, "SHAPING_LEDGER is off" in done.output) == (1, True)
+
+
+def test_a_stream_is_entered_by_what_was_printed_of_it_and_of_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.sqlite"
+    rows = 'for n in range(40): print(\'{"id": %d, "note": null, "tags": []}\' % n)'
+    command = [sys.executable, "-m", "shaping", "run", "--stream", "--", sys.executable, "-c", rows]
+    environ = {**os.environ, "SHAPING_LEDGER": str(file)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    raw = "".join(f'{{"id": {n}, "note": null, "tags": []}}\n' for n in range(40))
+    (entry,) = LedgerDatabase(file).entries()
+    assert (entry.before, entry.after) == (tokens.exact(raw), tokens.exact(done.stdout))

@@ -103,7 +103,7 @@ def test_a_stream_of_json_lines_is_shaped_line_by_line(make_shaper: Callable[...
     emitted: list[bytes] = []
     text = '{"id": 1, "x": 2}\n\nplain \\033[1mtext\\033[0m\n{"id": 2, "x": 3}'
     argv = ["printf", text]
-    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append).envelope
     assert emitted == [b'{"id":1}\n', b'"plain text"\n', b'{"id":2}\n']
     assert (envelope.data, envelope.ok) == ({"lines": 3}, True)
     assert envelope.meta.ref is not None
@@ -114,7 +114,7 @@ def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper
     mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
     emitted: list[bytes] = []
     argv = ["printf", '{"id": 1, "hash": "deadbeef"}\n{"hash": "deadbeef"\n']
-    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append).envelope
     assert emitted[0] == b'{"id":1}\n'
     assert b"withheld" in emitted[1]
     assert envelope.meta.ref is not None
@@ -124,12 +124,12 @@ def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper
 def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(shaper: Shaper) -> None:
     argv = ["sh", "-c", "echo '[1]'; echo oops >&2; exit 4"]
     emitted: list[bytes] = []
-    envelope = stream_command(shaper, plan_for(shaper, argv, {}), invocation_of(argv, {}), emitted.append)
+    envelope = stream_command(shaper, plan_for(shaper, argv, {}), invocation_of(argv, {}), emitted.append).envelope
     assert (emitted, envelope.error and envelope.error.code) == ([b"[1]\n"], "EXECUTION_ERROR")
     assert envelope.error is not None
     assert envelope.error.details == {"lines": 1}
     missing = ["nosuchprogram-of-ours"]
-    gone = stream_command(shaper, plan_for(shaper, missing, {}), invocation_of(missing, {}), emitted.append)
+    gone = stream_command(shaper, plan_for(shaper, missing, {}), invocation_of(missing, {}), emitted.append).envelope
     assert gone.error is not None
     assert gone.error.code == "NOT_FOUND"
 
