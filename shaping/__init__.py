@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shaping.decorator.shape import shape
     from shaping.envelope import Envelope
     from shaping.errors import ToolError
+    from shaping.learning.record import Recorder
     from shaping.mcp.fastmcp import ShapingMiddleware
     from shaping.mcp.sdk import shape_server
     from shaping.response import Omission, Shaped
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Envelope",
     "Omission",
+    "Recorder",
     "Shaped",
     "Shaper",
     "ShapingMiddleware",
@@ -34,6 +36,7 @@ __all__ = [
 _WHERE = {
     "Envelope": "shaping.envelope",
     "Omission": "shaping.response",
+    "Recorder": "shaping.learning.record",
     "Shaped": "shaping.response",
     "Shaper": "shaping.shaper",
     "ShapingMiddleware": "shaping.mcp.fastmcp",

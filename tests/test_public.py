@@ -32,6 +32,7 @@ def test_the_public_names_are_exactly_these() -> None:
     assert sorted(shaping.__all__) == [
         "Envelope",
         "Omission",
+        "Recorder",
         "Shaped",
         "Shaper",
         "ShapingMiddleware",

@@ -46,6 +46,10 @@ CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
 PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
+RECORD = typer.Option(
+    metavar="DIR",
+    help="Record what the tools answer in DIR, without secrets: for `shaping suggest` and `shaping check`.",
+)
 EXPAND = typer.Option(
     help="Offer the tool by which a model asks for what was left out, or not; over pipes it is kept for you in"
     " store.sqlite in your cache directory, where `shaping expand` finds it too. (default: offer)"
@@ -68,11 +72,18 @@ def proxy(
     config: Annotated[Path | None, CONFIG] = None,
     profile: Annotated[str | None, PROFILE] = None,
     expand: Annotated[bool, EXPAND] = True,
+    record: Annotated[Path | None, RECORD] = None,
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
     found = servers_of(command or [], url, transport, header or [], servers, oauth=oauth, seconds=start_timeout)
     piped = http is None and sse is None
-    options = Options(None if config is None else str(config), profile, expand=expand, for_user=piped)
+    options = Options(
+        None if config is None else str(config),
+        profile,
+        expand=expand,
+        for_user=piped,
+        record=None if record is None else str(record),
+    )
     try:
         if piped:
             code = run_stdio(together(found), options)

@@ -42,6 +42,7 @@ ETAG = typer.Option(
 CURSOR = typer.Option(help="The cursor of a cut answer: show what comes next, without running the command again.")
 FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
+RECORD = typer.Option(metavar="DIR", help="Record what the command printed in DIR, without secrets.")
 JSON = typer.Option("--json", help="Print the invariant envelope instead of plain text.")
 
 
@@ -76,6 +77,7 @@ def run(
     cursor: Annotated[str | None, CURSOR] = None,
     fields: Annotated[str | None, FIELDS] = None,
     stream: Annotated[bool, STREAM] = False,
+    record: Annotated[Path | None, RECORD] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Run a command and print its output cleaned and within a budget; the exit code is the command's own.
@@ -96,7 +98,7 @@ def run(
         if cursor:
             code = _next_page(config, cursor, said)
         else:
-            code = run_program(command or [], config, said, stream=stream, progress=progress)
+            code = run_program(command or [], config, said, stream=stream, progress=progress, record=record)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise

@@ -12,6 +12,7 @@ import typer
 
 from shaping.cli.support.listen import free_address
 from shaping.cli.support.output import Stopped, config_error_detail, print_result, stopped
+from shaping.learning.record import Recorder
 from shaping.response import counted
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate c
 CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
-
+RECORD = typer.Option(metavar="DIR", help="Record what the operations answer in DIR, without secrets.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
@@ -79,6 +80,7 @@ def serve(
     typed: Annotated[bool, TYPED] = False,
     allow_eval: Annotated[bool, ALLOW_EVAL] = False,
     config: Annotated[Path | None, CONFIG] = None,
+    record: Annotated[Path | None, RECORD] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
@@ -89,7 +91,8 @@ def serve(
         _stop("give --openapi or --scan: there is nothing to serve")
     address = http if api is None else api
     place = None if address is None or only_list else free_address(address)
-    registry = _registry(config, allow_eval=allow_eval)
+    recorder = None if record is None else Recorder(record)
+    registry = _registry(config, allow_eval=allow_eval, recorder=recorder if api is not None else None)
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
     choice = OperationFilter(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
@@ -100,7 +103,7 @@ def serve(
     if api is not None and place is not None:
         _serve_api(registry, specs, place, no_token=no_token)
     else:
-        _serve_mcp(registry, specs, place, typed=typed)
+        _serve_mcp(registry, specs, place, typed=typed, recorder=recorder)
 
 
 def register(app: typer.Typer) -> None:
@@ -121,13 +124,13 @@ def _need_extras() -> None:
         _stop('serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE")
 
 
-def _registry(config: Path | None, *, allow_eval: bool) -> Registry:
+def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:
     from shaping.operations.registry import Registry  # noqa: PLC0415 (an extra)
     from shaping.settings import ConfigError  # noqa: PLC0415 (only this command needs it)
     from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
 
     try:
-        shaper = Shaper(config, expandable=True)
+        shaper = Shaper(config, expandable=True, recorder=recorder)
         allowed = allow_eval or bool(shaper.generation.config.allow_eval)
     except ConfigError as problem:
         typer.echo(str(problem), err=True)
@@ -219,7 +222,9 @@ def _list(specs: list[Spec], limit: int, *, as_json: bool) -> None:
         typer.echo("\t".join(row))
 
 
-def _serve_mcp(registry: Registry, specs: list[Spec], place: tuple[str, int] | None, *, typed: bool) -> None:
+def _serve_mcp(
+    registry: Registry, specs: list[Spec], place: tuple[str, int] | None, *, typed: bool, recorder: Recorder | None
+) -> None:
     import logging  # noqa: PLC0415 (only this command needs it)
 
     from shaping.operations.mcp_server import mcp_server  # noqa: PLC0415 (an extra)
@@ -227,7 +232,7 @@ def _serve_mcp(registry: Registry, specs: list[Spec], place: tuple[str, int] | N
     # FastMCP prints a trace for every failed call; the client is told in its own channel.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
-    server = mcp_server(registry, specs, typed=typed)
+    server = mcp_server(registry, specs, typed=typed, recorder=recorder)
     if place is None:
         server.run("stdio", show_banner=False)
         return

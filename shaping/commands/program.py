@@ -42,8 +42,12 @@ def run_program(
     *,
     stream: bool = False,
     progress: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    record: Path | None = None,
 ) -> int:
-    """Run a command, print its output as the options say, and return its exit code."""
+    """Run a command, print its output as the options say, and return its exit code.
+
+    `record` is a folder in which what the command printed is kept.
+    """
     shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
     asked = invocation_of(argv, said)
@@ -62,7 +66,10 @@ def run_program(
         sys.stdout.flush()
         sys.stderr.write(response.stderr)
         printed = response.stdout + response.stderr
-        _record(shaper, plan, _unshaped(response, printed, plan), printed)
+        before = _unshaped(response, printed, plan)
+        _record(shaper, plan, before, printed)
+        if record is not None:
+            _write_recording(record, plan, argv, (before, printed), response.raw)
     shaper.close()
     return code
 
@@ -141,6 +148,16 @@ def _keep(shaper: Shaper, before: str, read: str) -> str | None:
     from shaping.ledger.texts import keep_output  # noqa: PLC0415 (only outputs that changed are kept: costs 5 ms)
 
     return keep_output(shaper.keeper("command"), read, before, ttl=shaper.generation.config.store.ttl_seconds)
+
+
+def _write_recording(record: Path, plan: Plan, argv: list[str], shown: tuple[str, str], raw: str) -> None:
+    """Keep what the command printed in a folder of recordings."""
+    from shaping.learning.record import Recorder  # noqa: PLC0415 (few runs are recorded: costs 10 ms)
+
+    recorder = Recorder(record)
+    before, after = (partial(str, text[:_SHELL_SHOWS]) for text in shown)
+    recorder.record(plan, raw, form="text", arguments={"argv": argv}, before=before, after=after)
+    recorder.close()
 
 
 def _emit(line: bytes) -> None:

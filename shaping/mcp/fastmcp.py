@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from fastmcp import Context
 
+    from shaping.learning.record import Recorder
     from shaping.mcp.sessions import Session
 
 AskedT = TypeVar("AskedT")
@@ -45,10 +46,12 @@ class ShapingMiddleware(Middleware):
         shaper: Shaper | None = None,
         expand: bool = True,
         relay: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
+        """Make the middleware; `recorder` keeps what the tools answer, for `shaping suggest`."""
         shaper = shaper or Shaper(config, expandable=expand)
         ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-        self.messages = MessageShaper(shaper, expand=expand, relay=relay, ledger=ledger)
+        self.messages = MessageShaper(shaper, expand=expand, relay=relay, ledger=ledger, recorder=recorder)
         self._notifier = ToolListNotifier(self.messages)
 
     async def on_list_tools(
@@ -61,7 +64,10 @@ class ShapingMiddleware(Middleware):
         session = await self._session(context.fastmcp_context)
         if session is None:
             return tools
-        shown = {wire["name"]: wire for wire in self.messages.list_tools(session, [_wire_tool(tool) for tool in tools])}
+        wires = [_wire_tool(tool) for tool in tools]
+        if self.messages.recorder is not None and context.fastmcp_context is not None:
+            self.messages.recorder.record_tools(context.fastmcp_context.fastmcp.name, wires)
+        shown = {wire["name"]: wire for wire in self.messages.list_tools(session, wires)}
         listed = [_as_shown(tool, shown[tool.name]) for tool in tools if tool.name in shown]
         if not self.messages.expandable or not listed:
             return listed

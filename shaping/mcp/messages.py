@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shaping.errors import ErrorDetail
+    from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
     from shaping.response import Warned
     from shaping.settings import LoadedConfig, Plan
@@ -47,13 +48,15 @@ class ToolCallOptions:
     profile: str | None = None
     request: Overrides | None = None
     if_none_match: str | None = None
+    arguments: Mapping[str, Any] | None = None  # what the tool is called with
 
 
 class MessageShaper:
     """A shaper's MCP side; surfaces only move messages between it and their framework.
 
     `relay` is for a proxy, which sends text alone to clients that run no programs over results. `server` is the name
-    that a config may put before a tool's (`github/list_issues`). `ledger` is told what each call saved.
+    that a config may put before a tool's (`github/list_issues`). `ledger` is told what each call saved, and `recorder`
+    keeps what tools answered.
     """
 
     def __init__(
@@ -64,13 +67,15 @@ class MessageShaper:
         relay: bool = False,
         server: str | None = None,
         ledger: Ledger | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.shaper = shaper
         self.expandable = expand
         self.relay = relay
         self.server = server
         self.ledger = ledger
-        self._recorder = None if ledger is None else CallRecorder(ledger, shaper)
+        self.recorder = recorder
+        self._recorder = None if ledger is None and recorder is None else CallRecorder(ledger, shaper, recorder)
         self.sessions = Sessions()
         self._warmed = False
 
@@ -139,7 +144,7 @@ class MessageShaper:
         most = control.get("max_tokens", said.get("shaping/max_tokens"))
         request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
         return kept, ToolCallOptions(
-            control.get("profile", said.get("shaping/profile")), request, said.get("shaping/if_none_match")
+            control.get("profile", said.get("shaping/profile")), request, said.get("shaping/if_none_match"), kept
         )
 
     def shape_result(
@@ -160,7 +165,8 @@ class MessageShaper:
         started = perf_counter()
         context = self._context(session, tool, options, server=server, **about)
         shaped = shape_call(self.shaper, result, context)
-        self._record(session, context, result, shaped, server=server, seconds=perf_counter() - started)
+        seconds = perf_counter() - started
+        self._record(session, context, result, shaped, options.arguments, server=server, seconds=seconds)
         return shaped
 
     def error_result(
@@ -177,7 +183,7 @@ class MessageShaper:
         started = perf_counter()
         context = self._context(session, tool, ToolCallOptions(), server=server, **about)
         written = error_result(self.shaper, context, error)
-        self._record(session, context, raw, written, server=server, seconds=perf_counter() - started)
+        self._record(session, context, raw, written, None, server=server, seconds=perf_counter() - started)
         return written
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,17 +221,18 @@ class MessageShaper:
         context: ResultContext,
         raw: Mapping[str, Any] | None,
         sent: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None,
         *,
         server: str | None,
         seconds: float,
     ) -> None:
         if (recorder := self._recording) is not None:
             name = server or self.server or ""
-            recorder.record_call(session, context, raw, sent, server=name, seconds=seconds)
+            recorder.record_call(session, context, raw, sent, arguments, server=name, seconds=seconds)
 
     @property
     def _recording(self) -> CallRecorder | None:
-        """What records calls, unless there is no ledger or shaping is off."""
+        """What records calls, unless there is nothing to record them in or shaping is off."""
         return self._recorder if self._recorder is not None and self.shaper.mode != "off" else None
 
     def refresh(self, session: Session) -> bool:

@@ -1,4 +1,4 @@
-"""The ledger's entries of MCP sessions: what a client shows its model, with shaping and without it."""
+"""The ledger's entries and the recordings of MCP sessions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from shaping.mcp.result import is_shown_to_model
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
     from shaping.mcp.parts import ResultContext
     from shaping.mcp.sessions import Session
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
 
 class CallRecorder:
-    """Hands calls over to a ledger, which counts their tokens on its own thread."""
+    """Hands calls over to a ledger and a recorder, which do their work on threads of their own."""
 
-    def __init__(self, ledger: Ledger, shaper: Shaper) -> None:
+    def __init__(self, ledger: Ledger | None, shaper: Shaper, recorder: Recorder | None = None) -> None:
         self._ledger = ledger
         self._shaper = shaper
+        self._recorder = recorder
 
     def record_call(
         self,
@@ -35,6 +37,7 @@ class CallRecorder:
         context: ResultContext,
         raw: Mapping[str, Any] | None,
         sent: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None = None,
         *,
         server: str,
         seconds: float,
@@ -45,7 +48,19 @@ class CallRecorder:
         session.servers[context.tool] = server
         client = context.client
         after = partial(client.shown_within_limit, sent, context.limit)
-        self._ledger.record(
+        about = _about(session, context.plan)
+        if self._recorder is not None and raw is not None:
+            self._recorder.record(
+                context.plan,
+                raw,
+                arguments=arguments,
+                server=server,
+                client=about["client"],
+                session=session.id,
+                before=partial(client.shown_within_limit, raw),
+                after=after,
+            )
+        self._enter(
             MeasuredCall(
                 context.tool,
                 after if raw is None else partial(client.shown_within_limit, raw),
@@ -54,7 +69,7 @@ class CallRecorder:
                 added=partial(_notices, context.shaped),
                 milliseconds=seconds * 1000,
                 keep=partial(self._keep, context.shaped) if self._keeps else None,
-                **_about(session, context.plan),
+                **about,
             )
         )
 
@@ -70,7 +85,7 @@ class CallRecorder:
     ) -> None:
         """Record what was asked back, at the cost of the tool that it came from."""
         after = partial(session.known.shown_within_limit, sent)
-        self._ledger.record(
+        self._enter(
             MeasuredCall(
                 tool,
                 str,
@@ -90,7 +105,11 @@ class CallRecorder:
             return
         session.expand_recorded = True
         after = partial(_shown_definition, entry)
-        self._ledger.record(MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan)))
+        self._enter(MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan)))
+
+    def _enter(self, call: MeasuredCall) -> None:
+        if self._ledger is not None:
+            self._ledger.record(call)
 
     @property
     def _keeps(self) -> bool:

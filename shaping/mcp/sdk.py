@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
+    from shaping.learning.record import Recorder
     from shaping.mcp.sessions import Session
 
 ServerT = TypeVar("ServerT")
@@ -46,20 +47,22 @@ def shape_server(
     shaper: Shaper | None = None,
     expand: bool = True,
     mask_errors: bool = False,
+    recorder: Recorder | None = None,
 ) -> ServerT:
     """Shape every tool of a server: the SDK's `MCPServer`, its low-level `Server`, or a FastMCP server.
 
     `mask_errors` keeps what the SDK's `MCPServer` hides of a tool's crash hidden; else the model reads the coded
-    error of what was really raised, without secrets. A FastMCP server has its own setting for that.
+    error of what was really raised, without secrets. A FastMCP server has its own setting for that. `recorder` keeps
+    what the tools answer.
     """
     if hasattr(server, "add_middleware"):
         from shaping.mcp.fastmcp import ShapingMiddleware  # noqa: PLC0415 (an extra that SDK servers do not need)
 
-        server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand))
+        server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand, recorder=recorder))
         return server
     shaper = shaper or Shaper(config, expandable=expand)
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-    messages = MessageShaper(shaper, expand=expand, ledger=ledger)
+    messages = MessageShaper(shaper, expand=expand, ledger=ledger, recorder=recorder)
     lowlevel = lowlevel_server(server)
     if lowlevel is not server and not mask_errors:
         _record_crashes(server)
@@ -102,6 +105,8 @@ class ShapedServer:
     def _list(self, session: Session, result: HandlerResult) -> HandlerResult:
         if not isinstance(result, dict) or "tools" not in result:
             return result
+        if self.messages.recorder is not None:
+            self.messages.recorder.record_tools(self.server.name, result["tools"])
         shown: list[Any] = self.messages.list_tools(session, result["tools"])
         if self.messages.expandable and shown and not result.get("nextCursor"):
             shown.append(self.messages.expand_tool(session))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
+    from shaping.learning.record import Recorder
     from shaping.operations.context import Identified
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
@@ -80,9 +81,10 @@ def mcp_server(
     identify: Callable[[], Identified] | None = None,
     expand: bool = True,
     typed: bool = False,
+    recorder: Recorder | None = None,
 ) -> FastMCP[Any]:
     """Make a FastMCP server of a registry's operations; subscriptions have no form in the protocol and are left out."""
-    shaped = ShapingMiddleware(shaper=registry.shaper, expand=expand)
+    shaped = ShapingMiddleware(shaper=registry.shaper, expand=expand, recorder=recorder)
     server: FastMCP[Any] = FastMCP(name, version=version("shaping"), middleware=[shaped])
     chosen = registry.list() if specs is None else specs
     streams = [spec.id for spec in chosen if spec.type == "subscription"]

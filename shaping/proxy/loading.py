@@ -29,6 +29,7 @@ class Options:
     profile: str | None = None
     expand: bool = True
     for_user: bool = True  # what is left out is kept for the user, in any process, and not for one session
+    record: str | None = None  # the folder in which calls are recorded
 
 
 class UnknownProfileError(ValueError):
@@ -72,6 +73,8 @@ class Loading:
         self._flush()
         if self.messages is None:
             return
+        if self.messages.recorder is not None:
+            self.messages.recorder.close()
         if self.messages.ledger is not None:
             print_savings(self.messages.ledger)
         self.messages.shaper.close()
@@ -122,7 +125,12 @@ def make_messages(options: Options) -> MessageShaper:
         # A command's store is a file of the user's, which another connection and `shaping expand` find.
         shaper.keeper("command")
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-    return Messages(shaper, expand=options.expand, relay=True, ledger=ledger)
+    recorder = None
+    if options.record is not None:
+        from shaping.learning.record import Recorder  # noqa: PLC0415 (only where calls are recorded)
+
+        recorder = Recorder(options.record)
+    return Messages(shaper, expand=options.expand, relay=True, ledger=ledger, recorder=recorder)
 
 
 def print_savings(ledger: Ledger) -> None:

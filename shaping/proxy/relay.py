@@ -194,7 +194,7 @@ class Relay:
             if not isinstance(result, dict):
                 return message
             if asked.method == "tools/list":
-                return _changed(message, "result", result, shaping.list_tools(result))
+                return _changed(message, "result", result, shaping.list_tools(result, self.upstream.server_of))
             if asked.method != "tools/call":
                 return _changed(message, "result", result, shaping.read(asked.name, result))
             self._remember_task(result, asked)

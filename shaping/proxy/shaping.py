@@ -12,7 +12,7 @@ from shaping.mcp.tools import CONTROL
 from shaping.proxy.messages import READ_OF_NOTIFICATIONS, READ_OF_REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from shaping.errors import ErrorDetail
 
@@ -34,11 +34,15 @@ class ClientShaping:
         """Whether the config wants clients told of tools that it changes."""
         return self.messages.shaper.generation.config.tools_changed == "announce"
 
-    def list_tools(self, result: dict[str, Any]) -> dict[str, Any]:
+    def list_tools(self, result: dict[str, Any], server_of: Callable[[str], str]) -> dict[str, Any]:
         """Show the tools as this client may see them, and our own after the last."""
         tools = result.get("tools")
         if not self.is_on or not isinstance(tools, list):
             return result
+        if self.messages.recorder is not None:
+            for server in dict.fromkeys(server_of(tool["name"]) for tool in tools):
+                listed = [tool for tool in tools if server_of(tool["name"]) == server]
+                self.messages.recorder.record_tools(server, listed)
         shown: list[Any] = self.messages.list_tools(self.session, tools)
         if self.messages.expandable and self.session.tools and not result.get("nextCursor"):
             shown.append(self.messages.expand_tool(self.session))

@@ -1,0 +1,1 @@
+"""Learning from traffic: recordings and transcripts, what they hold, and which rules they suggest."""

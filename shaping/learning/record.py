@@ -1,0 +1,231 @@
+"""Recordings of what tools answered: JSON lines, one file for each server, tool and day."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import queue
+import re
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import orjson
+
+from shaping.cleaning.failsafe import without_held
+from shaping.redaction import scrub
+from shaping.tokens import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from shaping.response import Shaped
+    from shaping.settings import Plan
+
+logger = logging.getLogger("shaping")
+
+MAX_BYTES: Final = 1_000_000_000
+TOOLS: Final = "_tools"  # the name of the files that hold the definitions of a server's tools
+FILE_NAME: Final = re.compile(r"(?P<tool>.+)\.(?P<day>\d{4}-\d{2}-\d{2})\.jsonl(?:\.gz|\.zst)?")
+
+_LONGEST_LINE: Final = 16_000_000  # bytes
+_WAITING: Final = 256  # calls that may wait to be written; each may hold an answer
+_PAUSE_SECONDS: Final = 0.2
+_EXIT_SECONDS: Final = 5.0
+_STOP: Final = object()
+
+
+class Recorder:
+    """Writes calls to a folder, without their secrets, on a thread of its own.
+
+    Several processes may write to one folder. It holds at most `max_bytes`: the oldest files go first. Where more
+    calls come than can be written, some are dropped, and `dropped` counts them.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, arguments: bool = True, max_bytes: int = MAX_BYTES) -> None:
+        self.folder = Path(folder)
+        self.dropped = 0
+        self._arguments = arguments
+        self._max_bytes = max_bytes
+        self._queue: queue.Queue[Callable[[], None] | threading.Event | object] = queue.Queue(_WAITING)
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._size: int | None = None
+        self._tools: dict[str, bytes] = {}
+        self._warned = False
+
+    def __call__(self, shaped: Shaped) -> None:
+        """Record a response of a Shaper, as its `recorder`."""
+        cleaned = getattr(shaped, "cleaned", None)
+        if cleaned is None:  # shaping failed, and the answer is not known as plain data
+            return
+        # Written at once: whoever owns the value may change it as soon as the call is over.
+        raw = orjson.dumps(cleaned.plain_raw(shaped.plan), default=str)
+        text = shaped.text
+        self.record(shaped.plan, raw, form="value", before=raw.decode, after=lambda: text)
+
+    def record(
+        self,
+        plan: Plan,
+        result: Any,
+        *,
+        form: str = "mcp",
+        arguments: Mapping[str, Any] | None = None,
+        server: str = "",
+        client: str = "",
+        session: str = "",
+        before: Callable[[], str] | None = None,
+        after: Callable[[], str] | None = None,
+    ) -> None:
+        """Record a call: `before` and `after` give what a model would have been shown, and what it was shown.
+
+        `form` says what the result is: the wire form of an `mcp` result, a Python `value` (or its JSON as bytes), or
+        the `text` of a command.
+        """
+        now = time.time()
+
+        def write() -> None:
+            line = {
+                "time": _iso(now),
+                "session": session,
+                "server": server,
+                "tool": plan.tool.removeprefix(f"{server.replace('/', '_')}/"),
+                "client": client,
+                "form": form,
+                "tokens_before": None if before is None else int(count(before(), plan.tokenizer)),
+                "tokens_after": None if after is None else int(count(after(), plan.tokenizer)),
+                "arguments": scrub(dict(arguments), names=True) if arguments is not None and self._arguments else None,
+                "result": without_secrets(orjson.loads(result) if isinstance(result, bytes) else result, plan, form),
+            }
+            self._append(server, line["tool"], now, line)
+
+        self._put(write)
+
+    def record_tools(self, server: str, tools: Sequence[Mapping[str, Any]]) -> None:
+        """Record the definitions of a server's tools, where they are not what they were."""
+        listed = orjson.dumps(list(tools), option=orjson.OPT_SORT_KEYS)
+        if self._tools.get(server) == listed:
+            return
+        self._tools[server] = listed
+        now = time.time()
+
+        def write() -> None:
+            line = {"time": _iso(now), "server": server, "tools": scrub(orjson.loads(listed))}
+            self._append(server, TOOLS, now, line)
+
+        self._put(write)
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until what was recorded so far is written; return whether it was in time."""
+        if self._thread is None:
+            return True
+        done = threading.Event()
+        try:
+            self._queue.put(done, timeout=timeout)
+        except queue.Full:
+            return False
+        return done.wait(timeout)
+
+    def close(self, timeout: float = _EXIT_SECONDS) -> None:
+        """Write what is waiting, and stop."""
+        atexit.unregister(self.close)
+        self.flush(timeout)
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            try:
+                self._queue.put_nowait(_STOP)
+            except queue.Full:
+                return  # the thread is a daemon: it ends with the process
+            thread.join(timeout)
+
+    def _put(self, write: Callable[[], None]) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="shaping-recorder", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)
+        try:
+            self._queue.put_nowait(write)
+        except queue.Full:
+            self.dropped += 1
+
+    def _run(self) -> None:
+        while True:
+            batch: list[Any] = [self._queue.get()]
+            # Calls are written in a pause between them, so that writing one does not slow down the next.
+            while callable(batch[-1]) and len(batch) < _WAITING // 2:
+                try:
+                    batch.append(self._queue.get(timeout=_PAUSE_SECONDS))
+                except queue.Empty:
+                    break
+            for item in batch:
+                if item is _STOP:
+                    return
+                if isinstance(item, threading.Event):
+                    item.set()
+                else:
+                    self._try(item)
+
+    def _try(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except Exception as problem:  # noqa: BLE001 (whatever it is, the calls go on; a result is not part of the message)
+            self.dropped += 1
+            if not self._warned:
+                self._warned = True
+                logger.warning("a call could not be recorded in %s (%s)", self.folder, type(problem).__name__)
+
+    def _append(self, server: str, tool: str, now: float, line: Mapping[str, Any]) -> None:
+        written = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        if len(written) > min(_LONGEST_LINE, self._max_bytes):
+            self.dropped += 1
+            return
+        path = self.folder / _safe(server or "_") / f"{_safe(tool)}.{_iso(now)[:10]}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make_room(len(written))
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        try:
+            os.write(file, written)  # in one piece, so that lines of several processes do not mix
+        finally:
+            os.close(file)
+
+    def _make_room(self, size: int) -> None:
+        self._size = size + (self._size or 0)
+        # The folder is looked at from time to time only: other processes write to it too.
+        if self._size != size and self._size < self._max_bytes // 20:
+            return
+        files = sorted(recordings(self.folder), key=lambda path: (path.stat().st_mtime, path))
+        total = size + sum(path.stat().st_size for path in files)
+        while files and total > self._max_bytes:
+            total -= files[0].stat().st_size
+            files.pop(0).unlink(missing_ok=True)
+        self._size = 1
+
+
+def recordings(folder: Path) -> list[Path]:
+    """List the files of a folder that a Recorder wrote, compressed since or not, in a stable order."""
+    return sorted(path for path in folder.glob("**/*.jsonl*") if FILE_NAME.fullmatch(path.name))
+
+
+def without_secrets(result: Any, plan: Plan, form: str = "mcp") -> Any:
+    """Return a result as it may be kept on disk: without private fields, and without secrets in any profile."""
+    held = replace(plan, redact=replace(plan.redact, off=False, values=True))
+    if form != "mcp":
+        return without_held(result, held)
+    from shaping.mcp.redaction import redact_whole  # noqa: PLC0415 (the MCP side is loaded only where it is used: 100 ms)
+
+    return redact_whole(result, held)
+
+
+def _safe(name: str) -> str:
+    name = quote(name, safe=" -_~")[:120].strip() or "_"
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
