@@ -16,11 +16,15 @@ from shaping.cleaning.redact import scrub_call
 from shaping.envelope import Envelope
 from shaping.errors import scrub
 from shaping.present import present
+from shaping.present.pages import expanded_page
+from shaping.present.queries import Databases, present_hits, present_rows
 from shaping.present.unshaped import observed, unshaped, untouched
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings import context
 from shaping.settings.context import choose_plan
 from shaping.settings.live import LiveConfig, shared
+from shaping.store import open_store
+from shaping.store.expand import recall
 from shaping.store.keeper import Keeper
 from shaping.store.originals import Originals
 from shaping.values.plain import reads_once
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shaping.errors import ErrorDetail
-    from shaping.present.queries import Databases
     from shaping.settings import LoadedConfig, Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.settings.problems import ConfigError
@@ -242,15 +245,10 @@ class Shaper:
         """
         if sql is not None:
             return self.query(ref, sql, surface=surface, owner=owner)
-        from shaping.present.pages import expanded_page  # noqa: PLC0415 (asked for after few answers: costs 10 ms)
-        from shaping.store.expand import recall  # noqa: PLC0415 (loaded with the first expansion: costs 10 ms)
-
         keeper = self.keeper(surface)
         kept = recall(keeper, ref, owner=owner or self.facts.session_id)
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
         if search is not None:
-            from shaping.present.queries import present_hits  # noqa: PLC0415 (loaded with the first search: costs 10 ms)
-
             return present_hits(kept, search, plan, self._shape)
         return expanded_page(
             kept,
@@ -266,9 +264,6 @@ class Shaper:
 
     def query(self, ref: str, sql: str, *, surface: Surface = "python", owner: str | None = None) -> Shaped:
         """Run one SELECT over the records of an answer that is kept; `schema` in its place lists tables and columns."""
-        from shaping.present.queries import Databases, present_rows  # noqa: PLC0415 (loaded with the first query: 10 ms)
-        from shaping.store.expand import recall  # noqa: PLC0415 (loaded with the first expansion: costs 10 ms)
-
         owner = owner or self.facts.session_id
 
         def recalled() -> tuple[Recalled, Plan]:
@@ -284,8 +279,6 @@ class Shaper:
     def keeper(self, surface: Surface) -> Keeper:
         """Give what writes to this shaper's store, opened when something is first kept."""
         if self._keeper is None:
-            from shaping.store import open_store  # noqa: PLC0415 (most processes keep nothing: costs 5 ms)
-
             self._keeper = Keeper(open_store(self.generation.store_for(surface), environ=self._environ))
         return self._keeper
 

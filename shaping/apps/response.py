@@ -14,12 +14,12 @@ import orjson
 from orjson import dumps
 
 from shaping.apps.stdout import Printed, print_answer, stdin_is_terminal
+from shaping.cleaning.select import unmatched
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.errors.detail import scrub
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean
-from shaping.paths.selection import unmatched
 from shaping.response import CallContext, Warned
 from shaping.settings import Overrides
 from shaping.store.expand import cursor_at, resume
@@ -133,7 +133,7 @@ class CommandCall:
             return value, ()
         data = to_plain(list(value) if inspect.isgenerator(value) else value)
         private = self._shaper.plan(self._tool, surface="command").private
-        return data, tuple(Warned("NO_SUCH_FIELD", said) for said in unmatched(data, self._fields, private))
+        return data, tuple(unmatched(data, self._fields, private))
 
     def _about(self) -> dict[str, Any]:
         duration = (perf_counter() - self._began) * 1000

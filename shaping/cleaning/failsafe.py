@@ -7,6 +7,7 @@ from traceback import format_tb
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors import scrub
+from shaping.redaction import redact
 from shaping.values.plain import to_plain
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ def fail_safe(value: Any, plan: Plan) -> Any:
 
 def without_held(data: Any, plan: Plan) -> Any:
     """Take private paths and secrets out of plain data that the steps of cleaning never saw."""
-    from shaping.redaction import redact  # noqa: PLC0415 (a fault in loading it must be survived too)
-
     rules = plan.redact
     kept = data if plan.private is None else plan.private.apply(data)
     return kept if rules.off else redact(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.paths import compile_fields
 from shaping.paths.grammar import join
 from shaping.response import Omission
 
@@ -53,8 +54,6 @@ def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Om
     held = plan.private
     if held is None:
         return omissions
-    from shaping.paths import compile_fields  # noqa: PLC0415 (loaded with the first plan that filters: costs 5 ms)
-
     private = frozenset(plan.private_paths)
     reasons: dict[str, Reason] = {}
     for rule in held.exclude:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shaping.envelope import read_wire, recognise
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.response import StepNotes
+from shaping.values.careful import open_carefully
 from shaping.values.plain import OddError, plain
 
 if TYPE_CHECKING:
@@ -50,7 +51,5 @@ def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
             pass
         else:
             return opened, StepNotes(original=opened)
-    from shaping.values.careful import open_carefully  # noqa: PLC0415 (loaded for odd values alone)
-
     found = open_carefully(value, drop_defaults=plan.prune.defaults, closed=plan.closed)
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shaping.errors import scrub
+from shaping.errors.detail import scrub_error
+from shaping.redaction import redact as replace_secrets
 from shaping.response import NOTHING, StepNotes, Warned
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def redact(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     rules = plan.redact
     if rules.off:
         return value, NOTHING
-    clean, hits = _rules()(value, values=rules.values, names=rules.names, paths=rules.paths)
+    clean, hits = replace_secrets(value, values=rules.values, names=rules.names, paths=rules.paths)
     return clean, StepNotes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
 
 
@@ -30,8 +32,6 @@ def replaced(rule: str, path: str) -> Warned:
 
 def without_secrets(warned: Warned) -> Warned:
     """Return the warning with secrets taken out of its message and path."""
-    from shaping.errors import scrub  # noqa: PLC0415 (few answers are warned about)
-
     return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
 
 
@@ -43,8 +43,6 @@ def scrub_call(call: CallContext, plan: Plan) -> CallContext:
         call = replace(call, error=error)
     if plan.redact.off or (error is None and (source is None or not source.warnings)):
         return call
-    from shaping.errors.detail import scrub_error  # noqa: PLC0415 (few answers are errors)
-
     if source is not None:
         said: dict[str, Any] = {"warnings": tuple(without_secrets(warned) for warned in source.warnings)}
         if source.error is not None:
@@ -64,11 +62,3 @@ def error_without_private(error: ErrorDetail, plan: Plan) -> ErrorDetail:
     if clean == said:
         return error
     return error.model_copy(update={**clean, "next_actions": tuple(clean["next_actions"])})
-
-
-@cache
-def _rules() -> Any:
-    """Load the rules with the first response: compiling their patterns takes longer than all other imports."""
-    from shaping.redaction import redact as replace_secrets  # noqa: PLC0415 (see above)
-
-    return replace_secrets

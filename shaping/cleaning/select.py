@@ -6,10 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.cleaning.open import open_plain
+from shaping.errors import scrub
+from shaping.paths.selection import misses
 from shaping.response import NOTHING, StepNotes, Warned
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from shaping.paths import FieldPlan
     from shaping.paths.strings import Unreadable
     from shaping.settings import Plan
@@ -41,3 +45,10 @@ def _warning(text: Unreadable) -> Warned:
     done = "it is withheld" if text.withheld else "it goes out as it is"
     message = f"a text names the field {text.name!r} and cannot be read as data; {done}"
     return Warned("UNREADABLE_TEXT", message, text.path)
+
+
+def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = None) -> list[Warned]:
+    """Warn of each path that matches nothing, with what may be meant by it, but for what is private."""
+    visible = private.apply(value) if private is not None and paths else value
+    # What there is instead are keys of raw data, which may be secrets too.
+    return [Warned("NO_SUCH_FIELD", scrub(message)) for message in misses(visible, paths)]

@@ -13,12 +13,15 @@ import typer
 from shaping.cli.support.listen import free_address
 from shaping.cli.support.output import Stopped, config_error_detail, print_result, stopped
 from shaping.learning.record import Recorder
+from shaping.operations.decorate import scan
+from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
+from shaping.operations.registry import RegistrationError, Registry
+from shaping.operations.selection import OperationFilter, TooManyError, choose, cost
 from shaping.response import counted
+from shaping.settings import ConfigError
+from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from shaping.operations.openapi import HttpConfig
-    from shaping.operations.registry import Registry
-    from shaping.operations.selection import OperationFilter
     from shaping.operations.spec import Spec
 
 OPENAPI = typer.Option(
@@ -85,8 +88,6 @@ def serve(
 ) -> None:
     """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
     _need_extras()
-    from shaping.operations.selection import OperationFilter  # noqa: PLC0415 (an extra)
-
     if not openapi and not scan:
         _stop("give --openapi or --scan: there is nothing to serve")
     address = http if api is None else api
@@ -125,10 +126,6 @@ def _need_extras() -> None:
 
 
 def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:
-    from shaping.operations.registry import Registry  # noqa: PLC0415 (an extra)
-    from shaping.settings import ConfigError  # noqa: PLC0415 (only this command needs it)
-    from shaping.shaper import Shaper  # noqa: PLC0415 (the same)
-
     try:
         shaper = Shaper(config, expandable=True, recorder=recorder)
         allowed = allow_eval or bool(shaper.generation.config.allow_eval)
@@ -141,8 +138,6 @@ def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | Non
 def _http_config(
     namespace: str, base_url: str | None, headers: list[str], variables: dict[str, str | None]
 ) -> HttpConfig:
-    from shaping.operations.openapi import Auth, HttpConfig  # noqa: PLC0415 (an extra)
-
     pairs = [tuple(part.strip() for part in header.split(":", 1)) for header in headers]
     if any(len(pair) != 2 for pair in pairs):
         _stop("a header is given as 'Name: value'")
@@ -160,10 +155,6 @@ def _http_config(
 
 def _fill(registry: Registry, documents: list[str], directories: list[Path], about: HttpConfig) -> None:
     import anyio  # noqa: PLC0415 (an extra)
-
-    from shaping.operations.decorate import scan  # noqa: PLC0415 (only this command needs it)
-    from shaping.operations.openapi import DocumentError, from_openapi_file, from_openapi_url  # noqa: PLC0415 (an extra)
-    from shaping.operations.registry import RegistrationError  # noqa: PLC0415 (the same)
 
     try:
         for place in documents:
@@ -189,8 +180,6 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
 
 
 def _chosen(registry: Registry, choice: OperationFilter, limit: int | None) -> list[Spec]:
-    from shaping.operations.selection import TooManyError, choose, cost  # noqa: PLC0415 (an extra)
-
     try:
         specs = choose(registry.list(), choice, limit=limit)
     except TooManyError as problem:
@@ -208,8 +197,6 @@ def _numbers(specs: list[Spec]) -> str:
 
 
 def _list(specs: list[Spec], limit: int, *, as_json: bool) -> None:
-    from shaping.operations.selection import TooManyError, cost  # noqa: PLC0415 (an extra)
-
     if cost(specs) > limit:
         typer.echo(str(TooManyError(specs, cost(specs), limit)), err=True)
 

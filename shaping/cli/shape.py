@@ -11,11 +11,11 @@ import orjson
 import typer
 
 from shaping import Shaper, using
+from shaping.cleaning.select import unmatched
 from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.cli.support.payloads import Payload
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
-from shaping.paths.selection import unmatched
 from shaping.present.said import missing
 from shaping.response import Warned, counted
 from shaping.settings import ConfigError, Overrides
@@ -121,7 +121,7 @@ def _print_missing(shaped: Shaped, *, everything: bool) -> None:
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
     """Warn of fields that were asked for, or are configured to be kept, and are not there."""
-    return tuple(Warned("NO_SUCH_FIELD", missed) for missed in unmatched(data, kept or (), plan.private))
+    return tuple(unmatched(data, kept or (), plan.private))
 
 
 def _warn(warnings: Iterable[Warned]) -> None:

@@ -21,6 +21,8 @@ from shaping.cli.proxy import (
     servers_of,
 )
 from shaping.cli.support.output import print_result
+from shaping.clients.table import UNKNOWN_CLIENT
+from shaping.mcp.tools import tool_entry
 from shaping.proxy.loading import print_line
 from shaping.proxy.requester import list_tools
 from shaping.response import counted
@@ -83,9 +85,6 @@ async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], b
 
 
 def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
-    from shaping.clients.table import UNKNOWN_CLIENT  # noqa: PLC0415 (an extra)
-    from shaping.mcp.tools import tool_entry  # noqa: PLC0415 (an extra)
-
     plan = shaper.plan(tool["name"], surface="mcp")
     shown = tool_entry(tool, plan, UNKNOWN_CLIENT, shaper.generation.config)
     return {"tool": tool["name"], "tokens": _cost(tool), "shown": _cost(shown.wire) if shown else 0}

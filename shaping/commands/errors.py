@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.commands.names import nearest_programs
 from shaping.errors import ErrorDetail, code_for_exit, make_error
-from shaping.errors.similar import did_you_mean
 from shaping.parsers.terminal import is_error_line
+from shaping.response import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.cleaning.redact import replaced
+from shaping.cleaning.select import unmatched
 from shaping.commands.cut import CutOutputs, CutText, NumberedLines, OutputCutter, Rules, price
 from shaping.commands.errors import TIMED_OUT, error_of
 from shaping.commands.facts import BARE, FULL, REF_ONLY, cut_facts, facts_of
@@ -17,7 +18,6 @@ from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
 from shaping.parsers import EXACT, Parsed, parse
-from shaping.paths.selection import unmatched
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
 from shaping.settings.context import mode
@@ -356,13 +356,13 @@ class _Response:
         if self._parsed is None and self._plan.fields is not None and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
         if self._parsed is not None and self._finished.asked.fields:
-            yield from (Warned("NO_SUCH_FIELD", said) for said in self._unmatched)
+            yield from self._unmatched
         if self._own is not None:
             yield from self._own.warnings
         yield from self._stored.warnings
 
     @cached_property
-    def _unmatched(self) -> list[str]:
+    def _unmatched(self) -> list[Warned]:
         value = None if self._parsed is None else self._parsed.value
         return unmatched(value, self._finished.asked.fields, self._plan.private)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import orjson
 
+from shaping.cleaning.failsafe import log_fault
 from shaping.errors import ToolError
 from shaping.response import required
 
@@ -98,8 +99,6 @@ def _log_fault(shaped: Shaped, error: Exception | None, tool: DecoratedTool) -> 
     if error is None or isinstance(error, ToolError):
         return
     if required(shaped.envelope.error).code == "INTERNAL_ERROR":
-        from shaping.cleaning.failsafe import log_fault  # noqa: PLC0415 (only a tool with a fault needs it)
-
         log_fault("%r failed with %s\n%s", tool.name, error)
 
 

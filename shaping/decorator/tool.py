@@ -6,8 +6,10 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Literal
 
+from shaping.settings import Overrides
+
 if TYPE_CHECKING:
-    from shaping.settings import Overrides, Plan
+    from shaping.settings import Plan
     from shaping.shaper import Shaper
 
 
@@ -67,8 +69,6 @@ class DecoratedTool:
         self.advertises = True
         self.under_mcp_sdk |= type(generator).__module__.startswith("mcp.server.mcpserver")
         if self.pinned is None:
-            from shaping.settings import Overrides  # noqa: PLC0415 (settings are loaded with the first plan)
-
             self.pinned = Overrides(dialect=self.plan().dialect)
 
     def tag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping.envelope.content import ContentBlock
 from shaping.errors import ErrorDetail, nearest, registry
-from shaping.errors.similar import did_you_mean
-from shaping.response import Listed, Omission, Warned
+from shaping.response import Listed, Omission, Warned, did_you_mean
 
 Source: TypeAlias = Literal["local", "http", "mcp", "command"]
 SOURCES: frozenset[str] = frozenset(get_args(Source))

@@ -5,7 +5,7 @@ from shaping.errors.codes import EXIT_CODES, EXIT_TABLES, CodeDefinition, ExitCo
 from shaping.errors.detail import ErrorDetail, Redirect, ToolError, make_error, scrub
 from shaping.errors.exceptions import from_exception
 from shaping.errors.outcomes import code_for_exit, code_for_status, from_exit_code, from_status, retry_after
-from shaping.errors.similar import nearest
+from shaping.response import nearest
 
 canonical = registry.canonical
 codes = registry.codes

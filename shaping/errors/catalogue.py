@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors.codes import COMMANDS, CONTRACT, LEAN, OPERATIONS, OWN, READ_ONLY, CodeDefinition
-from shaping.errors.similar import did_you_mean, nearest
+from shaping.response import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

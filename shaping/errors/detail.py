@@ -8,6 +8,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping.errors.catalogue import registry
+from shaping.redaction import redact, redact_text
+from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,22 +60,16 @@ _TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "s
 
 def scrub(text: str) -> str:
     """Give the text without secrets."""
-    from shaping.redaction import redact_text  # noqa: PLC0415  nothing needs the rules until something has gone wrong
-
     return redact_text(text)[0]
 
 
 def scrub_value(value: Any) -> Any:
     """Give the value as plain data without secrets."""
-    from shaping.redaction import redact  # noqa: PLC0415  nothing needs the rules until something has gone wrong
-
     return redact(_plain(value))[0]
 
 
 def scrub_error(error: ErrorDetail) -> ErrorDetail:
     """Give an error without secrets, whoever described it; itself where it has none."""
-    from shaping.redaction.redact import rules_for  # noqa: PLC0415  nothing needs the rules until something goes wrong
-
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None
     if not rules_for([texts, command]).rules:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import orjson
 from pydantic_core.core_schema import ErrorType
 
-from shaping.errors.similar import nearest
-from shaping.response import counted
+from shaping.response import counted, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,6 +13,7 @@ from shaping.cleaning.redact import replaced
 from shaping.mcp.reading import read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields
+from shaping.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -120,8 +121,6 @@ def redact_members(
     private = _private_of_any_tool(shaper)
     clean = looked if private is None else private.apply(looked)
     if not plan.redact.off:
-        from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
-
         clean = redact(clean, values=plan.redact.values, names=plan.redact.names and names)[0]
     if clean == looked:
         return value
@@ -208,8 +207,6 @@ def _members(
 ) -> Mapping[str, Any]:
     if rules.off:
         return value
-    from shaping.redaction import redact  # noqa: PLC0415 (its patterns compile at the first response: 60 ms)
-
     looked = {key: member for key, member in value.items() if key not in skipped}
     clean, found = redact(looked, values=rules.values, names=rules.names and names)
     if not found:

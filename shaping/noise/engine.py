@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from shaping.encoders import encode
 from shaping.noise.kinds import NESTED_BY_NAME, PLAIN_BY_NAME, STRINGS_BY_NAME, kind_of_string
 from shaping.noise.records import MISSING, Records, Surroundings
 from shaping.noise.rules import RULES
@@ -231,8 +232,6 @@ def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]
     found = parse_within(text) if groups and not is_diff(text) else None
     if found is None or not is_cheaper(found, text):
         return reduce_text(text, groups, arguments=arguments)
-    from shaping.encoders import encode  # noqa: PLC0415 (few texts are data)
-
     value, omissions = reduce(found.value, groups, arguments=arguments)
     written = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
     # Only the whole can be asked back: a text has no members to name.

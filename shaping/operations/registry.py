@@ -23,6 +23,7 @@ from shaping.operations.execute import (
 )
 from shaping.operations.guard import visible
 from shaping.operations.spec import Spec, check_spec
+from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.operations.context import Identity
     from shaping.operations.execute import Handler, PreparedHandler
-    from shaping.shaper import Shaper
 
 
 class RegistrationError(ValueError):
@@ -63,8 +63,6 @@ class Registry:
     def shaper(self) -> Shaper:
         """What shapes the answers; by default, by the config that is found."""
         if self._shaper is None:
-            from shaping.shaper import Shaper  # noqa: PLC0415  a registry that never answers needs no config
-
             self._shaper = Shaper()
         return self._shaper
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.paths.filter import Filters, PlaceFilter
 from shaping.paths.rules import Restoring, State, read_rules, rule
+from shaping.paths.schema import may_match, project
 from shaping.paths.strings import StringFilter
 from shaping.paths.walk import GONE, FilterWalk, OmissionNode, open_plainly
 
@@ -76,14 +77,10 @@ class FieldPlan:
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
         """Apply the plan to a JSON Schema: the filtered value of a valid value is valid under the result."""
-        from shaping.paths.schema import project  # noqa: PLC0415 - only those that advertise schemas load it
-
         return project(json_schema, self.state)
 
     def matches_nothing_in(self, json_schema: dict[str, Any]) -> list[str]:
         """List the paths to keep that no value under a schema can match; what is not there need not be left out."""
-        from shaping.paths.schema import may_match  # noqa: PLC0415 - only those that advertise schemas load it
-
         return [path for path in dict.fromkeys(self.include or ()) if not may_match(path, json_schema)]
 
 

@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.errors import scrub
-from shaping.errors.similar import nearest
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, join, parse
-from shaping.response import counted
+from shaping.response import counted, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from shaping.paths.grammar import Step
-    from shaping.paths.plan import FieldPlan
     from shaping.response import Json
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
@@ -221,16 +218,16 @@ def _elsewhere(value: Any, word: str) -> Iterator[str]:
             todo.extend((join(path, key), item) for key, item in node.items())
 
 
-def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = None) -> list[str]:
-    """Say of each path that has no match what may be meant by it, but for what is private."""
-    open_value = private.apply(value) if private is not None and paths else value
-    missed = (_unmatched(open_value, path) for path in paths)
-    # What there is instead are keys of raw data, which may be secrets too.
-    # A field applies to every element anyway, so how a path into a list begins is no help.
-    return [scrub(str(replace(one, begin=""))) for one in missed if one is not None]
+def misses(value: Any, paths: Iterable[str]) -> Iterator[str]:
+    """Say of each path that has no match what may be meant by it."""
+    for path in paths:
+        missed = _missed(value, path)
+        if missed is not None:
+            # A field applies to every element anyway, so how a path into a list begins is no help.
+            yield str(replace(missed, begin=""))
 
 
-def _unmatched(value: Any, path: str) -> Miss | None:
+def _missed(value: Any, path: str) -> Miss | None:
     try:
         found = select(value, path)
     except LookupError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.budget.fitting import Fitted
+from shaping.budget.fitting import Budget, Fitted, fit_value
 from shaping.cleaning.failsafe import log_fault
 from shaping.present.original import Original
 from shaping.present.said import notice
@@ -16,6 +16,7 @@ from shaping.present.wrap import rendered, tag_of, wrap
 from shaping.present.write import write
 from shaping.response import Shaped
 from shaping.store.originals import NOT_KEPT
+from shaping.tokens import Tokens, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from shaping.response import CallContext, Facts, Listed, Omission, Warned
     from shaping.settings import Plan
     from shaping.store.originals import Originals
-    from shaping.tokens import Tokens
 
 __all__ = ["Presented", "present"]
 
@@ -105,8 +105,6 @@ class Presented(Shaped):
     @cached_property
     def tokens(self) -> Tokens:
         """What it cost before and after."""
-        from shaping.tokens import Tokens  # noqa: PLC0415 (most calls are never counted: costs 15 ms)
-
         return Tokens(before=self.text_before, after=lambda: self.text, tokenizer=self.plan.tokenizer)
 
     @cached_property
@@ -197,8 +195,6 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
 
 def _fit(whole: Presented) -> Presented:
     """Try cuts until one fits: each is wrapped and written as it would go out, and counted exactly."""
-    from shaping.tokens import counter  # noqa: PLC0415 (most answers are within their budget: costs 15 ms)
-
     plan, exact = whole.plan, counter(whole.plan.tokenizer).exact
 
     def text(shown: Presented) -> str:
@@ -229,8 +225,6 @@ def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[
 def _largest(
     whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]
 ) -> tuple[Presented, Fitted]:
-    from shaping.budget.fitting import Budget, fit_value  # noqa: PLC0415 (most answers are within their budget)
-
     plan = whole.plan
     tried: list[Presented] = []
 

@@ -13,13 +13,13 @@ from shaping.cleaning.failsafe import fail_safe, log_fault
 from shaping.cleaning.redact import without_secrets
 from shaping.envelope import local_envelope
 from shaping.response import Shaped, Warned
+from shaping.tokens import Tokens
 from shaping.values.plain import to_plain
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.response import CallContext
     from shaping.settings import Plan
-    from shaping.tokens import Tokens
 
 logger = logging.getLogger("shaping")
 
@@ -57,8 +57,6 @@ class Unshaped(Shaped):
     @cached_property
     def tokens(self) -> Tokens:
         """What it cost before and after."""
-        from shaping.tokens import Tokens  # noqa: PLC0415 (most calls are never counted: costs 15 ms)
-
         if self.would_be is not None:
             return self.would_be.tokens
         before = self.call.shown or (lambda: _json(self.envelope.data))

@@ -12,6 +12,7 @@ from shaping.envelope.model import UpgradeHint
 from shaping.errors import scrub
 from shaping.present.said import said_omissions
 from shaping.present.write import written
+from shaping.tokens import count
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -38,8 +39,6 @@ def tag_of(value: Any) -> str:
 
 def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     """Write the price of the text into the text; the second count includes the number itself."""
-    from shaping.tokens import count  # noqa: PLC0415 (most responses do not carry their price: costs 15 ms)
-
     for _ in range(2):
         price = int(count(written(rendered(envelope, plan), plan)[0], plan.tokenizer))
         envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+from shaping.errors import registry
 from shaping.settings.model import ConfigFile, Profile
 from shaping.settings.problems import ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import is_pattern, overlap
@@ -110,8 +111,6 @@ def _unknown_codes(document: ConfigDocument) -> Iterator[ConfigProblem]:
     mapped = [(keys, document.choices(*keys)) for keys in tables]
     if not any(table for _, table in mapped):
         return
-    from shaping.errors import registry  # noqa: PLC0415 (needed only where a config names codes)
-
     for keys, table in mapped:
         for what, code in table.items():
             # A plugin's code carries its namespace and may be registered after the config is read.

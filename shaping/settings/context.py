@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from shaping.response import Warned
+from shaping.settings.plan import Overrides
 from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from shaping.settings import LoadedConfig, Overrides, Plan, Surface
+    from shaping.settings import LoadedConfig, Plan, Surface
 
 Mode = Literal["on", "off", "observe"]
 
@@ -41,8 +42,6 @@ class Block:
 
     def overrides(self, request: Overrides | None) -> Overrides | None:
         """Give the choices other than the profile as a request's overrides; what the request itself asks for wins."""
-        from shaping.settings import Overrides  # noqa: PLC0415 (settings are loaded with the first plan)
-
         choices = {name: getattr(request, name, None) for name in _CHOICES}
         choices = {name: getattr(self, name) if asked is None else asked for name, asked in choices.items()}
         return Overrides(**choices) if any(asked is not None for asked in choices.values()) else None
@@ -184,7 +183,7 @@ def choose_plan(
     try:
         return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
     except ConfigError as problem:
-        from shaping.settings.loading import rightly_asked  # noqa: PLC0415 (the model is loaded with the first config)
+        from shaping.settings.loading import rightly_asked  # noqa: PLC0415 (loaded with the first config: costs 50 ms)
 
         profile = profile if profile in generation.profiles else None
         right = rightly_asked(request)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from shaping.envelope.model import MemberChoice
 from shaping.parsers import FORMATS
+from shaping.paths import compile_fields
+from shaping.paths.plan import restoring_plan
+from shaping.paths.renames import shown
+from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.envelope.model import Dialect, MemberChoice
+    from shaping.envelope.model import Dialect
     from shaping.paths import FieldPlan
     from shaping.paths.walk import Opener
     from shaping.response import Json
@@ -26,8 +31,6 @@ def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     closed = bool(held)
     fields = failing = _compiled(include, (*exclude, *held), rename, closed=closed)
     if back and fields is not None:
-        from shaping.paths.plan import restoring_plan  # noqa: PLC0415 (few configs say what errors show)
-
         # What comes back on error outranks exclude_fields, never a tier or a private path.
         failing = restoring_plan(include, exclude, back, held, rename=rename, opener=_opener(closed=closed))
     return {
@@ -47,14 +50,10 @@ def _compiled(
 ) -> FieldPlan | None:
     if include is None and not exclude and not rename:
         return None
-    from shaping.paths import compile_fields  # noqa: PLC0415 (the compiler is loaded with the first plan that filters)
-
     return compile_fields(include, exclude, rename or None, opener=_opener(closed=closed), withhold=withhold)
 
 
 def _opener(*, closed: bool) -> Opener:
-    from shaping.values.opening import open_closed, open_value  # noqa: PLC0415 (stages import the plan for its types)
-
     return open_closed if closed else open_value
 
 
@@ -190,8 +189,6 @@ _AS_SAID = (
 
 
 def _envelope_members(said: Mapping[str, Any]) -> MemberChoice:
-    from shaping.envelope.model import MemberChoice  # noqa: PLC0415 (loads pydantic: the first plan pays, not the import)
-
     included = [member for member in said["envelope"] if not member.startswith("!")]
     listed = ["omissions"] if said["omissions"] in ("list", "full") else []
     return MemberChoice([*included, *listed], [member[1:] for member in said["envelope"] if member.startswith("!")])
@@ -209,6 +206,4 @@ def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
 
 def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
     """Give the listed defaults by the names that pruning meets: fields are renamed before."""
-    from shaping.paths.renames import shown  # noqa: PLC0415 (few configs list defaults)
-
     return tuple((shown(path, fields), value) for path, value in listed.items())

@@ -10,6 +10,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from shaping.response import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -76,8 +78,6 @@ def json_path(keys: Keys) -> str:
 
 def suggestion_for(word: object, valid: Iterable[str], *, least: float = 0.6) -> str | None:
     """Return the valid word that was most likely meant, or None where none is near."""
-    from shaping.errors.similar import nearest  # noqa: PLC0415 (loads pydantic, which only a problem should cost)
-
     return next(iter(nearest(word, islice(valid, _MOST_CANDIDATES), 1, least)), None) if isinstance(word, str) else None
 
 

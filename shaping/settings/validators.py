@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
+from shaping.paths import PathError, compile_fields, parse
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,26 +31,18 @@ def wrong(expected: str) -> PydanticCustomError:
 
 
 def _field_path(text: str) -> str:
-    from shaping.paths import parse  # noqa: PLC0415 (the path language is loaded with the first config)
-
     return _tried(text, parse)
 
 
 def _kept_path(text: str) -> str:
-    from shaping.paths import compile_fields  # noqa: PLC0415 (the same)
-
     return _tried(text, lambda path: compile_fields([path]))
 
 
 def _dropped_path(text: str) -> str:
-    from shaping.paths import compile_fields  # noqa: PLC0415 (the same)
-
     return _tried(text, lambda path: compile_fields(None, [path]))
 
 
 def _tried(text: str, use: Callable[[str], object]) -> str:
-    from shaping.paths import PathError  # noqa: PLC0415 (the same)
-
     try:
         use(text)
     except PathError as error:

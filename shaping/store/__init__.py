@@ -10,6 +10,7 @@ from shaping.store.keeper import Keeper
 from shaping.store.memory import MemoryStore
 from shaping.store.originals import CursorError, make_cursor, make_ref, read_cursor
 from shaping.store.protocol import Store, Stored, StoreError
+from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +33,6 @@ __all__ = [
 def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ) -> Store:
     """Open the store that the settings name; nothing is touched before it is first used."""
     if settings.kind == "sqlite":
-        from shaping.store.sqlite import SqliteStore  # noqa: PLC0415  most processes have no use for it
-
         # All of a user's commands share one file.
         return SqliteStore(settings.path or cache_directory(environ) / "store.sqlite", settings.max_bytes)
     if settings.kind == "redis":

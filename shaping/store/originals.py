@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from shaping.redaction import redact_json
 from shaping.response import Warned
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ class Originals:
 
 def payload(content: bytes, plan: Plan) -> bytes:
     """Take out of a value's JSON what must not even be stored: private paths and secrets."""
-    from shaping.redaction import redact_json  # noqa: PLC0415 (runs on the keeper's thread: compiles for 30 ms)
-
     if plan.private is not None:
         content = orjson.dumps(plan.private.apply(orjson.loads(content)))
     rules = plan.redact

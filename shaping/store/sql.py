@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
-from shaping.errors.similar import did_you_mean, nearest
+from shaping.response import did_you_mean, nearest
 from shaping.store.tables import SqlTable, find_tables, load, quote
 
 if TYPE_CHECKING:

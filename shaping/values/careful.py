@@ -16,10 +16,15 @@ from shaping.paths.walk import PLAIN
 from shaping.response import Omission, Warned, counted
 from shaping.values.frames import free_name
 from shaping.values.opening import OneShotError, UnknownTypeError, declared_fields, key_text, number_name, open_known
-from shaping.values.plain import DEEPEST, INT_MAX, INT_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+# orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
+DEEPEST = 150
+
+# What orjson can write as an integer.
+INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
 _INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"

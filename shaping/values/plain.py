@@ -5,13 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from shaping.values.careful import DEEPEST, INT_MAX, INT_MIN, open_carefully
 from shaping.values.opening import OneShotError, UnknownTypeError, key_text, open_known
-
-# orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
-DEEPEST = 150
-
-# What orjson can write as an integer.
-INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
 
 class OddError(Exception):
@@ -23,8 +18,6 @@ def to_plain(value: Any, *, closed: bool = False) -> Any:
     try:
         return plain(value, 0)
     except OddError:
-        from shaping.values.careful import open_carefully  # noqa: PLC0415 (loaded for odd values alone)
-
         return open_carefully(value, closed=closed).whole
 
 
@@ -127,8 +120,6 @@ def reads_once(value: Any) -> bool:
     try:
         plain(value, 0)
     except OddError:
-        from shaping.values.careful import open_carefully  # noqa: PLC0415 (loaded for odd values alone)
-
         try:
             open_carefully(value, reads=False)
         except OneShotError:

@@ -401,7 +401,7 @@ def test_a_fault_in_redaction_withholds_everything(shaper: Shaper, monkeypatch: 
         raise ZeroDivisionError
 
     monkeypatch.setattr(module, "_success", broken)
-    monkeypatch.setattr("shaping.redaction.redact", broken)
+    monkeypatch.setattr("shaping.cleaning.failsafe.redact", broken)
     shaped = shape_result(shaper, {"content": [text("fine")]}, tool="t")
     assert without_meta(shaped) == {"content": [text("[withheld: redaction failed]")], "isError": True}
 

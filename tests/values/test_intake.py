@@ -23,9 +23,9 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from shaping import Shaper
 from shaping.response import Omission
-from shaping.values.careful import open_carefully
+from shaping.values.careful import DEEPEST, open_carefully
 from shaping.values.opening import open_value
-from shaping.values.plain import DEEPEST, OddError, plain, to_plain
+from shaping.values.plain import OddError, plain, to_plain
 
 
 class Colour(enum.Enum):
