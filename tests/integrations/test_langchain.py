@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,3 +117,11 @@ def test_commands_artifacts_and_pictures_stay_what_they_are(shaper: Shaper) -> N
 def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     assert set(list_issues.args) == {"repo"}
     assert set(LangChainShaping(shaper=shaper).tools[0].args) == {"ref", "path", "cursor", "sql", "search"}
+
+
+def test_the_example_prints_what_the_model_reads() -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/frameworks/langchain_agent.py"], capture_output=True, text=True, check=True
+    )
+    assert "30,user 30" in done.stdout
+    assert "img.example.com" not in done.stdout

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 from agents import ToolOutputImage, function_tool
@@ -66,3 +68,11 @@ def test_an_exception_is_told_by_the_framework(shaper: Shaper) -> None:
 def test_tools_of_other_kinds_pass(shaper: Shaper) -> None:
     hosted = object()
     assert shape_tools([hosted], shaper=shaper, expand=False) == [hosted]
+
+
+def test_the_example_prints_what_the_model_reads() -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/frameworks/openai_agents_tool.py"], capture_output=True, text=True, check=True
+    )
+    assert "30,user 30" in done.stdout
+    assert "img.example.com" not in done.stdout

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -96,3 +98,11 @@ def test_results_of_mcp_servers_are_shaped(shaper: Shaper, read_over_mcp: str) -
 
     shaped = PydanticAIShaping(shaper=shaper).process_tool_call(None, call_tool, "list_issues", {})
     assert asyncio.run(shaped) == read_over_mcp
+
+
+def test_the_example_prints_what_the_model_reads() -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/frameworks/pydantic_ai_agent.py"], capture_output=True, text=True, check=True
+    )
+    assert "30,user 30" in done.stdout
+    assert "img.example.com" not in done.stdout

@@ -1,0 +1,89 @@
+"""Every example does what its first line says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from fastmcp.exceptions import ToolError
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+def run(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def shaping(*words: str, cwd: Path = ROOT) -> str:
+    done = run("-m", "shaping", *words, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+async def call(script: str, arguments: dict[str, str]) -> str:
+    async with Client(StdioTransport(sys.executable, [str(EXAMPLES / script)])) as client:
+        return (await client.call_tool("list_users", arguments)).content[0].text
+
+
+def test_every_example_is_listed() -> None:
+    listed = (EXAMPLES / "README.md").read_text()
+    assert [path.name for path in EXAMPLES.iterdir() if f"({path.name}" not in listed] == ["README.md"]
+
+
+def test_a_decorated_function_shows_what_was_left_out() -> None:
+    printed = run("examples/decorated.py").stdout
+    assert "salary'" not in printed
+    assert "2 x [].avatar_url: fields" in printed
+    assert "2 x [].salary: private" in printed
+
+
+@pytest.mark.parametrize("script", ["fastmcp_server.py", "sdk_server.py"])
+def test_a_server_answers_shaped(script: str) -> None:
+    text = asyncio.run(call(script, {"team": "core"}))
+    assert "30,user 30" in text
+    assert "img.example.com" not in text
+
+
+def test_a_servers_failure_is_coded() -> None:
+    with pytest.raises(ToolError, match="NOT_FOUND"):
+        asyncio.run(call("fastmcp_server.py", {"team": "none"}))
+
+
+def test_a_command_answers_with_an_envelope() -> None:
+    listed = run("examples/typer_app.py", "list", "--output", "json", "--fields", "name")
+    assert json.loads(listed.stdout)["data"] == [{"name": "ada"}, {"name": "bob"}]
+    assert run("examples/typer_app.py", "show", "9").returncode == 5
+
+
+def test_a_code_of_ones_own_is_interpreted() -> None:
+    assert "an agent should: retry" in run("examples/plugin_codes.py").stdout
+
+
+def test_a_profile_of_ones_own_decides() -> None:
+    place = EXAMPLES / "custom_profile"
+    assert "is good" in shaping("check", str(place / "response_config.json"))
+    assert "profiles/night.json:4" in shaping("explain", "--tool", "x", cwd=place)
+
+
+def test_an_http_api_is_listed_with_its_cost() -> None:
+    assert "listPets" in shaping("serve", "--openapi", "examples/openapi/pets.json", "--list")
+
+
+@pytest.mark.parametrize("file", ["claude-code.mcp.json", "cursor.mcp.json", "gemini.settings.json", "vscode.mcp.json"])
+def test_a_clients_file_has_the_proxy_in_front_of_its_server(file: str) -> None:
+    read = json.loads((EXAMPLES / "clients" / file).read_text())
+    for server in (read.get("mcpServers") or read["servers"]).values():
+        assert [server["command"], *server["args"][:2]] == ["shaping", "proxy", "--"]
+
+
+def test_codex_has_the_proxy_in_front_of_its_server() -> None:
+    read = tomllib.loads((EXAMPLES / "clients" / "codex.config.toml").read_text())
+    assert read["mcp_servers"]["files"]["args"][:2] == ["proxy", "--"]
