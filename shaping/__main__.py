@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
-_VALUES = ("--config", "--profile", "--start-timeout")
+_VALUES = ("--config", "--profile", "--start-timeout", "--name")
 _FLAGS = {"--expand": True, "--no-expand": False}
 _RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
 
@@ -98,7 +98,7 @@ def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn
     options = Options(values.get("--config"), values.get("--profile"), expand=expand)
     seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
     try:
-        sys.exit(run_stdio(command_server(command, seconds=seconds, process=process), options))
+        sys.exit(run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options))
     except UnknownProfileError as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(2)

@@ -26,7 +26,8 @@ STARTER = """\
   // What applies to one tool, or to every tool that a pattern matches. Take away the slashes and change the names.
   "tool_overrides": {
     // "list_issues": { "include_only": ["items[].number", "items[].title", "items[].user.login"], "max_tokens": 2000 },
-    // "github.*": { "exclude_fields": ["**.node_id", "**.*_url"] },
+    // All tools of one server, by the name that it has in your client's list (or its own):
+    // "github/*": { "exclude_fields": ["**.node_id", "**.*_url"] },
     // "accounts": { "private": ["**.password_hash"] },
   },
 

@@ -32,6 +32,11 @@ OAUTH = typer.Option(
 SERVERS = typer.Option(
     metavar="FILE", help="A file with mcpServers: put all of them behind this one proxy.", exists=True
 )
+NAME = typer.Option(
+    metavar="NAME",
+    help="What you call the server: the config's rules for NAME/tool apply, and the ledger names it so."
+    " (default: its own name)",
+)
 START_TIMEOUT = typer.Option(metavar="SECONDS", min=1, help="How long a server may take to start. (default: 55)")
 HTTP = typer.Option(
     metavar="HOST:PORT",
@@ -64,6 +69,7 @@ def proxy(
     header: Annotated[list[str] | None, HEADER] = None,
     oauth: Annotated[bool, OAUTH] = False,
     servers: Annotated[Path | None, SERVERS] = None,
+    name: Annotated[str | None, NAME] = None,
     start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     http: Annotated[str | None, HTTP] = None,
     sse: Annotated[str | None, SSE] = None,
@@ -75,7 +81,9 @@ def proxy(
     record: Annotated[Path | None, RECORD] = None,
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
-    found = servers_of(command or [], url, transport, header or [], servers, oauth=oauth, seconds=start_timeout)
+    found = servers_of(
+        command or [], url, transport, header or [], servers, name=name, oauth=oauth, seconds=start_timeout
+    )
     piped = http is None and sse is None
     options = Options(
         None if config is None else str(config),
@@ -126,6 +134,7 @@ def servers_of(
     header: list[str],
     servers: Path | None,
     *,
+    name: str | None = None,
     oauth: bool = False,
     seconds: float | None = None,
 ) -> list[ServerFactory]:
@@ -134,15 +143,18 @@ def servers_of(
         raise stopped("give one of: a command after --, --url, or --servers")
     if oauth and command:
         raise stopped("--oauth is for --url and --servers; a command signs in by itself")
+    if name is not None and servers is not None:
+        raise stopped("--name is for one server; those of --servers have their names there")
     if command:
-        return [command_server(command, seconds=seconds)]
+        return [command_server(command, name, seconds=seconds)]
     need_extra()
     try:
         if servers is not None:
             return listed_servers(servers.read_text(), oauth=oauth, seconds=seconds)
         address = address_of(url or "")
         _need_url(address)
-        return [url_server(address, transport=transport, headers=headers_of(header), oauth=oauth, seconds=seconds)]
+        headers = headers_of(header)
+        return [url_server(address, name, transport=transport, headers=headers, oauth=oauth, seconds=seconds)]
     except OSError as problem:
         raise stopped(f"cannot read {servers}: {problem.strerror}") from None
     except (ServersError, JsoncError, UnicodeDecodeError) as problem:

@@ -68,7 +68,9 @@ def wrap(text: str, options: WrapOptions = WrapOptions(), *, toml: bool = False)
         signs_in = _signs_in(server, options.asks_credentials)
         if signs_in and not options.oauth:
             return _SIGNS_IN
-        entry = _wrapped(server, options.program, [*options.options, *(["--oauth"] if signs_in else [])])
+        # The config's rules for a server go by the name that its user gave it.
+        named = ["--name", name] if not name.startswith("-") else []
+        entry = _wrapped(server, options.program, [*named, *options.options, *(["--oauth"] if signs_in else [])])
         if isinstance(entry, str):
             return entry
         # A server that wants a sign-in first, or values that only the client knows, cannot be tried here.

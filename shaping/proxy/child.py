@@ -147,7 +147,7 @@ def command_server(
             given = started.pop() if started else None
             return Child(command, name=own_name, log=log, env=env, cwd=cwd, process=given)
 
-        return Upstream(own_name, connect, seconds or START_SECONDS)
+        return Upstream(own_name, connect, seconds or START_SECONDS, named=name is not None)
 
     return make
 

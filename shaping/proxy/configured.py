@@ -48,7 +48,7 @@ def url_server(
             raise _unfilled_error(own_name, unfilled)
         return remote_transport(url, name=own_name, kind=transport, headers=headers, auth=auth)
 
-    return lambda _: Upstream(own_name, connect, seconds or patience)
+    return lambda _: Upstream(own_name, connect, seconds or patience, named=name is not None)
 
 
 def listed_servers(

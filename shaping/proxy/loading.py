@@ -36,6 +36,21 @@ class UnknownProfileError(ValueError):
     """A profile that the config does not have."""
 
 
+class UnusableConfigError(Exception):
+    """A config that cannot be used: nothing goes through before it is right, because it may hold something back."""
+
+    def __init__(self, problem: BaseException) -> None:
+        super().__init__(
+            f"this was not done: {problem}\nshaping may pass nothing on before its config is right. Correct it and try"
+            " again; nothing has to be restarted."
+        )
+
+
+def is_config_problem(problem: BaseException | None) -> bool:
+    """Say whether a failure to load is a mistake of the user's, which words can tell."""
+    return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
+
+
 class Loading:
     """The shaper of a proxy, once it is loaded."""
 
@@ -55,11 +70,30 @@ class Loading:
         return await asyncio.shield(self._loaded)
 
     async def open(self, client: Mapping[str, Any] | None, owner: str | None) -> ClientShaping:
-        """Begin the session of a client."""
-        messages = self.messages or await self.wait()
+        """Begin the session of a client; raise UnusableConfigError where the config still has problems."""
+        messages = self.messages or await self._wait_or_reload()
         from shaping.proxy.shaping import ClientShaping  # noqa: PLC0415 (loaded by now)
 
         return ClientShaping(messages, client, owner)
+
+    async def _wait_or_reload(self) -> MessageShaper:
+        try:
+            return await self.wait()
+        except Exception as problem:
+            if not is_config_problem(problem):
+                raise
+        try:
+            self._set_late(await asyncio.get_running_loop().run_in_executor(None, make_messages, self.options))
+        except Exception as problem:
+            if is_config_problem(problem):
+                raise UnusableConfigError(problem) from None
+            raise
+        return self.messages or await self.wait()
+
+    def _set_late(self, messages: MessageShaper) -> None:
+        if self.messages is None:
+            self.messages = messages
+            self._flush()
 
     def log(self, name: str, line: bytes) -> None:
         """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from shaping.proxy.loading import UnusableConfigError
 from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
@@ -53,6 +56,7 @@ class Asked:
     name: str = ""
     options: ToolCallOptions | None = None
     modern: bool = False  # whether it came without a handshake, in a protocol whose results say that they are complete
+    at: float = 0.0  # when it was passed on
 
 
 class Relay:
@@ -102,7 +106,11 @@ class Relay:
         if asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
             await self._answer(message, asked)
         elif message.method in _READ and any(name in message.params for name in _READ[message.method]):
-            shaping = self._shaping or await self._open()
+            try:
+                shaping = self._shaping or await self._open()
+            except UnusableConfigError as problem:
+                logger.warning("a message of the server's is not passed on: %s", problem)
+                return
             await self._send(self._without_secrets(message, shaping))
         else:
             await self._send(message)
@@ -150,7 +158,13 @@ class Relay:
         return self._shaping
 
     async def _call(self, message: Message) -> None:
-        shaping = self._shaping or await self._open()
+        try:
+            shaping = self._shaping or await self._open()
+        except UnusableConfigError as problem:
+            logger.warning("%s", problem)
+            words = {"type": "text", "text": str(problem)}
+            await self._send(_own(message, {"content": [words], "isError": True}))
+            return
         self._announce(shaping)
         name = str(message.params.get("name", ""))
         if shaping.is_expand(name):
@@ -163,7 +177,7 @@ class Relay:
         params, options = shaping.take_options(message.params)
         if params is not message.params:
             message = write({**message.data, "params": params})
-        self._pending[message.id] = Asked("tools/call", name, options, modern=_is_modern(message))
+        self._pending[message.id] = Asked("tools/call", name, options, modern=_is_modern(message), at=monotonic())
         await self.upstream.send(message)
 
     async def _expand(self, message: Message, shaping: ClientShaping) -> None:
@@ -176,16 +190,24 @@ class Relay:
         if self._shaping is None or len(message.line) > _LARGE:
             self._spawn(self._answer_later(message, asked))
         else:
-            await self._send(self._shaped(message, asked, self._shaping))
+            await self._send(self._shaped(message, asked, self._shaping, monotonic() - asked.at))
 
     async def _answer_later(self, message: Message, asked: Asked) -> None:
-        shaping = self._shaping or await self._open()
+        took = monotonic() - asked.at
+        try:
+            shaping = self._shaping or await self._open()
+        except UnusableConfigError as problem:
+            # A list of tools holds no secrets of the server's.
+            refused = error(message.id, INTERNAL_ERROR, str(problem))
+            await self._send(message if asked.method == "tools/list" else refused)
+            return
         if asked.method == "tools/list":
             self._announce(shaping)
-        shaped = await asyncio.get_running_loop().run_in_executor(None, self._shaped, message, asked, shaping)
+        shape = partial(self._shaped, message, asked, shaping, took)
+        shaped = await asyncio.get_running_loop().run_in_executor(None, shape)
         await self._send(shaped)
 
-    def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping) -> Message:
+    def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         """Give the message as the client gets it: itself where nothing in it changes."""
         try:
             if "error" in message.data:
@@ -198,7 +220,10 @@ class Relay:
             if asked.method != "tools/call":
                 return _changed(message, "result", result, shaping.read(asked.name, result))
             self._remember_task(result, asked)
-            shaped = shaping.result(asked.name, asked.options, result, self.upstream.server_of(asked.name))
+            server = self.upstream.server_of(asked.name)
+            # A task was called long before its result is asked for.
+            seconds = took if asked.at and asked not in self._background.values() else None
+            shaped = shaping.result(asked.name, asked.options, result, server, seconds)
             return _changed(message, "result", result, shaped)
         except Exception:
             logger.exception("shaping an answer to %s failed", asked.method)

@@ -72,9 +72,18 @@ class ClientShaping:
         """Answer a call of our own tool."""
         return self.messages.expand(self.session, arguments)
 
-    def result(self, tool: str, options: ToolCallOptions | None, result: dict[str, Any], server: str) -> dict[str, Any]:
-        """Shape the result of a call."""
-        shaped = self.messages.shape_result(self.session, tool, options or ToolCallOptions(), result, server=server)
+    def result(
+        self,
+        tool: str,
+        options: ToolCallOptions | None,
+        result: dict[str, Any],
+        server: str,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """Shape the result of a call that took so many seconds, where that is known."""
+        about = {} if seconds is None else {"duration_ms": round(seconds * 1000, 3)}
+        asked = options or ToolCallOptions()
+        shaped = self.messages.shape_result(self.session, tool, asked, result, server=server, **about)
         return result if shaped == result else shaped
 
     def failed(self, tool: str, error: ErrorDetail, server: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.loading import Loading, Options
+from shaping.proxy.loading import Loading, Options, is_config_problem
 from shaping.proxy.pipes import claim_standard_streams, open_reader, open_writer
 from shaping.proxy.relay import Relay
 
@@ -26,12 +26,15 @@ _LAST_ANSWER_SECONDS = 1.2
 _LOOK_SECONDS = 0.02
 
 
-def run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
-    """Serve until the client leaves, or a signal comes, or shaping cannot be loaded; return the exit code."""
+def run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options, *, has_client: bool = False) -> int:
+    """Serve until the client leaves, or a signal comes, or shaping cannot be loaded; return the exit code.
+
+    `has_client` says that one client is there already: it is told of a wrong config, in answer to its calls.
+    """
     logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
     # Shaping is loaded on another thread, which must not hold up a message that passes.
     sys.setswitchinterval(0.0005)
-    return asyncio.run(_run(serve, options))
+    return asyncio.run(_run(serve, options, has_client=has_client))
 
 
 def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], options: Options) -> int:
@@ -40,7 +43,7 @@ def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream |
     async def serve(loading: Loading) -> int:
         return await serve_stdio(make_upstream(loading.log), loading)
 
-    return run(serve, options)
+    return run(serve, options, has_client=True)
 
 
 async def serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
@@ -74,7 +77,7 @@ async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
             await asyncio.shield(task)
 
 
-async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
+async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options, *, has_client: bool) -> int:
     with _ending_signal() as signalled:
         loading = Loading(options)
         serving = asyncio.create_task(serve(loading))
@@ -82,7 +85,11 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
         endings: set[asyncio.Future[Any]] = {serving, signalled}
         try:
             await asyncio.wait({*endings, loaded}, return_when=asyncio.FIRST_COMPLETED)
-            if not loaded.done() or loaded.exception() is None:
+            if (
+                not loaded.done()
+                or loaded.exception() is None
+                or (has_client and is_config_problem(loaded.exception()))
+            ):
                 await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not serving.done():
@@ -92,7 +99,8 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
         if signalled.done():
             return 128 + signalled.result()
         code = serving.result() if not serving.cancelled() else 1
-        await loaded  # a config with problems is told even where the client has left by now
+        if loading.messages is None:
+            await loaded  # a config with problems is told even where the client has left by now
         return code
 
 

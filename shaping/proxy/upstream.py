@@ -85,8 +85,12 @@ class ServerUnavailableError(Exception):
 class Upstream:
     """A server, its connection, and the requests that it has not answered yet."""
 
-    def __init__(self, name: str, connect: Callable[[], UpstreamTransport], start_seconds: float) -> None:
+    def __init__(
+        self, name: str, connect: Callable[[], UpstreamTransport], start_seconds: float, *, named: bool = False
+    ) -> None:
+        """Make a server; `named` says that its user chose the name, which then stands before its own."""
         self.name = name
+        self._named = named
         self.start_seconds = start_seconds
         self.reached = False
         self.failure: ErrorDetail | None = None
@@ -111,8 +115,8 @@ class Upstream:
         self._receiver = receiver
 
     def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
-        """Return the name of the server that has a tool: its own, which says more than a command's."""
-        return self._own_name or self.name
+        """Return the name of the server that has a tool: the user's for it, else its own, else its command's."""
+        return self.name if self._named else self._own_name or self.name
 
     async def start(self) -> None:
         """Connect before the first message; what keeps it from connecting is told to whoever sends one."""

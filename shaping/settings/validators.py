@@ -60,7 +60,7 @@ def _line_pattern(text: str) -> str:
 
 def _tool_pattern(text: str) -> str:
     if not text.strip():
-        raise wrong("a tool's name, or a pattern such as github.*")
+        raise wrong("a tool's name, or a pattern such as github/*")
     at = _open_bracket(text)
     if at is not None:
         raise wrong(f"']' for the '[' at column {at + 1}; write [[] for a '[' itself")

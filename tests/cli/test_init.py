@@ -36,7 +36,7 @@ def test_what_the_starter_suggests_is_good(tmp_path: Path) -> None:
     path = tmp_path / "response_config.json"
     path.write_text(re.sub(r'// "', '"', STARTER))
     config = load(path).config
-    assert list(config.tool_overrides or ()) == ["list_issues", "github.*", "accounts"]
+    assert list(config.tool_overrides or ()) == ["list_issues", "github/*", "accounts"]
     assert "audit" in (config.profiles or ())
 
 

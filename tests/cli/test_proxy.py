@@ -150,6 +150,42 @@ def test_closing_the_pipe_ends_the_proxy_and_its_child() -> None:
     assert "a log line on the wrong stream" in stderr
 
 
+@pytest.mark.parametrize("spelling", [("--name", "mine"), ("--name=mine",)])
+def test_rules_go_by_the_name_that_the_user_gave_the_server(tmp_path: Path, spelling: tuple[str, ...]) -> None:
+    rules = {"mine/*": {"include_only": ["cwd"]}, "tiny/*": {"include_only": ["pid"]}}
+    (tmp_path / "c.json").write_text(json.dumps({"tool_overrides": rules}))
+    named = Pipes(*spelling, "--config", str(tmp_path / "c.json"), "--", *TINY)
+    assert list(named.call("pid")) == ["cwd"]
+    named.end()
+    unnamed = Pipes("--config", str(tmp_path / "c.json"), "--", *TINY)
+    assert list(unnamed.call("pid")) == ["pid"]
+    unnamed.end()
+
+
+def test_debug_says_how_long_a_call_took() -> None:
+    client = Pipes("--profile", "debug", "--", *TINY)
+    result = client.ask("tools/call", {"name": "slow", "arguments": {"seconds": 0.2}})
+    assert result["_meta"]["shaping"]["duration_ms"] >= 200
+    assert result["_meta"]["shaping"]["tool_id"] == "tiny/slow"
+    client.end()
+
+
+def test_a_client_is_told_what_is_wrong_with_the_config_until_it_is_right(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text('{\n  "global": {"private": ["token"]},\n  "globl": {}\n}')
+    client = Pipes("--config", str(file), "--", *TINY)
+    assert "pid" in [tool["name"] for tool in client.ask("tools/list", {})["tools"]]
+    refused = client.ask("tools/call", {"name": "pid", "arguments": {}})
+    assert refused["isError"] is True
+    said = refused["content"][0]["text"]
+    assert "c.json has 1 problem:\n  $.globl is" in said
+    assert "(line 3)" in said
+    assert "Did you mean 'global'?" in said
+    file.write_text('{"global": {"private": ["token"]}}')
+    assert set(client.call("pid")) == {"pid", "cwd"}
+    assert client.end()[0] == 0
+
+
 Served = Callable[..., AbstractContextManager[int]]
 
 

@@ -220,7 +220,7 @@ def test_a_program_of_several_words_starts_shaping_and_is_found_again(file: Path
     run("wrap", str(file), "--program", words)
     text = "\n".join(line for line in file.read_text().splitlines() if "//" not in line)
     entry = json.loads(text)["mcpServers"]["a"]
-    assert [entry["command"], *entry["args"]] == [*words.split(), "proxy", "--", "x", "y"]
+    assert [entry["command"], *entry["args"]] == [*words.split(), "proxy", "--name", "a", "--", "x", "y"]
     assert "already wrapped" in run("wrap", str(file)).stderr
     assert (run("unwrap", str(file)).exit_code, file.read_bytes()) == (0, ORIGINAL)
     assert "does not end in shaping" in run("wrap", str(file), "--program", "uvx other").stderr
@@ -297,7 +297,7 @@ def test_codex_keeps_its_servers_in_toml(tmp_path: Path) -> None:
     servers = tomllib.loads(file.read_text())["mcp_servers"]
     assert servers["files"] == {
         "command": "/bin/shaping",
-        "args": ["proxy", "--", "npx", "-y", "server-filesystem"],
+        "args": ["proxy", "--name", "files", "--", "npx", "-y", "server-filesystem"],
         "env": {"TOKEN": "t"},
     }
     assert servers["web"]["env"] == {"SHAPING_PROXY_HEADER_1": "X-Key: k"}

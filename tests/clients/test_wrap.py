@@ -53,10 +53,10 @@ def test_a_command_goes_behind_the_proxy_with_its_environment_and_order() -> Non
         "mcpServers": {
             "files": {
                 "command": "shaping",
-                "args": ["proxy", "--", "npx", "-y", "server-filesystem", "/data"],
+                "args": ["proxy", "--name", "files", "--", "npx", "-y", "server-filesystem", "/data"],
                 "env": {"TOKEN": "t"},
             },
-            "bare": {"command": "shaping", "args": ["proxy", "--", "server"]},
+            "bare": {"command": "shaping", "args": ["proxy", "--name", "bare", "--", "server"]},
         },
     }
 
@@ -65,7 +65,7 @@ def test_a_url_becomes_a_command_and_its_headers_go_by_the_environment() -> None
     assert json.loads(wrap(json.dumps(VS_CODE), WrapOptions(program=["/bin/shaping"])).text)["servers"]["github"] == {
         "type": "stdio",
         "command": "/bin/shaping",
-        "args": ["proxy", "--url", "https://x.example", "--transport", "http"],
+        "args": ["proxy", "--name", "github", "--url", "https://x.example", "--transport", "http"],
         "env": {"SHAPING_PROXY_HEADER_1": "Authorization: Bearer ${input:key}"},
     }
 
@@ -75,6 +75,8 @@ def test_options_stand_before_the_command() -> None:
     wrapped = wrap(text, WrapOptions(options=["--profile", "debug"]))
     assert json.loads(wrapped.text)["mcpServers"]["a"]["args"] == [
         "proxy",
+        "--name",
+        "a",
         "--profile",
         "debug",
         "--",
@@ -89,7 +91,7 @@ def test_comments_outside_the_entries_stay() -> None:
     text = '{\n  // my servers\n  "mcpServers": {\n    // files\n    "a": {"command": "x"}, // one\n  },\n}\n'
     assert wrap(text).text == (
         '{\n  // my servers\n  "mcpServers": {\n    // files\n'
-        '    "a": {"command": "shaping", "args": ["proxy", "--", "x"]}, // one\n  },\n}\n'
+        '    "a": {"command": "shaping", "args": ["proxy", "--name", "a", "--", "x"]}, // one\n  },\n}\n'
     )
 
 
@@ -159,7 +161,7 @@ def test_an_address_that_may_hold_a_key_goes_by_the_environment(url: str) -> Non
     text = remote(url=url, env={"A": "b"})
     wrapped = wrap(text)
     entry = json.loads(wrapped.text)["mcpServers"]["r"]
-    assert entry["args"] == ["proxy", "--url", "env:SHAPING_PROXY_URL", "--transport", "http"]
+    assert entry["args"] == ["proxy", "--name", "r", "--url", "env:SHAPING_PROXY_URL", "--transport", "http"]
     assert entry["env"] == {"A": "b", "SHAPING_PROXY_URL": url}
     assert same_servers(unwrap(wrapped.text).text, text)
 
