@@ -200,6 +200,10 @@ class Shaped(ABC):
         """The shaped data without its envelope."""
         return self.envelope.data
 
+    def within(self, max_tokens: int) -> Shaped:  # noqa: ARG002 (what is not shaped has no budget)
+        """Return this response, cut where its text has more tokens than that."""
+        return self
+
     @property
     def failed(self) -> bool:
         """Whether this response says why a call failed."""

@@ -13,6 +13,7 @@ from shaping.mcp.channels import TEXT
 from shaping.mcp.reading import is_listing
 from shaping.response import CallContext
 from shaping.settings.plan import PRUNE_NOTHING
+from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -53,21 +54,23 @@ class ResultContext:
 
 
 def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> list[Shaped]:
-    """Shape every part within the whole budget, and where they are over it together, again within their shares."""
+    """Shape every part, and where they are over the budget together, cut the largest to their shares of it."""
     budget = context.plan.max_tokens
-    shaped = _shape_within(shaper, result, data, context, [budget] * len(data.parts))
+    shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
     if budget is not None and not _are_within(shaped, budget):
-        costs = [int(one.tokens.after) for one in shaped]
-        shaped = _shape_within(shaper, result, data, context, shares(costs, budget))
+        exact = [counter(one.plan.tokenizer).exact(one.text) for one in shaped]
+        cut = zip(shaped, exact, shares(exact, budget), strict=True)
+        shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]
     context.shaped[:] = shaped
     return shaped
 
 
 def _are_within(shaped: Sequence[Shaped], budget: int) -> bool:
-    """Return whether parts that are each within a budget are within it together."""
+    """Return whether the parts are surely within a budget together; one part alone was cut to it already."""
     if len(shaped) == 1 or sum(len(one.text.encode()) for one in shaped) <= budget:  # at most a token for each byte
         return True
-    return sum(int(one.tokens.after) for one in shaped) <= budget
+    costs = [one.tokens.after for one in shaped]
+    return sum(cost * (1 + cost.error_bound / 100) for cost in costs) <= budget
 
 
 def shares(costs: Sequence[int], budget: int) -> list[int]:
@@ -107,8 +110,8 @@ def error_plan(plan: Plan) -> Plan:
     return replace(plan, fields=plan.error_fields, noise=(), encoding="json", dialect="none")
 
 
-def _shape_within(
-    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext, budgets: Sequence[int | None]
+def _shape_each(
+    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext, budget: int | None
 ) -> list[Shaped]:
     as_json = possible_channels(context, data).structured
     return [
@@ -123,7 +126,7 @@ def _shape_within(
                 as_json=as_json,
             ),
         )
-        for index, (part, budget) in enumerate(zip(data.parts, budgets, strict=True))
+        for index, part in enumerate(data.parts)
     ]
 
 

@@ -175,6 +175,11 @@ class Presented(Shaped):
         """Whether a budget cut something, or noise rules took more than the line costs that says so."""
         return self.truncated or self.cleaned.saved > 0
 
+    def within(self, max_tokens: int) -> Shaped:
+        """Return this response, cut where its text has more tokens than that."""
+        plan = replace(self.plan, max_tokens=max_tokens)
+        return _fit(replace(self, plan=plan, cut=Fitted(self.cleaned.value)))
+
     def text_before(self) -> str:
         """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
         if self.call.shown is not None:
