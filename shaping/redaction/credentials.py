@@ -275,3 +275,5 @@ GENERIC: Final = "secret-assignment"
 ASSIGNED: Final = Rule(GENERIC, "", near=NAME_ENDS, find=named_secrets, hint=VALUE_OF_NAME, seed=VALUE_OF_NAME)
 
 CREDENTIALS: Final = Ruleset((*KEYS, *MODELS, *SERVICES, *CLOUD, *DEVELOPMENT, *PLACES, ASSIGNED))
+# Those that need a name beside the value, which may stand in another member.
+BY_NAME: Final = Ruleset(tuple(rule for rule in CREDENTIALS.rules if rule.near or rule.name == "command-password"))

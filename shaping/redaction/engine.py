@@ -174,7 +174,7 @@ def _hint(rule: Rule) -> str:
 
 def _group_size(hint: str) -> int:
     """Return how many hints of its kind the engine looks for best at a time; measured."""
-    if "(?i" in hint:
+    if "(?i" in hint or hint.startswith(("[", r"\.[")):  # nothing that it could skip to
         return 1
     return 7 if re.search(r"[{*+]", hint) else 20
 

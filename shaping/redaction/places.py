@@ -134,7 +134,7 @@ PLACES: Final = (
         r"(?i:(?:server|data source|host|uid|user id|user|username)=[^=\"'<>,()]{1,120}[; \t](?:password|pwd))"
         r"[ \t]?=[ \t\"'\\]{0,3}(?P<secret>[^;\"' \t\r\n<>\\()\[\],]{1,200})",
         check=chosen,
-        hint=r"(?i:[; \t](?:password|pwd))",
+        hint=r"(?i:password|pwd)",
     ),
     Rule(
         "netrc-password",

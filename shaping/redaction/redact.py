@@ -10,7 +10,7 @@ import orjson
 
 from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
 from shaping.paths.selection import after_index, after_key
-from shaping.redaction.credentials import CREDENTIALS
+from shaping.redaction.credentials import BY_NAME, CREDENTIALS
 from shaping.redaction.engine import NO_RULES, Ruleset, encodable, has_one, mark
 from shaping.redaction.keys import continuation, open_from
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
@@ -90,8 +90,11 @@ def rules_for(value: Any) -> Ruleset:
 def _rules_for_json(written: bytes) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes."""
     text = written.decode("utf-8", "replace")
+    found = candidates(text)
     # A name and its value may stand apart: as members of an object, or as a name and a list.
-    return CREDENTIALS if _NAME_APART(encodable(text)) else candidates(text)
+    if not _NAME_APART(encodable(text)):
+        return found
+    return CREDENTIALS if found.rules else BY_NAME
 
 
 class _Walk:
