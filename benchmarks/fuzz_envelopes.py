@@ -22,7 +22,7 @@ from shaping.envelope import (
     recognise,
 )
 from shaping.envelope.dialects import FORMS, flat, invariant, members, sourced
-from shaping.envelope.dialects.errors import from_lean, lean_code
+from shaping.envelope.dialects.members import from_lean, lean_code
 from shaping.errors import ErrorDetail, Redirect, codes, make_error
 from shaping.response import Omission, Warned
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from shaping.envelope import Envelope, dialects
-from shaping.envelope.dialects.errors import lenient_error
+from shaping.envelope.dialects.members import lenient_error
 from shaping.envelope.model import COMMON, SOURCES
 from shaping.errors import ErrorDetail, ToolError
 

@@ -13,7 +13,6 @@ from shaping.envelope.content import (
     read_blocks,
     write_block,
 )
-from shaping.envelope.detection import is_envelope, unwrap
 from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
 from shaping.envelope.factories import (
     command_envelope,
@@ -34,6 +33,8 @@ from shaping.envelope.model import (
     McpMeta,
     Meta,
     UpgradeHint,
+    is_envelope,
+    unwrap,
 )
 
 __all__ = [

@@ -1,13 +1,15 @@
 """The envelope: one typed answer, whatever the source and whatever the wire form; and what is known of its call."""
 
-from collections.abc import Callable, Collection, Iterable
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping.envelope.content import ContentBlock
-from shaping.errors import ErrorDetail, nearest, registry
+from shaping.errors import ErrorDetail, ToolError, nearest, registry
 from shaping.response import Listed, Omission, Warned, did_you_mean
 
 Source: TypeAlias = Literal["local", "http", "mcp", "command"]
@@ -145,7 +147,7 @@ class Envelope(BaseModel, Generic[T]):
         return self.error is None and not self.meta.failed
 
     @classmethod
-    def parse(cls, wire: Any, dialect: Dialect | None = None) -> "Envelope[Any]":
+    def parse(cls, wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
         """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
         from shaping.envelope.dialects import parse  # noqa: PLC0415  the dialects are written in terms of this class
 
@@ -192,3 +194,36 @@ def may_redirect(code: str) -> bool:
     """Whether a code stands for exit code 13; of a command's own code only the command knows."""
     known = registry.find(code)
     return known is None or known.exit_code == 13
+
+
+# What each source always says, by both spellings; a look-alike names a source and says none of it.
+_ALWAYS: Mapping[str, tuple[tuple[tuple[str, ...], type], ...]] = {
+    "local": ((("operationId", "operation_id"), str), (("timestamp",), int)),
+    "http": ((("statusCode", "status"), int), (("headers",), object)),
+    "mcp": ((("isError", "is_error"), bool), (("content",), object)),
+    "command": ((("exitCode", "exit_code"), int), (("argv",), object)),
+}
+
+
+def is_envelope(value: Any) -> bool:
+    """Whether a value is an envelope, as the model or as JSON that names its source."""
+    if isinstance(value, Envelope):
+        return True
+    if not isinstance(value, Mapping) or "data" not in value:
+        return False
+    meta = value.get("meta")
+    if not isinstance(meta, Mapping):
+        return False
+    source = meta.get("source")
+    return isinstance(source, str) and source in SOURCES and all(_says(meta, *need) for need in _ALWAYS[source])
+
+
+def unwrap(envelope: Envelope[T]) -> T:
+    """Give the data alone, or raise the error."""
+    if envelope.error is not None:
+        raise ToolError.of(envelope.error)
+    return envelope.data
+
+
+def _says(meta: Mapping[str, Any], names: tuple[str, ...], kind: type) -> bool:
+    return any(name in meta and isinstance(meta[name], kind) for name in names)

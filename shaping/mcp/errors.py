@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects.errors import has_own_hint, lenient_error
+from shaping.envelope.dialects.members import has_own_hint, lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import scrub, scrub_value
 from shaping.errors.validation import summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects.errors import has_own_hint
+from shaping.envelope.dialects.members import has_own_hint
 from shaping.errors import ErrorDetail, make_error
 from shaping.errors.detail import scrub
 from shaping.proxy.child import Child

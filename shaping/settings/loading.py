@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
-from shaping.settings.check import check, missing_encoder
+from shaping.settings.check import check, missing_encoder, validate
 from shaping.settings.files import is_file, user_directory
 from shaping.settings.jsonc import ConfigDocument
 from shaping.settings.model import Config, Request, StoreConfig
@@ -23,7 +23,6 @@ from shaping.settings.problems import ConfigError, ConfigProblem, one_of, sugges
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import Given, Stanza, narrow, presets_for, read_sources
 from shaping.settings.trust import is_allowed
-from shaping.settings.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

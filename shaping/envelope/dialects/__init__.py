@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any, get_args
 
-from shaping.envelope.detection import is_envelope
 from shaping.envelope.dialects import flat, invariant, lean, none, sourced
-from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError, unknown_dialect
+from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError, is_envelope, unknown_dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 FORMS: Mapping[str, ModuleType] = MappingProxyType(

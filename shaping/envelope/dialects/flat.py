@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects import errors, members, schemas
+from shaping.envelope.dialects import members, schemas
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def read(wire: Mapping[str, Any]) -> members.WireParts:
     if meta.get("elapsed_ms") is not None:
         found["duration_ms"] = meta["elapsed_ms"]
     failed = ok is False or (isinstance(wire.get("code"), str) and isinstance(wire.get("error"), str))
-    error = errors.read_error(wire, TAKEN) if failed else None
+    error = members.read_error(wire, TAKEN) if failed else None
     if error and error.get("hint") == "":  # always there in this form, so an empty one says nothing
         del error["hint"]
     return members.WireParts(_read_payload(wire, failed), error, meta.get("warnings"), found, ok)
@@ -110,9 +110,9 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
         "http": error.http or 500,
     }
     ours = {name: member for name, member in _ERROR.items() if name not in required}
-    values = errors.error_members(error, ours.values())
+    values = members.error_members(error, ours.values())
     written = required | {name: values[member] for name, member in ours.items() if member in values}
-    return errors.with_extensions(written, error)
+    return members.with_extensions(written, error)
 
 
 def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collection[str], debug: bool) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from math import ceil
 from typing import Any
 
-from shaping.envelope.dialects import errors, members, schemas
+from shaping.envelope.dialects import members, schemas
 from shaping.envelope.factories import exit_code_for
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, registry
+from shaping.errors.codes import COMMANDS
 
 _ERROR = {
     "code": "code",
@@ -49,7 +50,7 @@ def read(wire: Mapping[str, Any]) -> members.WireParts:
     meta, error = wire.get("meta"), wire.get("error")
     meta = meta if isinstance(meta, Mapping) else {}
     found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
-    error = errors.read_error(error) if isinstance(error, Mapping) else error
+    error = members.read_error(error) if isinstance(error, Mapping) else error
     data, ok = _read_data(wire.get("data"), meta), wire.get("ok")
     return members.WireParts(data, error, wire.get("warnings"), found, ok, "error" in wire)
 
@@ -122,11 +123,11 @@ def _read_data(data: Any, meta: Mapping[str, Any]) -> Any:
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = errors.error_members(error, _ERROR.values())
-    values["code"] = errors.command_code(error.code)
+    values = members.error_members(error, _ERROR.values())
+    values["code"] = COMMANDS.get(error.code, error.code)
     if error.retry_after is not None:
         values["retry_after"] = ceil(error.retry_after)
-    return errors.with_extensions({name: values[member] for name, member in _ERROR.items() if member in values}, error)
+    return members.with_extensions({name: values[member] for name, member in _ERROR.items() if member in values}, error)
 
 
 def _exit_code(error: Any) -> int:

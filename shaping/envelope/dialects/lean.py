@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects import errors, members, schemas
+from shaping.envelope.dialects import members, schemas
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import registry
 
@@ -50,7 +50,7 @@ def read(wire: Mapping[str, Any]) -> members.WireParts:
     """Read a wire form; what is absent or null was not said."""
     error = wire.get("error")
     meta = {**members.read_common(wire), "extensions": wire.get("extensions") or {}}
-    error = errors.read_error(error) if isinstance(error, Mapping) else error
+    error = members.read_error(error) if isinstance(error, Mapping) else error
     return members.WireParts(wire.get("data"), error, wire.get("warnings"), meta)
 
 
@@ -117,13 +117,13 @@ def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -
 
 
 def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> dict[str, Any]:
-    out: dict[str, Any] = {"error": error.message, "error_code": errors.lean_code(error.code)}
+    out: dict[str, Any] = {"error": error.message, "error_code": members.lean_code(error.code)}
     if error.details is not None or debug:
         out["error_details"] = error.details
     if debug or "error" in include:
-        return errors.with_extensions(out | errors.error_members(error, _ERROR_EXTRAS), error)
-    own = ("hint",) if errors.has_own_hint(error) else ()
+        return members.with_extensions(out | members.error_members(error, _ERROR_EXTRAS), error)
+    own = ("hint",) if members.has_own_hint(error) else ()
     if error.retryable and registry.find(error.code) is None:  # of any other code the registry tells a reader
         own = (*own, "retryable")
-    out |= errors.error_members(error, (*own, "retry_after", "next_actions", "similar", "redirect"))
-    return errors.with_extensions(out, error)
+    out |= members.error_members(error, (*own, "retry_after", "next_actions", "similar", "redirect"))
+    return members.with_extensions(out, error)

@@ -8,9 +8,10 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from shaping.envelope.content import read_blocks, write_block
-from shaping.envelope.dialects import errors, members, schemas
+from shaping.envelope.dialects import members, schemas
 from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta
 from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error
+from shaping.errors.codes import OPERATIONS
 
 _WIRE = {name: to_camel(name) for name in members.ORDER}
 OWN: Mapping[str, Mapping[str, str]] = {
@@ -61,7 +62,7 @@ def read(wire: Mapping[str, Any]) -> members.WireParts:
         extensions |= meta["extensions"]
     found = {**members.read_common(_snake(meta)), "extensions": extensions}
     error = meta.get("error", wire.get("error"))
-    error = errors.read_error(error) if isinstance(error, Mapping) else error
+    error = members.read_error(error) if isinstance(error, Mapping) else error
     if error is None:
         error = _implied(_read_own(meta, own))
     return members.WireParts(wire.get("data"), error, meta.get("warnings", wire.get("warnings")), found, error is None)
@@ -135,9 +136,9 @@ def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = errors.error_members(error, _ERROR)
-    written = {_ERROR[name]: value for name, value in values.items()} | {"code": errors.operations_code(error.code)}
-    return errors.with_extensions(written, error)
+    values = members.error_members(error, _ERROR)
+    written = {_ERROR[name]: value for name, value in values.items()} | {"code": OPERATIONS.get(error.code, error.code)}
+    return members.with_extensions(written, error)
 
 
 def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:
