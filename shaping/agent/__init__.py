@@ -1,7 +1,7 @@
 """The agent's side: what to do next with a response, in whatever dialect it comes."""
 
 from shaping.agent.caller import Caller, take
-from shaping.agent.decisions import (
+from shaping.agent.interpret import (
     AcquireCredentials,
     Decision,
     FollowRedirect,
@@ -12,8 +12,8 @@ from shaping.agent.decisions import (
     Retry,
     UseCache,
     UseData,
+    interpret,
 )
-from shaping.agent.interpret import interpret
 from shaping.agent.memory import Memory
 
 __all__ = [

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from shaping.agent.decisions import (
+from shaping.agent.interpret import (
     AcquireCredentials,
     Decision,
     FollowRedirect,
@@ -22,8 +22,8 @@ from shaping.agent.decisions import (
     Retry,
     UseCache,
     UseData,
+    interpret,
 )
-from shaping.agent.interpret import interpret
 from shaping.errors import ToolError, registry
 
 if TYPE_CHECKING:

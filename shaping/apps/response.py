@@ -1,4 +1,4 @@
-"""The next page of a cut answer: the elements after it, as many as were asked for."""
+"""One call of a shaped command: run it, print its answer or the next page of an earlier one, return its exit code."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import orjson
 from pydantic_core import from_json
 
 from shaping.parsers import EXACT, parse, parse_if_cheaper
-from shaping.paths.schema import WRAPPED
+from shaping.paths.plan import WRAPPED
 from shaping.values.plain import shallow
 
 if TYPE_CHECKING:

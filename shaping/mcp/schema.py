@@ -11,7 +11,7 @@ import orjson
 from shaping.envelope.dialects.flat import TAKEN
 from shaping.mcp.reading import is_wrapper
 from shaping.paths import Unprojectable, open_schema
-from shaping.paths.schema import WRAPPED
+from shaping.paths.plan import WRAPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

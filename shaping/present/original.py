@@ -11,7 +11,7 @@ import orjson
 from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.errors import scrub
 from shaping.paths import select
-from shaping.paths.renames import differs, original
+from shaping.paths.rules import differs, original
 from shaping.present.page_plan import about_pages
 from shaping.present.summary import summarize_columns
 from shaping.response import grouped

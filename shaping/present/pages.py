@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.cleaning import clean
-from shaping.paths.renames import original
+from shaping.paths.rules import original
 from shaping.present.page_plan import first_page_plan, whole_plan
 from shaping.response import CallContext
 from shaping.store.expand import expand

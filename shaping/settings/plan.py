@@ -9,7 +9,7 @@ from shaping.envelope.model import MemberChoice
 from shaping.parsers import FORMATS
 from shaping.paths import compile_fields
 from shaping.paths.plan import restoring_plan
-from shaping.paths.renames import shown
+from shaping.paths.rules import shown
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.paths import compile_fields
-from shaping.paths.renames import original, shown
+from shaping.paths.rules import original, shown
 
 RAW = {"items": [{"user": {"login": "ada"}, "n": 1}, {"user": {"login": "bob"}, "odd": [[{"login": 1}]]}], "total": 2}
 PLAN = compile_fields(None, ["total"], {"items": "rows", "**.login": "author", "items[].n": "total"})
