@@ -8,7 +8,7 @@ install = $(PIP) install $(1) || { sleep 10; $(PIP) install $(1); } || { sleep 6
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-integrations lint types check bench docs clean
+.PHONY: demo test test-integrations lint types check bench docs dist test-versions audit clean
 
 .venv/installed: pyproject.toml
 	@echo "installing into .venv, which takes a minute or two"
@@ -23,6 +23,10 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 	@$(call install,--upgrade pip)
 	@$(call install,--editable ".[all]" --group dev)
 	@touch $@ .venv/installed
+
+.venv/installed-release: .venv/installed-dev
+	@$(call install,--group release)
+	@touch $@
 
 demo: .venv/installed
 	$(BIN)/shaping demo
@@ -51,6 +55,27 @@ bench: .venv/installed-dev
 docs: .venv/installed-dev
 	$(BIN)/python -m benchmarks.make_reference
 	$(BIN)/zensical build --strict
+
+# What a release is made of: a pure wheel, an sdist that builds it, and the list of what it depends on.
+dist: .venv/installed-release
+	rm -rf dist .cache/dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+	$(PYTHON) -m venv .cache/dist
+	.cache/dist/bin/python -m pip --quiet install dist/*.whl
+	.cache/dist/bin/shaping --version
+	$(BIN)/cyclonedx-py environment .cache/dist/bin/python --output-format JSON --output-file dist/sbom.json
+
+# The lowest versions that pyproject.toml allows; `make test` has the newest.
+test-versions: .venv/installed-release
+	$(BIN)/uv venv --quiet --clear .cache/lowest
+	$(BIN)/uv pip install --quiet --python .cache/lowest/bin/python --resolution lowest-direct --editable ".[all]"
+	$(BIN)/uv pip install --quiet --python .cache/lowest/bin/python --group dev
+	.cache/lowest/bin/python -m pytest -n 2 --dist worksteal
+
+# Known vulnerabilities of what is installed; asks the package index for them.
+audit: .venv/installed-release
+	$(BIN)/pip-audit --skip-editable
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build site .cache

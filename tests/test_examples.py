@@ -30,7 +30,7 @@ def shaping(*words: str, cwd: Path = ROOT) -> str:
 
 async def call(script: str, arguments: dict[str, str]) -> str:
     async with Client(StdioTransport(sys.executable, [str(EXAMPLES / script)])) as client:
-        return (await client.call_tool("list_users", arguments)).content[0].text
+        return str((await client.call_tool("list_users", arguments)).content[0].text)
 
 
 def test_every_example_is_listed() -> None:

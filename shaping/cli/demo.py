@@ -25,6 +25,7 @@ PROFILES: Final = ("minimal", "standard", "debug")
 _RAW_LINES, _SHOWN_LINES = 5, 14
 _WIDEST: Final = 110  # characters
 _LEFT_OUT: Final = "items[0].user.url"
+_QUERY: Final = "SELECT state, count(*) AS n, sum(comments) AS comments FROM items GROUP BY state"
 _INTRODUCTION: Final = (
     "One call of `list_issues`: twelve issues as a forge's API gives them. What the model reads costs:"
 )
@@ -50,10 +51,10 @@ def demo() -> None:
     try:
         with ThreadPoolExecutor() as pool:
             direct, proxied = pool.submit(_direct_call), pool.submit(_proxied_calls)
-            raw, (shaped, expanded) = direct.result(), proxied.result()
+            raw, (shaped, expanded, counted) = direct.result(), proxied.result()
     except ServerFailedError as problem:
         raise stopped(f"the demo's server failed: {problem}", 1, code="UNAVAILABLE") from None
-    for line in _report(raw, shaped, expanded):
+    for line in _report(raw, shaped, expanded, counted):
         typer.echo(line)
 
 
@@ -62,12 +63,13 @@ def _direct_call() -> MeasuredText:
         return _measured("the server, direct", _call(session, "list_issues"))
 
 
-def _proxied_calls() -> tuple[list[MeasuredText], str]:
+def _proxied_calls() -> tuple[list[MeasuredText], str, str]:
     with StdioSession([*PROXY, *SERVER], _environ()) as session:
         results = {name: _call(session, "list_issues", _meta={"shaping/profile": name}) for name in PROFILES}
         ref = results["minimal"]["_meta"]["shaping"]["ref"]
-        expanded = _call(session, "shaping_expand", arguments={"ref": ref, "path": _LEFT_OUT})
-    return [_measured(f"the proxy, {name}", result) for name, result in results.items()], _text(expanded)
+        expanded = _text(_call(session, "shaping_expand", arguments={"ref": ref, "path": _LEFT_OUT}))
+        counted = _text(_call(session, "shaping_expand", arguments={"ref": ref, "sql": _QUERY}))
+    return [_measured(f"the proxy, {name}", result) for name, result in results.items()], expanded, counted
 
 
 def _call(session: StdioSession, tool: str, **params: Any) -> dict[str, Any]:
@@ -90,14 +92,17 @@ def _text(result: dict[str, Any]) -> str:
     return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
-def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str) -> Iterator[str]:
+def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str, counted: str) -> Iterator[str]:
     yield from (_INTRODUCTION, "")
     yield f"  {raw.label:<22}{raw.tokens:>7,} tokens"
     for one in shaped:
         yield f"  {one.label:<22}{one.tokens:>7,} tokens  {1 - one.tokens / raw.tokens:.0%} less"
-    yield from ("", "It begins so as the server sends it:", "")
+    yield from ("", "What the server sends begins like this:", "")
     yield from (f"  {raw.text[start : start + _WIDEST]}" for start in range(0, _WIDEST * _RAW_LINES, _WIDEST))
-    yield from ("", "and so as the model reads it under minimal:", "")
+    yield from ("", "What the model reads instead, under minimal:", "")
     for line in shaped[0].text.splitlines()[:_SHOWN_LINES]:
         yield f"  {line if len(line) <= _WIDEST else line[: _WIDEST - 1] + '…'}"
-    yield from ("", f"Nothing is lost: shaping_expand gives {_LEFT_OUT} back as {expanded}", "", _NEXT_STEPS)
+    yield from ("", f"Nothing is lost. The model asks for {_LEFT_OUT} and gets {expanded.strip()}")
+    yield from ("", "Counting needs no reading. The model asks", "", f"  {_QUERY}", "", "and gets", "")
+    yield from (f"  {line}" for line in counted.strip().splitlines())
+    yield from ("", _NEXT_STEPS)
