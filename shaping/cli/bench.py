@@ -17,7 +17,8 @@ from rich.table import Table
 
 from shaping import Shaper
 from shaping.cli.support.output import config_failure, print_result
-from shaping.cli.support.payloads import SUFFIXES, read_payloads, shown
+from shaping.cli.support.payloads import SUFFIXES, read_payloads
+from shaping.clients.table import find_client
 from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.tokens import CountingError, UnknownTokenizerError, counter
@@ -243,7 +244,7 @@ def _shape(payload: Payload, profile: str, setup: Setup) -> Callable[[], str]:
     if payload.is_mcp:
         # As the proxy sends it: text alone, to clients that run no programs over results.
         shape = partial(shaper.shape_result, tool=tool, client=client, profile=profile, relay=True)
-        return lambda: shown(shape(payload.value), client)
+        return lambda: find_client(client).shown(shape(payload.value))
     return lambda: shaper.shape(payload.value, tool=tool, profile=profile).text
 
 

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.support.listen import free_address
-from shaping.cli.support.output import Stopped, config_error_detail, stopped
+from shaping.cli.support.output import Stopped, config_error_detail, free_address, stopped
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import ServersError, address_of, headers_of, listed_servers, together, url_server
 from shaping.proxy.loading import Options, UnknownProfileError

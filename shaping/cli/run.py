@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from shaping.cli.support.help import PlainCommand
+from shaping.cli.app import PlainCommand
 from shaping.cli.support.output import failure, progress
 from shaping.commands.program import OURS, run_program
 from shaping.commands.response import render_wire

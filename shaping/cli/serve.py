@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from shaping.cli.support.listen import free_address
-from shaping.cli.support.output import Stopped, config_error_detail, print_result, stopped
+from shaping.cli.support.output import Stopped, config_error_detail, free_address, print_result, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.decorate import scan
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url

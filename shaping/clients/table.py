@@ -13,7 +13,7 @@ import orjson
 from shaping.settings.files import bundled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Reads: TypeAlias = Literal["structured", "content", "both"]
 
@@ -52,8 +52,7 @@ class KnownClient:
         """Return what this client shows its model of a result, before it cuts it."""
         if self.limit_by_result_json:
             return orjson.dumps(result).decode()
-        texts = [block["text"] for block in result.get("content") or () if block.get("type") == "text"]
-        text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts)
+        text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts_in(result))
         structured = result.get("structuredContent")
         meta = result.get("_meta") if self.shows_meta(failed=result.get("isError") is True) else None
         shown = [text]
@@ -91,6 +90,15 @@ class KnownClient:
 
 
 UNKNOWN_CLIENT = KnownClient()
+
+
+def texts_in(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a result's content blocks, embedded resources included."""
+    for block in result.get("content") or ():
+        resource = block.get("resource")
+        text = resource.get("text") if isinstance(resource, dict) else block.get("text")
+        if isinstance(text, str):
+            yield text
 
 
 def load(payload: bytes) -> tuple[KnownClient, ...]:
@@ -156,6 +164,7 @@ def _compares(part: str, version: str) -> bool:
     match = _COMPARISON.match(part)
     if match is None:
         raise ValueError(f"{part!r} is not a version bound; expected one like '>=2.0.21'")
+    # Clients' versions, such as 2025.09.12-4852336 and 1.106.1-insider, are none to the library `packaging`.
     sign, bound = match.groups()
     left, right = _numbers(version), _numbers(bound)
     return {

@@ -8,8 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shaping.cli.app import COMMANDS as LISTED, build
-from shaping.cli.support.help import PlainCommand, PlainGroup
+from shaping.cli.app import COMMANDS as LISTED, PlainCommand, PlainGroup, build
 
 COMMANDS = sorted(typer.main.get_command(build()).commands)  # type: ignore[attr-defined]  # a Typer app makes a group
 

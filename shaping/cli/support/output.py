@@ -1,8 +1,10 @@
-"""How our commands print: an envelope for programs, messages on standard error for people, progress on a terminal."""
+"""What our commands share: envelopes for programs, messages for people, progress, and the address of a server."""
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import sys
 import threading
 from contextlib import contextmanager
@@ -16,10 +18,11 @@ from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import make_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from shaping.errors import ErrorDetail
     from shaping.settings import ConfigError
+
 
 # A command's module is imported when the command is called.
 _STARTED: Final = perf_counter()
@@ -136,3 +139,34 @@ def _argv() -> tuple[str, ...]:
 
 def _print_indented(wire: Any) -> None:
     typer.echo(orjson.dumps(wire, option=orjson.OPT_INDENT_2).decode())
+
+
+_LAST_PORT = 65_535
+_CODES: Mapping[int, str] = {errno.EADDRINUSE: "CONFLICT", errno.EACCES: "PERMISSION_DENIED"}
+
+
+def free_address(text: str) -> tuple[str, int]:
+    """Return the host and the port of an address that is free, or end with the reason why it cannot be used."""
+    host, port = parse_address(text)
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, number) as trial:
+            # As servers do: a port that was left a moment ago can be taken again.
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except OSError as problem:
+        code = _CODES.get(problem.errno or 0, "BAD_ARGUMENT")
+        message = f"cannot listen at {host}:{port}: {problem.strerror or problem}"
+        raise stopped(message, 1, code=code, hint="Choose another address.") from None
+    return host, port
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Read HOST:PORT, or PORT alone for loopback."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit()):
+        raise stopped(f"{text!r} is not an address; expected HOST:PORT, or PORT alone for loopback")
+    # int() refuses numbers of thousands of digits.
+    if len(port) > len(str(_LAST_PORT)) or not 1 <= int(port) <= _LAST_PORT:
+        raise stopped(f"{port} is not a port; expected 1 to {_LAST_PORT}")
+    return host.strip("[]") or "127.0.0.1", int(port)

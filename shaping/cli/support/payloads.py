@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.clients.table import reads
+from shaping.clients.table import find_client, texts_in
 from shaping.parsers import EXACT, parse
 from shaping.tokens.attribution import pieces
 
@@ -42,7 +42,7 @@ class Payload:
 
     def as_sent(self, client: str | None = None) -> str:
         """Return what this client shows its model of the answer as it was sent."""
-        return shown(self.value, client) if self.is_mcp else self.text
+        return find_client(client).shown(self.value) if self.is_mcp else self.text
 
     @property
     def data(self) -> Any:
@@ -51,23 +51,13 @@ class Payload:
             return self.value
         if self.value.get("structuredContent") is not None:
             return self.value["structuredContent"]
-        blocks = [loaded(text) for text in _texts(self.value)]
+        blocks = [loaded(text) for text in texts_in(self.value)]
         return blocks[0] if len(blocks) == 1 else blocks
 
     @property
     def compact(self) -> str:
         """The data as JSON without white space, or the text that it is."""
         return self.data if isinstance(self.data, str) else compacted(self.data)
-
-
-def shown(result: dict[str, Any], client: str | None = None) -> str:
-    """Return what a client shows its model of an MCP result; one that nobody has measured is taken to show the text."""
-    texts = list(_texts(result))
-    structured = result.get("structuredContent")
-    data = [] if structured is None else [compacted(structured)]
-    shows = reads(client) or "content"
-    parts = texts + data if shows == "both" else (data or texts) if shows == "structured" else (texts or data)
-    return "\n".join(parts)
 
 
 def compacted(value: Any) -> str:
@@ -105,11 +95,3 @@ def _payloads(name: str, raw: bytes) -> Iterator[Payload]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             yield Payload(f"{name}:{number}", line)
-
-
-def _texts(result: dict[str, Any]) -> Iterator[str]:
-    for block in result["content"]:
-        resource = block.get("resource")
-        text = resource.get("text") if isinstance(resource, dict) else block.get("text")
-        if isinstance(text, str):
-            yield text
