@@ -29,12 +29,14 @@ SMALL: Final = (
     "split_schema split_plain error_text data_only text_only error_data json_string blocks error_data_only image link "
     "embedded array_text rows"
 )
+RECORDS: Final = "https://api.example.com/records"
 SCRIPTS: Final[dict[str, list[list[Any]]]] = {
     "small": [[tool, {}] for tool in SMALL.split(" ")],
     "text": [["big_text", {}]],
     "data": [["big_data", {}]],
     "lines": [["short_lines", {}]],
     "code": [],
+    "used": [["rows", {}], *(["record", {"about": about}] for about in ("record-00003", f"{RECORDS}/4"))],
 }
 # What a model could ask for next, by the ref that it saw.
 EXPAND: Final[dict[str, list[list[Any]]]] = {

@@ -1,0 +1,85 @@
+"""What a model would read of a recorded call, by a config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.clients.table import find_client
+from shaping.learning.traffic import BUILT_IN
+from shaping.learning.usage import missing, used_values
+from shaping.tokens import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from shaping.learning.traffic import ToolCall
+    from shaping.learning.usage import Usage
+    from shaping.shaper import Shaper
+
+
+def text_before(call: ToolCall) -> str:
+    """Return what the model reads of a call without shaping."""
+    if call.form == "mcp":
+        return find_client(call.client).shown_within_limit(call.result)
+    return call.result if isinstance(call.result, str) else orjson.dumps(call.result).decode()
+
+
+def text_after(shaper: Shaper, call: ToolCall, arguments: frozenset[str] = frozenset()) -> str:
+    """Return what the model reads of a call with shaping; never dearer text than the tool's own.
+
+    `arguments` are names that other tools of the same server take as arguments.
+    """
+    if call.form == "mcp":
+        shaped = shaper.shape_result(call.result, tool=call.name, client=call.client, relay=True, arguments=arguments)
+        return find_client(call.client).shown_within_limit(shaped)
+    surface: Any = "command" if call.form == "text" else "python"
+    return shaper.shape(call.result, tool=call.name, surface=surface, as_json=False).text
+
+
+@dataclass(slots=True)
+class ToolReplay:
+    """What the calls of one tool come to."""
+
+    server: str
+    tool: str
+    calls: int = 0
+    before: int = 0
+    after: int = 0
+    used: int = 0  # values that the agent used later
+    missing: dict[str, int] = field(default_factory=dict)  # those of them that it would not have read
+
+    @property
+    def saved(self) -> float:
+        """The part of the tokens that would not have been read."""
+        return 1 - self.after / self.before if self.before else 0.0
+
+
+def replay(shaper: Shaper, calls: Iterable[ToolCall], usage: Usage) -> dict[tuple[str, str], ToolReplay]:
+    """Shape every call, and add up by server and tool what the model read and would have read."""
+    listed = list(calls)
+    names = argument_names(listed)
+    found: dict[tuple[str, str], ToolReplay] = {}
+    for call in listed:
+        row = found.setdefault((call.server, call.tool), ToolReplay(call.server, call.tool))
+        before = text_before(call)
+        after = before if call.server == BUILT_IN else text_after(shaper, call, names.get(call.server, frozenset()))
+        row.calls += 1
+        row.before += int(count(before))
+        row.after += int(count(after))
+        values = used_values(call, usage.used(call))
+        row.used += len(values)
+        for value in missing(values, after):
+            row.missing[value] = row.missing.get(value, 0) + 1
+    return found
+
+
+def argument_names(calls: Iterable[ToolCall]) -> Mapping[str, frozenset[str]]:
+    """Return the names of the arguments that each server's tools were called with."""
+    names: dict[str, set[str]] = {}
+    for call in calls:
+        if isinstance(call.arguments, dict):
+            names.setdefault(call.server, set()).update(call.arguments)
+    return {server: frozenset(found) for server, found in names.items()}

@@ -1,0 +1,174 @@
+"""Calls and sessions, wherever they were kept, and the files of a folder of recordings."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import orjson
+
+from shaping.learning.record import TOOLS, recordings
+from shaping.mcp.reading import read_result
+from shaping.parsers import parse_if_cheaper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Form: TypeAlias = Literal["mcp", "value", "text"]
+SHELL: Final = "(shell)"  # the server of commands that a client runs itself
+BUILT_IN: Final = "(built in)"  # and of all other tools of its own, which nothing stands in front of
+_PIECE: Final = 8_000_000  # bytes of a file that are read at once, whatever the number of workers
+
+
+class TrafficError(ValueError):
+    """A folder or file that holds no calls, or cannot be read; the message says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call: what a tool was asked, and what it answered."""
+
+    tool: str
+    result: Any  # the wire form of an MCP result, a value, or the text of a command
+    form: Form = "mcp"
+    server: str = ""
+    client: str = ""
+    session: str = ""
+    time: float = 0.0
+    arguments: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name by which a config has rules for the tool."""
+        return f"{self.server.replace('/', '_')}/{self.tool}" if self.server and self.form == "mcp" else self.tool
+
+    @property
+    def failed(self) -> bool:
+        """Whether the result says that the call failed."""
+        return self.form == "mcp" and isinstance(self.result, dict) and self.result.get("isError") is True
+
+    def data(self) -> list[Any]:
+        """Return the data of the result: that of its structured content and of each text that holds some."""
+        if self.form == "value":
+            return [self.result]
+        if self.form == "text":
+            return [_data_in(self.result)]
+        if self.failed:
+            return []
+        return [_data_in(part.value) if part.prose else part.value for part in read_result(self.result).parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One session of an agent: its calls in order, and the texts of its user and its own between them."""
+
+    client: str
+    session: str
+    calls: tuple[ToolCall, ...]
+    asked: tuple[tuple[float, str], ...] = ()  # what the user said, and when
+    said: tuple[tuple[float, str], ...] = ()  # what the agent said
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a recording that one worker reads: lines that begin in a range of bytes."""
+
+    path: Path
+    start: int = 0
+    end: int | None = None
+
+
+def pieces(folder: Path) -> list[Piece]:
+    """Cut the recordings of a folder into pieces of a size, so that the same folder always gives the same pieces."""
+    files = [folder] if folder.is_file() else recordings(folder)
+    if not files:
+        raise TrafficError(
+            f"there are no recordings in {folder}; `shaping proxy --record {folder}` makes some,"
+            " and `shaping discover` reads what your clients keep"
+        )
+    return list(chain.from_iterable(map(_pieces, files)))
+
+
+def read_piece(piece: Piece) -> Iterator[ToolCall | tuple[float, str, list[dict[str, Any]]] | None]:
+    """Read the calls of a piece, and definitions of tools as (time, server, tools); None for a line that is torn."""
+    with opened(piece.path) as file:
+        if piece.start:
+            file.seek(piece.start - 1)
+            file.readline()  # the line that begins before this piece belongs to the one before
+        at = file.tell() if piece.end is not None else 0
+        for line in file:
+            if piece.end is not None and at >= piece.end:
+                return
+            at += len(line)
+            yield _read(line)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressed where its name says gzip or zstd."""
+    if path.suffix == ".gz":
+        with gzip.open(path) as file:
+            yield file  # type: ignore[misc]  # it reads bytes as any file does
+    elif path.suffix == ".zst":
+        with _zstd(path) as file:
+            yield file
+    else:
+        with path.open("rb") as file:
+            yield file
+
+
+def _zstd(path: Path) -> IO[bytes]:
+    try:
+        import zstandard  # noqa: PLC0415 (an extra, for files that somebody compressed)
+    except ImportError:
+        raise TrafficError(f'{path} needs an extra: pip install "shaping[zstd]"') from None
+    found: IO[bytes] = zstandard.open(path, "rb")
+    return found
+
+
+def _pieces(path: Path) -> list[Piece]:
+    size = path.stat().st_size
+    if path.suffix != ".jsonl" or size <= _PIECE:
+        return [Piece(path)]
+    starts = range(0, size, _PIECE)
+    return [Piece(path, start, min(start + _PIECE, size)) for start in starts]
+
+
+def _read(line: bytes) -> ToolCall | tuple[float, str, list[dict[str, Any]]] | None:
+    try:
+        data = orjson.loads(line)
+        when = seconds(data["time"])
+        if "tools" in data:
+            return when, data["server"], data["tools"]
+        return ToolCall(
+            data["tool"],
+            data["result"],
+            data.get("form", "mcp"),
+            data.get("server", ""),
+            data.get("client", ""),
+            data.get("session", ""),
+            when,
+            data.get("arguments"),
+        )
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def seconds(time: str | float) -> float:
+    """Return a time as seconds since 1970."""
+    return datetime.fromisoformat(time).timestamp() if isinstance(time, str) else float(time)
+
+
+def _data_in(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    parsed = parse_if_cheaper(text)
+    return text if parsed is None else parsed.value
+
+
+__all__ = ["BUILT_IN", "SHELL", "TOOLS", "Piece", "ToolCall", "TrafficError", "Transcript", "opened", "pieces"]

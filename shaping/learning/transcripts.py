@@ -1,0 +1,258 @@
+"""The sessions that agents' clients keep on disk: Claude Code, Codex, Gemini CLI and opencode."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.commands.names import tool_name
+from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+_SHELLS: Final = frozenset(
+    {"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "unified_exec"}
+)
+_GEMINI_SERVER: Final = re.compile(r"(?P<tool>.+) \((?P<server>.+) MCP Server\)")
+# What clients put around a tool's own text.
+_CODEX_HEAD: Final = re.compile(r"Wall time: [\d.]+ seconds\nOutput:")
+_GEMINI_WRAP: Final = re.compile(r"<untrusted_context>\n(.*)\n</untrusted_context>", re.DOTALL)
+
+
+class _Session:
+    """Collects one session: calls wait for their results under their ids."""
+
+    def __init__(self, client: str, session: str) -> None:
+        self.client, self.session = client, session
+        self._calls: dict[str, ToolCall] = {}
+        self._answered: dict[str, None] = {}
+        self.asked: list[tuple[float, str]] = []
+        self.said: list[tuple[float, str]] = []
+
+    def call(self, key: str, time: float, server: str, tool: str, arguments: Any) -> None:
+        form, named = "mcp", (server, tool)
+        if not server:
+            command = _command(tool, arguments)
+            form, named = ("text", (SHELL, command)) if command else ("mcp", (BUILT_IN, tool))
+        call = ToolCall(named[1], None, form, named[0], self.client, self.session, time, arguments)  # type: ignore[arg-type]
+        self._calls.setdefault(key, call)
+
+    def result(self, key: str, text: str, *, failed: bool = False) -> None:
+        call = self._calls.get(key)
+        if call is None or key in self._answered:
+            return
+        self._answered[key] = None
+        result: Any = text
+        if call.form == "mcp":
+            result = {"content": [{"type": "text", "text": text}], **({"isError": True} if failed else {})}
+        self._calls[key] = replace(call, result=result)
+
+    def transcript(self) -> Transcript:
+        calls = tuple(call for key, call in self._calls.items() if key in self._answered)
+        return Transcript(self.client, self.session, calls, tuple(self.asked), tuple(self.said))
+
+
+def read_claude(path: Path) -> Iterator[Transcript]:
+    """Read a session of Claude Code: one JSON lines file, a message in each line."""
+    found = _Session("claude-code", path.stem)
+    for line in _lines(path):
+        message = line.get("message")
+        if line.get("type") not in {"user", "assistant"} or not isinstance(message, dict):
+            continue
+        time, content = _time(line), message.get("content")
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+            kind = block.get("type")
+            if kind == "text":
+                (found.said if line["type"] == "assistant" else found.asked).append((time, block["text"]))
+            elif kind == "tool_use":
+                found.call(block["id"], time, *_named(block["name"], "mcp__", "__"), block.get("input"))
+            elif kind == "tool_result":
+                failed = block.get("is_error") is True
+                found.result(block["tool_use_id"], _joined(block.get("content")), failed=failed)
+    yield found.transcript()
+
+
+def read_codex(path: Path) -> Iterator[Transcript]:
+    """Read a session of Codex: one JSON lines file, the model's items among other events."""
+    found = _Session("codex-mcp-client", path.stem)
+    for line in _lines(path):
+        item = line.get("payload")
+        if line.get("type") != "response_item" or not isinstance(item, dict):
+            continue
+        time, kind = _time(line), item.get("type", "")
+        if kind == "message" and item.get("role") in {"user", "assistant"}:
+            (found.said if item["role"] == "assistant" else found.asked).append((time, _joined(item.get("content"))))
+        elif kind in {"function_call", "custom_tool_call", "local_shell_call"}:
+            name, space = str(item.get("name", kind.removesuffix("_call"))), str(item.get("namespace") or "")
+            arguments = item.get("arguments", item.get("input", item.get("action")))
+            server, tool = _named(f"{space}__{name}" if space else name, "mcp__", "__")
+            found.call(str(item.get("call_id")), time, server, tool, _parsed(arguments))
+        elif kind in {"function_call_output", "custom_tool_call_output", "local_shell_call_output"}:
+            text = _joined(item.get("output")).removeprefix("\n")
+            found.result(str(item.get("call_id")), _CODEX_HEAD.sub("", text, count=1).removeprefix("\n"))
+    yield found.transcript()
+
+
+def read_gemini(path: Path) -> Iterator[Transcript]:
+    """Read a session of Gemini CLI: JSON lines of messages, or one JSON file of them all, as older versions wrote."""
+    found = _Session("gemini-cli-mcp-client", path.stem)
+    lines = list(_lines(path)) if path.suffix == ".jsonl" else list(_read(path).get("messages", ()))
+    for line in lines:
+        time, kind, content = _time(line), line.get("type"), line.get("content")
+        if kind == "user":
+            text = content if isinstance(content, str) else _joined(content)
+            found.asked.extend([(time, text)] if text else [])
+        elif kind == "gemini" and isinstance(content, str) and content and (time, content) not in found.said:
+            found.said.append((time, content))  # a message is written again when its calls are answered
+        for call in line.get("toolCalls") or ():
+            shown = _GEMINI_SERVER.fullmatch(call.get("displayName") or "")
+            server, tool = (shown["server"], shown["tool"]) if shown else ("", call["name"])
+            found.call(call["id"], time, server, tool, call.get("args"))
+            for part in call.get("result") or ():
+                answer = (part.get("functionResponse") or {}).get("response") or {}
+                text = str(answer.get("output", answer.get("error", "")))
+                wrapped = _GEMINI_WRAP.fullmatch(text)
+                found.result(call["id"], wrapped[1] if wrapped else text, failed="error" in answer)
+    yield found.transcript()
+
+
+def read_opencode(path: Path) -> Iterator[Transcript]:
+    """Read all sessions of opencode: a SQLite database of messages and their parts."""
+    servers = _opencode_servers(path)
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        roles = {key: _parsed(data).get("role") for key, data in database.execute("SELECT id, data FROM message")}
+        rows = database.execute(
+            "SELECT session_id, message_id, time_created, data FROM part ORDER BY session_id, time_created, id"
+        )
+        sessions: dict[str, _Session] = {}
+        for session, message, created, data in rows:
+            found = sessions.setdefault(session, _Session("opencode", session))
+            _opencode_part(found, _parsed(data), created / 1000, roles.get(message), servers)
+    for found in sessions.values():
+        yield found.transcript()
+
+
+def _opencode_part(found: _Session, part: Any, time: float, role: str | None, servers: Iterable[str]) -> None:
+    if part.get("type") == "text":
+        (found.said if role == "assistant" else found.asked).append((time, part.get("text", "")))
+    elif part.get("type") == "tool":
+        name, state = part["tool"], part.get("state") or {}
+        server = next((one for one in servers if name.startswith(f"{_identifier(one)}_")), "")
+        tool = name.removeprefix(f"{_identifier(server)}_") if server else name
+        found.call(part["callID"], time, server, tool, state.get("input"))
+        if state.get("status") in {"completed", "error"}:
+            text = str(state.get("output", state.get("error", "")))
+            found.result(part["callID"], text, failed=state["status"] == "error")
+
+
+def _opencode_servers(path: Path) -> list[str]:
+    """Return the names of opencode's servers, the longest first: a tool's name begins with its server's."""
+    home = path.parents[3] if len(path.parents) > 3 else path.parent
+    config: Mapping[str, Any] = {}
+    for place in (path.with_name("opencode.json"), home / ".config" / "opencode" / "opencode.json"):
+        with suppress(OSError, orjson.JSONDecodeError):
+            config = orjson.loads(place.read_bytes())
+            break
+    return sorted(config.get("mcp") or (), key=lambda name: (-len(name), name))
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFormat:
+    """One client's transcripts: where they lie in a home directory, and how they are read."""
+
+    client: str
+    places: tuple[str, ...]
+    read: Callable[[Path], Iterator[Transcript]]
+
+
+FORMATS: Final = (
+    TranscriptFormat("Claude Code", (".claude/projects/*/*.jsonl",), read_claude),
+    TranscriptFormat("Codex", (".codex/sessions/*/*/*/*.jsonl", ".codex/sessions/*.jsonl"), read_codex),
+    TranscriptFormat("Gemini CLI", (".gemini/tmp/*/chats/*.jsonl", ".gemini/tmp/*/chats/*.json"), read_gemini),
+    TranscriptFormat("opencode", (".local/share/opencode/opencode.db",), read_opencode),
+)
+
+
+def find_transcripts(home: Path) -> dict[str, list[tuple[Path, TranscriptFormat]]]:
+    """Find the transcripts below a home directory, by client."""
+    found: dict[str, list[tuple[Path, TranscriptFormat]]] = {}
+    for form in FORMATS:
+        files = sorted({path for place in form.places for path in home.glob(place)})
+        if files:
+            found[form.client] = [(path, form) for path in files]
+    return found
+
+
+def _command(tool: str, arguments: Any) -> str:
+    """Return the tool name of the command that a client's shell ran, or nothing where the tool is no shell."""
+    if tool not in _SHELLS or not isinstance(arguments, dict):
+        return ""
+    command = arguments.get("command", arguments.get("cmd", ""))
+    words = command if isinstance(command, list) else None
+    if words is None:
+        with suppress(ValueError):
+            words = shlex.split(str(command))
+    words = words[2:] if words and len(words) > 2 and words[1] in {"-c", "-lc"} else words
+    words = shlex.split(words[0]) if words and len(words) == 1 and " " in words[0] else words
+    return tool_name(words) if words else tool
+
+
+def _named(name: str, prefix: str, between: str) -> tuple[str, str]:
+    """Take the server's name out of a tool's, where it has one."""
+    if not name.startswith(prefix):
+        return "", name
+    server, found, tool = name.removeprefix(prefix).partition(between)
+    return (server, tool) if found else ("", name)
+
+
+def _identifier(server: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", server)
+
+
+def _joined(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else [content]
+    return "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
+
+
+def _parsed(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {"input": text}
+
+
+def _time(line: Mapping[str, Any]) -> float:
+    try:
+        return seconds(line.get("timestamp") or 0.0)
+    except ValueError:
+        return 0.0
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Read the objects of a JSON lines file; a line that is torn is passed over, as the client itself does."""
+    with path.open("rb") as file:
+        for line in file:
+            with suppress(orjson.JSONDecodeError):
+                data = orjson.loads(line)
+                if isinstance(data, dict):
+                    yield data
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return data if isinstance(data, dict) else {}

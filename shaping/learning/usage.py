@@ -1,0 +1,170 @@
+"""Which values of a tool's answer an agent used later: in the arguments of a later call, or in its own words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.encoders import decode
+from shaping.paths import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from shaping.learning.traffic import ToolCall, Transcript
+
+_WORD: Final = re.compile(r"[^\s\"'`()\[\]{}<>,;|=]+")
+_PARTS: Final = re.compile(r"[/\\:@?&#]+")
+_LONGEST: Final = 300  # characters of a value that is looked for as one
+_SHORTEST: Final = 3
+_SMALL: Final = 100  # a number below it is anywhere, and counts only below a name like the argument's
+_ID: Final = re.compile(r"(?=.*\d)[\w.:-]{6,}|\d+|.*[/@:. ].*")
+_MANY: Final = 24
+_EACH: Final = slice(None)
+
+
+@dataclass(slots=True)
+class Usage:
+    """When each value was first given by an agent or its user, by session; one given after it was read was used."""
+
+    first: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def merge(self, other: Usage) -> Usage:
+        """Return what both have seen."""
+        merged = {session: dict(given) for session, given in self.first.items()}
+        for session, given in other.first.items():
+            mine = merged.setdefault(session, {})
+            for value, time in given.items():
+                mine[value] = min(time, mine.get(value, time))
+        return Usage(merged)
+
+    def add_call(self, call: ToolCall) -> None:
+        """Take the arguments of a call."""
+        self._add(call.session, call.time, _given(call.arguments))
+
+    def add_transcript(self, transcript: Transcript) -> None:
+        """Take the arguments and the texts of a session."""
+        for call in transcript.calls:
+            self.add_call(call)
+        for time, text in (*transcript.asked, *transcript.said):
+            self._add(transcript.session, time, _spoken(text))
+
+    def used(self, call: ToolCall) -> Used:
+        """Return a test for the values of a call's answer."""
+        return Used(self.first.get(call.session, {}), call.time)
+
+    def _add(self, session: str, time: float, values: Iterable[str]) -> None:
+        given = self.first.setdefault(session, {})
+        for value in values:
+            given[value] = min(time, given.get(value, time))
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Tells which values of one answer were used after it."""
+
+    first: dict[str, float]
+    time: float
+
+    def __bool__(self) -> bool:
+        return bool(self.first)
+
+    def __call__(self, key: str, leaf: Any) -> tuple[str, ...]:
+        """Return what of a leaf was used: the leaf itself, or words of a long one."""
+        if not self.first or leaf is None or isinstance(leaf, bool):
+            return ()
+        if not isinstance(leaf, str):
+            written = orjson.dumps(leaf).decode()
+            small = isinstance(leaf, int) and abs(leaf) < _SMALL
+            return (written,) if self._later(f"\0{key.casefold()}={written}" if small else written) else ()
+        if len(leaf) <= _LONGEST and self._whole(leaf):
+            return (leaf,)
+        if len(leaf) < 40 and " " not in leaf and "\n" not in leaf:
+            return ()
+        return tuple(word for word in dict.fromkeys(_words(leaf)) if self._later(word))
+
+    def _later(self, value: str) -> bool:
+        return self.first.get(value, 0.0) > self.time
+
+    def _whole(self, leaf: str) -> bool:
+        if len(leaf) >= _SHORTEST and self._later(leaf):
+            return True
+        words = leaf.casefold().split()
+        if len(words) < 2:
+            return False
+        return all(self._later(" ".join(some)) for some in (words[:3], words[-3:]))
+
+
+def leaves(value: Any, path: str = "", key: str = "") -> Iterator[tuple[str, str, Any]]:
+    """List the scalars of plain data: the path of each with `[]` for elements, its own key, and itself."""
+    if isinstance(value, dict):
+        keyed = is_keyed_by_ids(value)
+        for name, item in value.items():
+            yield from leaves(item, f"{path}.*" if keyed and path else "*" if keyed else join(path, name), name)
+    elif isinstance(value, list):
+        below = join(path, _EACH)
+        for item in value:
+            yield from leaves(item, below, key)
+    else:
+        yield path, key, value
+
+
+def is_keyed_by_ids(value: dict[str, Any]) -> bool:
+    """Return whether the keys of an object are data (ids, paths, dates), and not the names of its members."""
+    return len(value) >= _MANY and all(map(_ID.fullmatch, value))
+
+
+def used_values(call: ToolCall, used: Used) -> set[str]:
+    """Return the values of an answer that were used after it."""
+    return {value for data in call.data() for _, key, leaf in leaves(data) for value in used(key, leaf)}
+
+
+def missing(values: Iterable[str], text: str) -> set[str]:
+    """Return the values that a text does not show, as it stands or decoded from the form it is written in."""
+    gone = {value for value in values if value not in text and orjson.dumps(value).decode()[1:-1] not in text}
+    if not gone:
+        return gone
+    try:
+        shown = {str(leaf) for _, _, leaf in leaves(decode(text, "table"))}
+    except ValueError:
+        return gone
+    return {value for value in gone if value not in shown and not any(value in one for one in shown if " " in one)}
+
+
+def _given(value: Any, key: str = "") -> Iterator[str]:
+    """List the values of arguments: each whole, in its words, and a small number with the names that it may have."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _given(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _given(item, key)
+    elif isinstance(value, str):
+        yield value
+        yield from _words(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        written = orjson.dumps(value).decode() if abs(value) < 2**63 else str(value)
+        yield written
+        names = {key.casefold(), *re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", key.casefold()), "id", "number", "iid"}
+        yield from (f"\0{name}={written}" for name in sorted(names))
+
+
+def _words(text: str) -> Iterator[str]:
+    for found in _WORD.findall(text):
+        word = found.strip(".:!?*_")
+        if len(word) >= _SHORTEST:
+            yield word
+        parts = _PARTS.split(word)
+        if len(parts) > 1:
+            yield from (part for part in parts if len(part) >= _SHORTEST)
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """List what a text may quote: its words, and two or three of them in a row."""
+    yield from _words(text)
+    words = [word.strip("*_`\"'.,:;!?()[]") for word in text.casefold().split()]
+    yield from (" ".join(words[at : at + 3]) for at in range(len(words) - 2))
+    yield from (" ".join(words[at : at + 2]) for at in range(len(words) - 1))
