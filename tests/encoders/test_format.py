@@ -31,11 +31,12 @@ SAMPLES: dict[str, Any] = {
     "parallel": {"x": {"time": [f"2026-11-1{n}" for n in range(5)], "v": [1, 2, 3, 4, 5], "w": list("abcde")}},
     "regular": [{"at": f"2026-11-{n}", "v": 1} for n in range(10, 20)],
     "usual": [{"id": n, "line": n * 7, "end": n * 7 + (n == 9), "tty": "?" if n else "tty1"} for n in range(90)],
+    "sections": [{"line": n, "file": f"src/{n // 9}.py", "at": f"2026-11-1{n // 9}T10:{n}:00Z"} for n in range(10, 50)],
     "rare": [{"id": n, **({f"odd{m}": "x" for m in range(7)} if n == 2 else {})} for n in range(9)],
     "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
     "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "below", "x")],
 }  # fmt: skip
-DIGESTS = {3: "63d2b9ee81a2ec6b4ef54ad0e6c2a09586e967022a6110e4ddbb0a3e4f4a8552"}
+DIGESTS = {3: "a0b195515b8a6dedf4b7a215ae9ef2a0b76952789a903911d723220944b6cf44"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shaping.encoders.table.derive import given, legend, pattern
 from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Stepped, Table, Text, Usual
+from shaping.encoders.table.sections import in_sections
 from shaping.encoders.table.series import steps
 from shaping.encoders.table.usual import usual
 
@@ -26,13 +27,20 @@ _FEW = 8  # rows that are better read one by one, however regular they are
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
 
-def arranged(nodes: Sequence[Node], context: TableContext) -> list[Node]:
-    """Return a table's columns: the identifying one first, seldom filled ones last, and few enough to count."""
+def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int] | None = None) -> Table:
+    """Return a table: the identifying column first, seldom filled ones last, and few enough to count.
+
+    `breaks` are the rows with which another list begins; without them, each row stands alone.
+    """
     if context.repeats and context.count > _FEW and (regular := _regular(nodes)):
-        return regular
+        return Table(context.count, regular)
     nodes = usual(nodes, context.count) if context.constants else nodes
+    sections: list[str] = []
+    if context.constants and context.repeats and breaks is not None:
+        nodes, sections = in_sections(nodes, context.count, breaks)
     found = _shortened(given(nodes), context) if context.repeats else list(nodes)
-    return _narrowed(_seldom_last(_identifier_first(found, context.count), context.count))
+    ordered = _seldom_last(_identifier_first(found, context.count), context.count)
+    return Table(context.count, _narrowed(ordered), sections)
 
 
 def _regular(nodes: Sequence[Node]) -> list[Node]:

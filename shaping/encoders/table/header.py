@@ -18,6 +18,7 @@ ALL_WITH = ", all with "
 _NAME = re.compile(r'[^,{}\[\]=".:]+')
 _CELL = re.compile(r"[^,{}]*")
 _PATTERN = re.compile(r'(?=[^"\[])[^,{}]*\{\}[^,{}]*(?<!=\{\})')
+_SECTION_PATTERN = re.compile(r'[^,{}"\[]*\{\}[^,{}]*')
 _COPY = re.compile(r'=\{([^{}"]+)\}')
 _scan = JSONDecoder().raw_decode
 
@@ -54,6 +55,18 @@ def read_members(text: str, at: int = 0) -> tuple[Members, int]:
     """Return what is named from here on, and where it ends: at the end or before what all rows have."""
     found = Members()
     return found, _members(text, at, (), found)
+
+
+def read_section(text: str, at: int) -> dict[Path, str]:
+    """Return what a line above rows says of them: cells, and patterns for the cells of columns."""
+    found: dict[Path, str] = {}
+    while at < len(text):
+        path, at = read_path(text, at)
+        pattern = _SECTION_PATTERN.match(text, at + 1)
+        stop = pattern.end() if pattern else _cell_end(text, at + 1)
+        found[path] = text[at + 1 : stop]
+        at = stop + 1
+    return found
 
 
 def split_cells(text: str) -> list[str]:

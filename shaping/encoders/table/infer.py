@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
+from dataclasses import replace
+from itertools import accumulate, chain
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +53,13 @@ _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 
 
-def table(rows: Sequence[dict[str, Json]], context: TableContext, depth: int = 0) -> Table:
-    """Return the columns of records."""
+def table(
+    rows: Sequence[dict[str, Json]], context: TableContext, depth: int = 0, breaks: Sequence[int] | None = ()
+) -> Table:
+    """Return the columns of records; `breaks` are those with which another list begins, None where all stand alone."""
     inner = context.within(len(rows))
     nodes = _members(rows, inner, ColumnPath("", "", depth - 1))
-    return Table(len(rows), arranged(nodes, inner))
+    return arranged(nodes, inner, breaks)
 
 
 def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableContext, depth: int = 0) -> Table:
@@ -65,7 +68,8 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableCon
     named = texts(keys, ",".join(keys))
     inner.known(named, KEY)
     nodes = _members(records, inner, ColumnPath("", "", depth - 1))
-    return Table(len(records), [Leaf(KEY, named), *arranged(nodes, inner)])
+    found = arranged(nodes, inner)
+    return replace(found, nodes=[Leaf(KEY, named), *found.nodes])
 
 
 def _members(
@@ -141,7 +145,7 @@ def _records(column: list[Any], kinds: set[type], context: TableContext, at: Col
         return [_as_json(column, kinds, context, at)]
     if NoneType in kinds or any(value is not MISSING and not value for value in column):
         present = [row for row in rows if row]
-        return [Record(at.label, _marks(column), table(present, context, at.depth + 1))] if present else []
+        return [Record(at.label, _marks(column), table(present, context, at.depth + 1, None))] if present else []
     return _group(rows, context, at)
 
 
@@ -197,7 +201,9 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     worth = 60 + 16 * len(present)
     if _LEAST * len(items) < worth and len(quoted(items)) < worth:
         return []
-    return [Items(at.label, _marks(column), table(items, context, at.depth + 1), list(map(len, lists)))]
+    counts = list(map(len, lists))
+    inner = table(items, context, at.depth + 1, list(accumulate(counts, initial=0))[:-1])
+    return [Items(at.label, _marks(column), inner, counts)]
 
 
 def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:

@@ -137,3 +137,4 @@ class Table:
 
     count: int
     nodes: list[Node] = field(default_factory=list)
+    sections: list[str] = field(default_factory=list)  # the line above each row, or nothing; none where all lack one

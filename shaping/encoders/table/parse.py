@@ -11,10 +11,10 @@ import orjson
 
 from shaping.encoders.table.cells import EMPTY, KEY, MISSING, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
-from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, split_cells
+from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BELOW, REST
 from shaping.encoders.table.series import read_series, read_steps
-from shaping.encoders.table.write import NO_COLUMNS, USUALLY
+from shaping.encoders.table.write import NO_COLUMNS, SECTION, SECTIONS, USUALLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +81,7 @@ class TableSchema:
     patterns: dict[Path, str] = field(default_factory=dict)
     constants: list[tuple[Path, Json]] = field(default_factory=list)
     usual: list[tuple[Path, Json]] = field(default_factory=list)
+    section: dict[Path, str] = field(default_factory=dict)  # what the last line above rows says
     usual_copies: list[tuple[Path, Path]] = field(default_factory=list)
     float32: set[Path] = field(default_factory=set)
     shared: dict[Path, list[Json]] = field(default_factory=dict)
@@ -124,7 +125,11 @@ def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
 
 def read_rows(schema: TableSchema, count: int, lines: TableLines, indent: int) -> list[dict[str, Json]]:
     """Return so many records under what was said above them."""
-    records = [_row(schema, lines, indent) for _ in range(count)]
+    records = []
+    for _ in range(count):
+        if (lines.peek() or "").startswith(SECTION, indent):
+            schema.section = read_section(lines.take(indent), len(SECTION))
+        records.append(_row(schema, lines, indent))
     for path, text in schema.stepped.items():
         for record, value in zip(records, read_steps(text, count), strict=True):
             _put(record, path, value)
@@ -158,6 +163,8 @@ def _read_declarations(schema: TableSchema, lines: TableLines, indent: int) -> N
 def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     """Read one line above a header, and the lines that belong to it."""
     text = lines.take(indent)
+    if text == SECTIONS:
+        return
     if tag := _TAG.match(text):
         lines.tags[tag[0]] = read_cell(text[tag.end() + 1 :])
         return
@@ -261,6 +268,9 @@ def _record(schema: TableSchema, text: str, lines: TableLines, indent: int) -> d
 def _finish(record: dict[str, Json], schema: TableSchema) -> None:
     for path, constant in schema.constants:
         _put(record, path, constant)
+    for path, text in schema.section.items():
+        if path not in schema.columns:
+            _put(record, path, read_cell(text))
     for path, value in schema.usual:
         if _get(record, path) is MISSING:
             _put(record, path, value)
@@ -273,6 +283,8 @@ def _finish(record: dict[str, Json], schema: TableSchema) -> None:
 
 
 def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any:
+    if path in schema.section:
+        return schema.section[path].replace("{}", orjson.loads(cell) if cell[0] == '"' else cell, 1)
     if path in schema.patterns:
         text = orjson.loads(cell) if cell[0] == '"' else cell
         return around_cell(schema.patterns[path], text)

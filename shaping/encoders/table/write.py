@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shaping.encoders.table.model import Node, Table
 
 USUALLY = "each row, unless (but …) follows it: "
+SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the next"
 NO_COLUMNS = "(no columns)"  # a header without any name: its rows are not written, because they say nothing
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
@@ -40,7 +41,7 @@ def write(label: str, table: Table, indent: int) -> list[str]:
     pad = " " * indent
     constants = _constants(table.nodes)
     fixed = f", all with {','.join(constants)}" if constants else ""
-    lines = [f"{pad}{label}{fixed}:", *_declarations(table.nodes, indent + 1), f"{pad}{header(table)}"]
+    lines = [f"{pad}{label}{fixed}:", *_declared_above(table, indent + 1), f"{pad}{header(table)}"]
     return lines + rows(table, indent)
 
 
@@ -71,9 +72,11 @@ def rows(table: Table, indent: int) -> list[str]:
     if indent:
         pad = " " * indent
         lines = [pad + each for each in lines]
-    if not below:
+    pad = " " * indent
+    above = [line and f"{pad}{SECTION}{line}" for line in table.sections] or [""] * table.count
+    if not below and not table.sections:
         return lines
-    return ["\n".join(filter(None, parts)) for parts in zip(lines, *below, strict=True)]
+    return ["\n".join(filter(None, parts)) for parts in zip(above, lines, *below, strict=True)]
 
 
 def _names(nodes: Sequence[Node]) -> list[str]:
@@ -114,6 +117,11 @@ def _nested(name: str, inner: list[str]) -> list[str]:
     return [f"{name}{{{','.join(inner)}}}"]
 
 
+def _declared_above(table: Table, indent: int) -> list[str]:
+    said = [f"{' ' * indent}{SECTIONS}"] if table.sections else []
+    return said + _declarations(table.nodes, indent)
+
+
 def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[str]:
     """Return a line for everything that a reader must know before the header."""
     lines: list[str] = []
@@ -149,14 +157,14 @@ def _declared(node: Node, path: str, prefix: str, indent: int) -> Iterator[str]:
         yield from (f"{pad} {cell},{value}" for cell, value in node.cells.items())
     elif type(node) is Lookup:
         yield _inner(f"{path}[{node.table.count}] by {node.key}", node.table, pad)
-        yield from _declarations(node.table.nodes, indent + 2)
+        yield from _declared_above(node.table, indent + 2)
         yield from rows(node.table, indent + 1)
     elif type(node) is Items:
         yield _inner(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, pad)
-        yield from _declarations(node.table.nodes, indent + 1)
+        yield from _declared_above(node.table, indent + 1)
     elif type(node) is Record:
         yield _inner(path, node.table, pad)
-        yield from _declarations(node.table.nodes, indent + 1)
+        yield from _declared_above(node.table, indent + 1)
 
 
 def _inner(label: str, table: Table, pad: str) -> str:
