@@ -258,7 +258,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def nearest(word: str, candidates: Iterable[str], n: int = 3, least: float = 0.6) -> tuple[str, ...]:
-    """Give up to n candidates that look like the word, best first; between equals, in the order given."""
+    """Return up to n candidates that look like the word, best first; between equals, in the order given."""
     scored = [(_closeness(word.casefold(), candidate.casefold()), candidate) for candidate in dict.fromkeys(candidates)]
     near = sorted((pair for pair in scored if pair[0] >= least), key=lambda pair: -pair[0])
     return tuple(candidate for _, candidate in near[:n])

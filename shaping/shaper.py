@@ -98,7 +98,7 @@ class Shaper:
         request: Overrides | None = None,
         default_profile: str | None = None,
     ) -> Plan:
-        """Give the compiled choices for a call of this tool made now."""
+        """Return the compiled choices for a call of this tool made now."""
         return self.choose(tool, surface=surface, profile=profile, request=request, default_profile=default_profile)[0]
 
     def shape(
@@ -190,7 +190,7 @@ class Shaper:
         default_profile: str | None = None,
         generation: LoadedConfig | None = None,
     ) -> tuple[Plan, tuple[Warned, ...]]:
-        """Give the compiled choices for a call made now, and what is to be warned of: a bad config, a wrong wish."""
+        """Return the compiled choices for a call made now, and what is to be warned of: a bad config, a wrong wish."""
         plan, wrong = choose_plan(
             generation or self._live.current,
             tool,
@@ -238,7 +238,7 @@ class Shaper:
         sql: str | None = None,
         search: str | None = None,
     ) -> Shaped:
-        """Give back what was left out: the exact values under a path, within the tool's budget, paged by cursor.
+        """Return what was left out: the exact values under a path, within the tool's budget, paged by cursor.
 
         `sql` asks a SELECT of its records instead, `search` finds a text or a /pattern/ in it. The budget is for a
         page's text; where something else of it goes out, `written` says what.
@@ -277,7 +277,7 @@ class Shaper:
         return present_rows(rows, plan, self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
-        """Give what writes to this shaper's store, opened when something is first kept."""
+        """Return what writes to this shaper's store, opened when something is first kept."""
         if self._keeper is None:
             self._keeper = Keeper(open_store(self.generation.store_for(surface), environ=self._environ))
         return self._keeper

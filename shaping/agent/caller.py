@@ -77,7 +77,7 @@ def is_async(call: Callable[..., Any]) -> bool:
 
 
 def merge(pages: Sequence[Any]) -> Any:
-    """Give one value for several pages: lists in a row, objects by their lists, anything else as the list of pages."""
+    """Return one value for several pages: lists in a row, objects by their lists, else the list of pages."""
     if len(pages) == 1:
         return pages[0]
     if all(isinstance(page, list) for page in pages):
@@ -103,7 +103,7 @@ MAX_REDIRECTS = 10
 
 
 def read_result(result: Any) -> tuple[Any, int | None]:
-    """Give the wire form and the exit code of what a callable returned; only a finished process has the latter."""
+    """Return the wire form and the exit code of what a callable returned; only a finished process has the latter."""
     if hasattr(result, "returncode") and hasattr(result, "stdout"):
         return result.stdout, result.returncode
     return result, None
@@ -264,7 +264,7 @@ class _Attempt:
 
 
 def take(decision: Decision) -> Any:
-    """Give the data of a decision to use it, or raise the error for which there is none."""
+    """Return the data of a decision to use it, or raise the error for which there is none."""
     match decision:
         case UseData(data=data):
             return data

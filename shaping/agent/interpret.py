@@ -129,7 +129,7 @@ def interpret(
     state_changing: bool = False,
     exit_codes: ExitTable = "contract",
 ) -> Decision:
-    """Say what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
+    """Decide what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
     exited = None
     if type(exit_code) is int:
         # A number that no table has is a command's own.
@@ -152,7 +152,7 @@ def _decide(reading: WireReading, exited: ExitCode | None, attempts: Attempts, s
 
 
 def _broken(reading: WireReading) -> str | None:
-    """Say how absent and null members break a rule, which only the invariant form has."""
+    """Describe how absent and null members break a rule, which only the invariant form has."""
     if reading.form != "invariant":
         return None
     if not reading.says_error:

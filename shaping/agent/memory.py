@@ -52,7 +52,7 @@ class Memory:
         return True
 
     def known(self) -> dict[str, str]:
-        """Give every move that is remembered."""
+        """Return every move that is remembered."""
         return {**self._read(), **self._learned}
 
     def _heal(self, stored: dict[str, str]) -> dict[str, str]:

@@ -58,7 +58,7 @@ def read_response(wire: Any, form: Form | None = None) -> WireReading:
 
 
 def recognise(wire: Mapping[str, Any]) -> Form:
-    """Tell the form of a JSON object by the members that only it has."""
+    """Return the form of a JSON object by the members that only it has."""
     if isinstance(wire.get("content"), list) and ("isError" in wire or "structuredContent" in wire):
         return "mcp"
     whole = dialects.recognise(wire)
@@ -66,7 +66,7 @@ def recognise(wire: Mapping[str, Any]) -> Form:
 
 
 def _guess(wire: Mapping[str, Any]) -> Form:
-    """Tell what a damaged envelope was meant to be, so that its damage is found and not taken for data."""
+    """Return what a damaged envelope was meant to be, so that its damage is found and not taken for data."""
     meta, present = wire.get("meta"), len(FIVE & wire.keys())
     if isinstance(meta, Mapping) and meta.get("source") in tuple(SOURCES) and "ok" not in wire:
         return "sourced"

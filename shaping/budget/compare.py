@@ -25,12 +25,12 @@ class Lack:
     first_text: tuple[str, int] | None = None  # the first text that was cut, and where
 
     def omissions(self) -> tuple[Omission, ...]:
-        """Tell what is missing, one entry for each rule."""
+        """List what is missing, one entry for each rule."""
         tails = [_tail(general, shown, places) for (general, shown), places in self.lists.items()]
         return (*tails, *(_grouped(general, reason, places) for (general, reason), places in self.others.items()))
 
     def listed(self) -> tuple[Listed, ...]:
-        """Tell of each list that was cut how many of how many are shown."""
+        """List, for each list that was cut, how many of how many elements are shown."""
         return tuple(_listed(general, shown, places) for (general, shown), places in self.lists.items())
 
 

@@ -30,7 +30,7 @@ class TreeCutter:
         self._whole = whole
 
     def to(self, value: Any, room: int) -> Any:
-        """Give as much of the value as goes into the room; what fits is handed on as it is."""
+        """Return as much of the value as goes into the room; what fits is handed on as it is."""
         if self._sizes.of(value, room) <= room or value in ([], {}):
             return value
         if isinstance(value, dict):
@@ -82,7 +82,7 @@ def _heads(table: Mapping[str, list[Any]], shown: int) -> dict[str, list[Any]]:
 
 
 def _need(key: str, member: Any, size: int, room: int, *, wide: bool) -> int:
-    """Give the fewest bytes that a member is worth showing in."""
+    """Return the fewest bytes that a member is worth showing in."""
     if _matters(key) and size <= room // 4:
         return size
     least = _EMPTY if isinstance(member, (dict, list)) else min(size, _MARK) if isinstance(member, str) else size
@@ -153,7 +153,7 @@ class Sizes:
         self._heads: dict[int, list[int]] = {}  # of each list, how large its first none, one, two, … elements are
 
     def of(self, value: Any, cap: int) -> int:
-        """Give the size of a value, or any number above the cap as soon as it is clear that it is larger."""
+        """Return the size of a value, or any number above the cap as soon as it is clear that it is larger."""
         if isinstance(value, dict):
             return self._object(value, cap)
         if isinstance(value, list):
@@ -161,7 +161,7 @@ class Sizes:
         return scalar(value)
 
     def element(self, value: Any) -> int:
-        """Give the size of a list's element, comma included."""
+        """Return the size of a list's element, comma included."""
         if not isinstance(value, (dict, list)):
             return scalar(value) + 1
         known = self._known.get(id(value))
@@ -170,21 +170,21 @@ class Sizes:
         return known
 
     def head(self, value: list[Any], shown: int) -> int:
-        """Give the size of a list's first elements, or of all where it has no more."""
+        """Return the size of a list's first elements, or of all where it has no more."""
         heads = self._heads.setdefault(id(value), [2])
         for item in value[len(heads) - 1 : shown]:
             heads.append(heads[-1] + self.element(item))
         return heads[min(shown, len(value))]
 
     def fitting(self, value: list[Any], room: int) -> int:
-        """Tell how many of a list's first elements go into the room."""
+        """Return how many of a list's first elements fit into the room."""
         heads = self._heads.setdefault(id(value), [2])
         while heads[-1] <= room and len(heads) <= len(value):
             heads.append(heads[-1] + self.element(value[len(heads) - 1]))
         return bisect_right(heads, room) - 1
 
     def rows(self, table: Collection[list[Any]], room: int) -> tuple[int, int]:
-        """Tell how many first rows of lists that line up go into the room, and what room is left."""
+        """Return how many first rows of parallel lists fit into the room, and what room is left."""
 
         def size(rows: int) -> int:
             return sum(self.head(column, rows) for column in table)
@@ -209,7 +209,7 @@ class Sizes:
 
 
 def scalar(value: Any) -> int:
-    """Give the size of a string, a number, a boolean or null."""
+    """Return the size of a string, a number, a boolean or null."""
     return len(value) + 2 if isinstance(value, str) else len(str(value))
 
 

@@ -78,7 +78,7 @@ class _Fitting:
         return self.exact(sample) * len(text) / len(sample)
 
     def minimal(self) -> Fitted:
-        """Give the least there is: what the room of nothing leaves, or the empty value of its type."""
+        """Return the least there is: what the room of nothing leaves, or the empty value of its type."""
         least = _fitted(self.value, self.cut.to(self.trimmed, 0))
         if self._tokens(self.render(least), whole=False) <= self.limit:
             return least

@@ -44,13 +44,13 @@ def _mark(count: int) -> str:
 # Both edges only ever move inwards, to the nearest place of the best kind that is in reach, and every better kind of
 # place is one of the worse kind too: so more room never shows less, which is what the search for a budget needs.
 def _head(text: str, size: int) -> int:
-    """Give where a head of at most so many characters ends: after a line, else outside of a word or a number."""
+    """Return where a head of at most so many characters ends: after a line, else outside of a word or a number."""
     line = text.rfind("\n", size - 1 - min(size * 3 // 10, _LINE_NEAR), size) + 1
     return line or _between(text, range(size, max(size - _WORD_NEAR, 1) - 1, -1), size)
 
 
 def _tail(text: str, size: int) -> int:
-    """Give where a tail of at most so many characters begins: with a line, else outside of a word or a number."""
+    """Return where a tail of at most so many characters begins: with a line, else outside of a word or a number."""
     start = len(text) - size
     line = text.find("\n", start - 1, start + min(size * 3 // 5, _LINE_NEAR)) + 1
     return line or _between(text, range(start, min(start + _WORD_NEAR, len(text) - 1) + 1), start)
@@ -86,7 +86,7 @@ class Trim:
         self._alive: list[str] = []  # so that no id is used twice
 
     def value(self, value: Any) -> Any:
-        """Give the value with its lists and strings within the limits; the same object where they are."""
+        """Return the value with its lists and strings within the limits; the same object where they are."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):

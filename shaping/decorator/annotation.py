@@ -84,7 +84,7 @@ class Signature(inspect.Signature):
 
 
 def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
-    """Give a wrapper the function's signature with the return annotation of the shaped answer."""
+    """Set a wrapper's signature: the function's, with the return annotation of the shaped answer."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # builtins and some C callables have none

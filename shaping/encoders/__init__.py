@@ -90,7 +90,7 @@ def _cheapest(value: Json, *, repeats: bool, constants: bool, lossless: bool) ->
 
 
 def _is_shorter(text: str, size: int, dumped: bytes) -> bool:
-    """Tell whether a text is so much shorter than JSON of this size that it cannot have more tokens."""
+    """Return whether a text is so much shorter than JSON of this size that it cannot have more tokens."""
     if size < _SCREEN:
         return len(text) < _SHORTER * size
     if len(text) < _SHORTER_AT_LENGTH * size:

@@ -99,7 +99,7 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[ContentBlock, ...]:
 
 
 def write_block(block: ContentBlock) -> dict[str, Any]:
-    """Give a block as it goes over the wire, its type first."""
+    """Return a block as it goes over the wire, its type first."""
     return {"type": block.type, **block.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
 

@@ -154,7 +154,7 @@ _CREDENTIALS = frozenset(
 
 
 def presentable(meta: M) -> M:
-    """Give the meta for an envelope whose data has been shaped."""
+    """Return the meta for an envelope whose data has been shaped."""
     if isinstance(meta, McpMeta):
         # The blocks hold what the tool said before fields, budget and redaction had their say.
         return meta.model_copy(update={"content": (), "structured_content": None, "meta": scrub_value(meta.meta)})

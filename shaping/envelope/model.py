@@ -173,13 +173,13 @@ RENDER: dict[str, Callable[[Envelope[Any], Collection[str], bool], Any]] = {}
 
 
 def unknown_dialect(name: object) -> EnvelopeError:
-    """Say which dialects there are, to a caller that asked for another."""
+    """Make the error that names the dialects, for a caller that asked for another."""
     guess = did_you_mean(nearest(str(name), sorted(RENDER)))
     return EnvelopeError(f"dialect is {name!r}; expected one of {', '.join(sorted(RENDER))}.{guess}")
 
 
 def contradicts(error: ErrorDetail | None, meta: Meta) -> str | None:
-    """Say how an outcome contradicts itself, if it does."""
+    """Describe how an outcome contradicts itself, if it does."""
     if error is None:
         return "a failed outcome needs an error" if meta.failed else None
     # An HTTP API may answer 200 with an error inside, and a local call has no outcome of its own; these two decide it.
@@ -219,7 +219,7 @@ def is_envelope(value: Any) -> bool:
 
 
 def unwrap(envelope: Envelope[T]) -> T:
-    """Give the data alone, or raise the error."""
+    """Return the data alone, or raise the error."""
     if envelope.error is not None:
         raise ToolError.of(envelope.error)
     return envelope.data

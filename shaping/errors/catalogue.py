@@ -53,11 +53,11 @@ class CodeRegistry:
         self._undiscovered = discover
 
     def canonical(self, code: str) -> str:
-        """Give the one name of a meaning; an unknown code is its own name."""
+        """Return the one name of a meaning; an unknown code is its own name."""
         return _ALIASES.get(code, code)
 
     def find(self, code: str) -> CodeDefinition | None:
-        """Give what a code means, or None where nobody registered it."""
+        """Return what a code means, or None where nobody registered it."""
         known = _CORE.get(code) or _CORE.get(_ALIASES.get(code, ""))
         if known is not None:
             return known
@@ -68,7 +68,7 @@ class CodeRegistry:
             return _merged(self._plugins.get(namespace, ())).get(key)
 
     def definition(self, code: str) -> CodeDefinition:
-        """Give what a code means, or say which registered code is nearest."""
+        """Return what a code means, or say which registered code is nearest."""
         known = self.find(code)
         if known is None:
             raise UnknownCodeError(code, nearest(code, [*self.codes(), *_ALIASES]))

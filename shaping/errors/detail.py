@@ -59,17 +59,17 @@ _TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "s
 
 
 def scrub(text: str) -> str:
-    """Give the text without secrets."""
+    """Return the text without secrets."""
     return redact_text(text)[0]
 
 
 def scrub_value(value: Any) -> Any:
-    """Give the value as plain data without secrets."""
+    """Return the value as plain data without secrets."""
     return redact(_plain(value))[0]
 
 
 def scrub_error(error: ErrorDetail) -> ErrorDetail:
-    """Give an error without secrets, whoever described it; itself where it has none."""
+    """Return an error without secrets, whoever described it; itself where it has none."""
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None
     if not rules_for([texts, command]).rules:

@@ -112,7 +112,7 @@ class Description:
 
 @singledispatch
 def describe(exc: BaseException) -> Description:
-    """Tell what happened, in the exception's own message_of where they are safe."""
+    """Describe what happened, in the exception's own words where they are safe."""
     answer, fault = http_error(exc), schema_issue(exc)
     if fault is not None:
         return _refused([fault])
@@ -122,7 +122,7 @@ def describe(exc: BaseException) -> Description:
 
 
 def message_of(exc: BaseException) -> str:
-    """Give the exception's own text without stack frames, or the name of its kind."""
+    """Return the exception's own text without stack frames, or the name of its kind."""
     try:
         text = str(exc)
     except Exception:  # noqa: BLE001  an exception that cannot say what it is must not become another one
@@ -132,7 +132,7 @@ def message_of(exc: BaseException) -> str:
 
 
 def kind_of(exc: BaseException) -> str:
-    """Say what kind of exception it is and no more."""
+    """Return what kind of exception it is and no more."""
     return f"The tool failed with {type(exc).__name__}."
 
 
@@ -238,7 +238,7 @@ def from_exception(
 
 
 def _described(exc: BaseException) -> Description:
-    """Tell what happened; an exception that cannot be looked at is described by its kind."""
+    """Describe what happened; an exception that cannot be looked at is described by its kind."""
     try:
         return describe(exc)
     except Exception:  # noqa: BLE001 (properties of any library's exception are read, and may raise anything)

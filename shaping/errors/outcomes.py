@@ -49,7 +49,7 @@ _SHELL: Mapping[int, str] = MappingProxyType({126: "PERMISSION_DENIED", 127: "DE
 
 
 def code_for_status(status: int) -> str:
-    """Give the code for an HTTP error status."""
+    """Return the code for an HTTP error status."""
     return _STATUS.get(status) or ("INTERNAL_ERROR" if status >= 500 else "BAD_ARGUMENT")
 
 
@@ -80,7 +80,7 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
 def code_for_exit(
     exit_code: int, signal: object = None, *, foreign: bool = False, table: ExitTable = "contract"
 ) -> str:
-    """Give the code for how a program ended; a foreign one's numbers are its own, but for what the shell adds."""
+    """Return the code for how a program ended; a foreign one's numbers are its own, but for what the shell adds."""
     if signal is not None or exit_code < 0 or (exit_code - 128) in _SIGNALS:
         return "ABORTED"
     entry = None if foreign else EXIT_TABLES[table].get(exit_code)
@@ -102,7 +102,7 @@ def from_exit_code(
 
 
 def phrase(status: int) -> str:
-    """Give the words that go with a status, if it is a known one."""
+    """Return the words that go with a status, if it is a known one."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -110,7 +110,7 @@ def phrase(status: int) -> str:
 
 
 def http_error(exc: BaseException) -> tuple[str, str, dict[str, Any]] | None:
-    """Tell the sentence, the code and the rest; None where the exception stands for no HTTP status."""
+    """Return the sentence, the code and the rest; None where the exception stands for no HTTP status."""
     status = _status_of(exc)
     if status is None:
         return None
@@ -146,7 +146,7 @@ def _url(owner: Any) -> Any:
 
 
 def _address(url: Any) -> str:
-    """Give an address without its user, password, query and fragment."""
+    """Return an address without its user, password, query and fragment."""
     try:
         parts = urlsplit("" if url is None else str(url))
     except ValueError:

@@ -27,7 +27,7 @@ def issues(problem: ValidationError) -> list[dict[str, str]]:
 
 
 def summary(found: Sequence[dict[str, str]]) -> str:
-    """Say in one sentence what is wrong."""
+    """Summarise in one sentence what is wrong."""
     shown = "; ".join(
         f"{issue['path']}: {issue['message']}" if issue["path"] else issue["message"] for issue in found[:_SHOWN]
     )
@@ -36,7 +36,7 @@ def summary(found: Sequence[dict[str, str]]) -> str:
 
 
 def candidates(problem: ValidationError) -> tuple[str, ...]:
-    """Give what was probably meant: a choice like the one given, or a missing name like one too many."""
+    """Return what was probably meant: a choice like the one given, or a missing name like one too many."""
     found = problem.errors(include_url=False)
     missing = [str(one["loc"][-1]) for one in found if one["type"].startswith("missing") and one["loc"]]
     near = [word for one in found for word in _meant(one, missing)]
@@ -61,7 +61,7 @@ def place(loc: Iterable[int | str]) -> str:
 
 
 def _message(found: ErrorDetails) -> str:
-    """Give the sentence; where a validator wrote it, what it quotes of the input is left out."""
+    """Return the sentence; where a validator wrote it, what it quotes of the input is left out."""
     message = found["msg"]
     if found["type"] in _FIXED_WORDS:
         return message
@@ -85,7 +85,7 @@ _LONGEST = 200
 
 
 def schema_issue(exc: BaseException) -> dict[str, str] | None:
-    """Tell where and which rule, for the exceptions of jsonschema and jsonschema_rs; None for any other."""
+    """Return where and which rule, for the exceptions of jsonschema and jsonschema_rs; None for any other."""
     if hasattr(exc, "json_path") and hasattr(exc, "validator"):
         rule = str(exc.validator)
         expected = _as_json(getattr(exc, "validator_value", None))

@@ -166,7 +166,7 @@ async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bo
 
 
 def _varying(send: Send) -> Send:
-    """Say of an answer that is not shaped, too, that another request may get another form of it."""
+    """Add `Vary` to an answer that is not shaped, too: another request may get another form of it."""
 
     async def varying(message: Message) -> None:
         if message["type"] == "http.response.start" and _is_json(message):

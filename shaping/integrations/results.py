@@ -49,7 +49,7 @@ class ToolResults:
         return self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
 
     def expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
-        """Give back what a result left out; what is asked for wrongly is told in words that say what to do."""
+        """Return what a result left out; a wrong request is answered with what to do instead."""
         asked: dict[str, Any] = {"sql": sql or None, "search": search or None, "surface": "mcp"}
         try:
             return self.shaper.expand(ref, path or None, cursor or None, **asked).text

@@ -34,7 +34,7 @@ class LedgerError(Exception):
 
 
 def default_path(environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Give the path of the user's ledger: SHAPING_LEDGER names another file, or switches it off."""
+    """Return the path of the user's ledger: SHAPING_LEDGER names another file, or switches it off."""
     named = environ.get("SHAPING_LEDGER", "").strip()
     if named.lower() in {"off", "0", "false", "no"}:
         return None

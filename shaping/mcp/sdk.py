@@ -164,7 +164,7 @@ class ShapedServer:
 
 
 def _enveloped(result: dict[str, Any], ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-    """Say that a result of our own is complete, which the newer protocol wants said and the SDK leaves to us."""
+    """Mark a result of our own as complete, which the newer protocol requires and the SDK leaves to us."""
     return {**result, "resultType": "complete"} if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else result
 
 

@@ -137,7 +137,7 @@ class Records:
         self.kinds[key] = "plain"
 
     def replace_member(self, key: str, column: list[Any], count: int, reason: Reason) -> None:
-        """Give a member other values, in so many records."""
+        """Replace the values of a member, in so many records."""
         self.replace[key] = column
         self.changed[key] = count, reason
 

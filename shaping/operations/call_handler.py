@@ -39,7 +39,7 @@ WHOLE = frozenset({*ORDER, "warnings", "error"})
 
 
 def claimed(request: Requested) -> Identity | None:
-    """Give the identity that a request names: right where only trusted processes can publish."""
+    """Return the identity that a request names: right where only trusted processes can publish."""
     return request.caller.identity() if request.caller is not None else None
 
 
@@ -158,5 +158,5 @@ class CallHandler(Listener):
 
 
 def _key(event: Requested | Aborted) -> tuple[str, str]:
-    """Tell calls apart by who asked as well: two callers may choose the same request id."""
+    """Return a call's key: who asked and the request id, which two callers may choose alike."""
     return event.reply_to, event.request_id

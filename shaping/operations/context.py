@@ -159,7 +159,7 @@ class Context:
     make_env: Callable[[Collection[str] | None], Env] | None = field(default=None, repr=False, compare=False)
 
     def env(self, namespaces: Collection[str] | None = None) -> Env:
-        """Give the other operations as callables; they are checked against the same identity."""
+        """Return the other operations as callables; they are checked against the same identity."""
         if self.make_env is None:
             raise RuntimeError("this call was made without a registry, so there is nothing else to call")
         return self.make_env(namespaces)

@@ -76,7 +76,7 @@ def _model(function: Callable[..., Any], hints: Mapping[str, Any], context_name:
 
 
 def _output(hint: Any) -> Any:
-    """Give what one answer looks like; of a generator, one item."""
+    """Return what one answer looks like; of a generator, one item."""
     origin = get_origin(hint)
     if isinstance(origin, type) and issubclass(origin, AsyncIterable):
         return next(iter(get_args(hint)), None)
@@ -174,7 +174,7 @@ def scan(directory: str, files: Files | None = None) -> Scan:
 
 
 def _modules(directory: str, files: Files) -> Iterator[str]:
-    """Give the paths of modules, depth first; names with a leading underscore or dot are nobody's operations."""
+    """Yield the paths of modules, depth first; names with a leading underscore or dot are nobody's operations."""
     for entry in files.entries(directory):
         path = str(PurePosixPath(directory) / entry.name)
         if entry.name.startswith(("_", ".")):
@@ -200,7 +200,7 @@ def _load(path: str, source: bytes) -> ModuleType:
 
 
 def _exports(module: ModuleType) -> Iterator[tuple[Spec, Callable[..., Any] | None]]:
-    """Give what a module exports: `spec` with or without `handler`, and every function that is an operation."""
+    """Yield what a module exports: `spec` with or without `handler`, and every function that is an operation."""
     members = dict(vars(module))
     spec, handler = members.get("spec"), members.get("handler")
     if spec is not None:

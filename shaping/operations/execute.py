@@ -46,7 +46,7 @@ class PreparedHandler:
         return await result if inspect.isawaitable(result) else result
 
     def iterate(self, value: Any, context: Context) -> AsyncIterator[Any]:
-        """Give what a subscription's handler yields."""
+        """Return what a subscription's handler yields."""
         stream: AsyncIterator[Any] = self._bound(value, context)()
         return stream
 
@@ -220,7 +220,7 @@ async def _each(items: AsyncIterator[Any], idle_timeout: float | None, name: str
 
 
 def _numbered(envelope: Envelope[Any], number: int, context: Context) -> Envelope[Any]:
-    """Say which item of the subscription this is, and when it came."""
+    """Add which item of the subscription this is, and when it came."""
     meta = envelope.meta
     timestamp = getattr(meta, "timestamp", None) or time_ns() // 1_000_000
     extensions = {**meta.extensions, "sequence": number, "timestamp": timestamp}

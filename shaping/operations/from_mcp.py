@@ -154,7 +154,7 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
 
 
 def _usable(schema: Any, where: str) -> dict[str, Any] | None:
-    """Give a schema that can be checked; any other stands for anything, and the log says so."""
+    """Return a schema that can be checked; any other stands for anything, and the log says so."""
     if not isinstance(schema, dict) or not schema:
         return None
     try:

@@ -38,7 +38,7 @@ class SchemaWarning(UserWarning):
 
 
 def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft: Draft | None = None) -> Any:
-    """Give a pydantic type for a JSON Schema; what cannot be expressed becomes Any, with a warning."""
+    """Return a pydantic type for a JSON Schema; what cannot be expressed becomes Any, with a warning."""
     written: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
     try:
         validator = Validator(written, draft)
@@ -152,7 +152,7 @@ class _Builder:
         return made
 
     def _own(self, name: str) -> str:
-        """Give the name of a model: its definition's, which others may already refer to, else one of its own."""
+        """Return the name of a model: its definition's, which others may already refer to, else one of its own."""
         return name if name in self._reserved.values() else self._unique(name)
 
     def _unique(self, name: str) -> str:
@@ -189,7 +189,7 @@ class _Builder:
         return part if isinstance(part, dict) else {}
 
     def _reference(self, ref: str) -> Any:
-        """Give the type of a definition; of one that is being built, its name, which is filled in at the end."""
+        """Return the type of a definition; of one that is being built, its name, which is filled in at the end."""
         target = self._look_up(ref)
         if not isinstance(target, dict):
             return Any
@@ -222,7 +222,7 @@ def _field(kind: Any, part: Any, member: str, *, needed: bool) -> Any:
 
 
 def _field_name(member: str, taken: Mapping[str, Any]) -> str:
-    """Give a name that Python and pydantic allow; the alias is the member's own."""
+    """Return a name that Python and pydantic allow; the alias is the member's own."""
     name = re.sub(r"\W", "_", member).lstrip("_") or "member"
     if name[0].isdigit() or keyword.iskeyword(name) or name in RESERVED or name in taken:
         name = f"member_{name}"
@@ -232,14 +232,14 @@ def _field_name(member: str, taken: Mapping[str, Any]) -> str:
 
 
 def _literal(values: Any) -> Any:
-    """Give the choices of text as a literal; numbers are left to the schema, to which 1 and 1.0 are the same."""
+    """Return the choices of text as a literal; numbers are left to the schema, to which 1 and 1.0 are the same."""
     if isinstance(values, list) and values and all(isinstance(value, str) for value in values):
         return Literal[tuple(values)]
     return Any
 
 
 def _joined(kinds: list[Any]) -> Any:
-    """Give the union; text names of models that are not made yet stay text."""
+    """Return the union; text names of models that are not made yet stay text."""
     if not kinds or any(kind is Any for kind in kinds):
         return Any
     return Union[tuple(kinds)]  # noqa: UP007  made at run time, of names as well as types

@@ -104,7 +104,7 @@ def _children(node: Any) -> Iterable[Any]:
 
 
 def _code_in(payload: Any, members: tuple[str, ...]) -> Iterator[str]:
-    """Give the texts of a payload that its tool would run; where no member is named, every text."""
+    """Yield the texts of a payload that its tool would run; where no member is named, every text."""
     if members and isinstance(payload, dict):
         chosen: list[Any] = [payload.get(member) for member in members]
     else:

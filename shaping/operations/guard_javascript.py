@@ -67,7 +67,7 @@ def _parse(code: str) -> Node:
 
 
 def _walk(root: Node) -> Iterator[Node]:
-    """Give every node in the order of the text, without recursion."""
+    """Yield every node in the order of the text, without recursion."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -76,7 +76,7 @@ def _walk(root: Node) -> Iterator[Node]:
 
 
 def _constants(root: Node) -> dict[str, str]:
-    """Give the variables that hold constant text, as far as reading from top to bottom tells."""
+    """Return the variables that hold constant text, as far as reading from top to bottom tells."""
     known: dict[str, str] = {}
     for node in _walk(root):
         if node.type == "variable_declarator":
@@ -125,7 +125,7 @@ def _judge_name(node: Node) -> str | None:
 
 
 def _member_read(node: Node) -> str | None:
-    """Give the property that is read from this very node, where it is written out."""
+    """Return the property that is read from this very node, where it is written out."""
     parent = node.parent
     if parent is None or parent.type != "member_expression" or not _is_owner(node):
         return None
@@ -203,7 +203,7 @@ def _unwrapped(node: Node | None) -> list[Node]:
 
 
 def _receivers(index: Node | None) -> Iterator[Node]:
-    """Give the literals on which an index expression calls methods, as in `'tixe'.split('')`."""
+    """Yield the literals on which an index expression calls methods, as in `'tixe'.split('')`."""
     for node in _walk(index) if index is not None else ():
         if node.type == "call_expression" and (function := node.child_by_field_name("function")) is not None:
             yield from _unwrapped(function.child_by_field_name("object"))
@@ -244,12 +244,12 @@ class TooNestedError(Exception):
 
 
 def source(node: Node | None) -> str:
-    """Give the text of a node as it was written."""
+    """Return the text of a node as it was written."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
 def fold(node: Node | None, known: Mapping[str, str], depth: int = 0) -> str | None:
-    """Give the string that an expression is sure to have, or None; `known` holds variables set to constant text."""
+    """Return the string that an expression is sure to have, or None; `known` holds variables set to constant text."""
     if node is None:
         return None
     if depth > MAX_NESTING:

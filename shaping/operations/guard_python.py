@@ -70,7 +70,7 @@ def find_construct(code: str) -> str | None:
 
 
 def _callee_names(tree: ast.AST) -> frozenset[int]:
-    """Give the name nodes that are called on the spot, where their arguments can be judged."""
+    """Return the name nodes that are called on the spot, where their arguments can be judged."""
     return frozenset(id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
@@ -168,7 +168,7 @@ def _judge_text(node: ast.expr) -> str | None:
 
 
 def _fold(node: ast.expr) -> str | None:
-    """Give the text of an expression that is constant, or None; a hole in an f-string reads as nothing."""
+    """Return the text of an expression that is constant, or None; a hole in an f-string reads as nothing."""
     match node:
         case ast.Constant(value=str(text)):
             return text

@@ -68,7 +68,7 @@ def failed_result(error: ErrorDetail, data: Any) -> ToolResult:
 
 
 def _says_more(data: Any, error: ErrorDetail) -> bool:
-    """Say whether there is more beside an error than its own words."""
+    """Return whether there is more beside an error than its own words."""
     values = [*data.values()] if isinstance(data, dict) else data
     return isinstance(values, list) and any(str(value) not in error.message for value in values)
 

@@ -136,7 +136,7 @@ class PendingCalls(Listener):
         )
 
     async def _send_abort(self, request_id: str, reason: str = "") -> None:
-        """Tell the other side that nobody waits; also while this side is being cancelled."""
+        """Notify the other side that nobody waits; also while this side is being cancelled."""
         with anyio.move_on_after(ABORT_SECONDS, shield=True):
             try:
                 over = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)

@@ -104,7 +104,7 @@ class Registry:
             self._entries[name] = RegisteredOperation(spec, self._handlers[name], spec.manifest)
 
     def get(self, name: str) -> Spec | None:
-        """Give the spec of an operation that may be known to callers."""
+        """Return the spec of an operation that may be known to callers."""
         spec = self._specs.get(name)
         return spec if spec is not None and visible([spec.manifest], allow_eval=self.policy.allow_eval) else None
 
@@ -113,7 +113,7 @@ class Registry:
         return [entry.spec for entry in self._entries.values() if self.get(entry.spec.id) is not None]
 
     def trust(self) -> Trust:
-        """Give the right to call anything; for whoever sets the registry up, never for a handler or a caller."""
+        """Return the right to call anything; for whoever sets the registry up, never for a handler or a caller."""
         return self._trust
 
     async def execute(
@@ -199,7 +199,7 @@ class Registry:
         request_id: str | None = None,
         trust: Trust | None = None,
     ) -> Env:
-        """Give the operations as callables by namespace, subscriptions left out; answers are whole, not shaped."""
+        """Return the operations as callables by namespace, subscriptions left out; answers are whole, not shaped."""
         calls: dict[str, dict[str, Any]] = {}
         for spec in self.list():
             if spec.type != "subscription" and (namespaces is None or spec.namespace in namespaces):

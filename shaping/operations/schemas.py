@@ -21,7 +21,7 @@ TRUTH = {"true": True, "false": False}
 
 
 def normalise(schema: Mapping[str, Any], value: Any, accepts: Accepts) -> Any:
-    """Give the value in the schema's form; where that form is not sure, as it was.
+    """Return the value in the schema's form; where that form is not sure, as it was.
 
     Only members that the schema calls optional are filled in: a missing required member stays missing.
     """
@@ -46,7 +46,7 @@ class _Normaliser:
         return _coerced(rules[-1].get("type"), value) if len(rules) == 1 else value
 
     def _rules(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
-        """Give the schemas that all hold for a value; none where a choice between several is open."""
+        """Return the schemas that all hold for a value; none where a choice between several is open."""
         if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
             return []
         if any(word in schema for word in ("anyOf", "oneOf", "if", "not", "dependentSchemas")):
@@ -147,7 +147,7 @@ class Validator:
 
 
 def _draft(schema: dict[str, Any]) -> Draft:
-    """Tell the draft by what the schema says, else by words that the newer one does not have."""
+    """Return the draft that the schema names, else the one whose words it uses."""
     said = str(schema.get("$schema", ""))
     if said:
         return "7" if any(old in said for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
@@ -192,11 +192,11 @@ class OperationSchema(Protocol):
         ...
 
     def read(self, value: Any) -> Any:
-        """Give what the handler gets for this input, or raise a validation error that names every issue."""
+        """Return what the handler gets for this input, or raise a validation error that names every issue."""
         ...
 
     def settle(self, value: Any) -> Settled:
-        """Give output in its declared form, or as it is where that cannot be reached; and what was wrong about it."""
+        """Return output in its declared form, or as it is where that cannot be reached; and what was wrong about it."""
         ...
 
 
@@ -220,11 +220,11 @@ class Anything:
         return {}
 
     def read(self, value: Any) -> Any:
-        """Give the input as it is."""
+        """Return the input as it is."""
         return value
 
     def settle(self, value: Any) -> Settled:
-        """Give the output as it is."""
+        """Return the output as it is."""
         return value, []
 
 
@@ -244,7 +244,7 @@ class JsonSchema:
         return Validator(self.json)
 
     def read(self, value: Any) -> Any:
-        """Give the input as it is where it is valid."""
+        """Return the input as it is where it is valid."""
         found = self._validator.issues(value)
         if found:
             raise invalid(found)
@@ -275,14 +275,14 @@ class PythonType:
             return {}
 
     def read(self, value: Any) -> Any:
-        """Give an instance of the type."""
+        """Return an instance of the type."""
         try:
             return self.adapter.validate_python(value)
         except ValidationError as problem:
             raise invalid(issues(problem), similar=candidates(problem)) from None
 
     def settle(self, value: Any) -> Settled:
-        """Give the value as JSON by its type."""
+        """Return the value as JSON by its type."""
         try:
             read = self.adapter.validate_python(value)
         except ValidationError as problem:

@@ -81,7 +81,7 @@ class TooManyError(ValueError):
 
 
 def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int | None = MAX_TOKENS) -> list[Spec]:
-    """Give the operations that are wanted; more of them than a model should carry are refused."""
+    """Return the operations that are wanted; more of them than a model should carry are refused."""
     chosen = [spec for spec in specs if choice.takes(spec)]
     tokens = cost(chosen) if limit is not None else 0
     if limit is not None and tokens > limit:
@@ -99,12 +99,12 @@ def cost(specs: Sequence[Spec]) -> int:
 
 
 def definition(spec: Spec) -> dict[str, Any]:
-    """Give a tool as it is listed."""
+    """Return a tool as it is listed."""
     return {"name": tool_name(spec), "description": short_description(spec), "inputSchema": input_schema(spec)}
 
 
 def tool_name(spec: Spec) -> str:
-    """Give a name that every client takes: letters, digits, `_` and `-`, at most 64 of them."""
+    """Return a name that every client takes: letters, digits, `_` and `-`, at most 64 of them."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", spec.id)
     if len(name) <= LONGEST_NAME:
         return name
@@ -113,7 +113,7 @@ def tool_name(spec: Spec) -> str:
 
 
 def short_description(spec: Spec) -> str:
-    """Give the first paragraphs of a description, as far as they fit, and the codes that a call can fail with."""
+    """Return the first paragraphs of a description, as far as they fit, and the codes that a call can fail with."""
     text, start = spec.description, spec.description[:LONGEST_DESCRIPTION]
     if start != text:
         text = start.rsplit("\n\n" if "\n\n" in start else " ", 1)[0].rstrip() + " …"
@@ -121,6 +121,6 @@ def short_description(spec: Spec) -> str:
 
 
 def input_schema(spec: Spec) -> dict[str, Any]:
-    """Give the input schema as an object, which the protocol asks for."""
+    """Return the input schema as an object, which the protocol asks for."""
     schema = spec.input.json
     return schema if schema.get("type") == "object" else {"type": "object", **schema}

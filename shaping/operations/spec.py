@@ -72,7 +72,7 @@ def manifest(declared: Mapping[str, Any]) -> Manifest:
 
 
 def check_kind(tool: str, declared: object) -> OperationType:
-    """Give the operation type back, or refuse the tool that declares none or one that does not exist."""
+    """Return the operation type, or refuse the tool that declares none or one that does not exist."""
     if declared in OPERATION_TYPES:
         return declared
     expected = f"expected one of {', '.join(OPERATION_TYPES)}"
@@ -84,7 +84,7 @@ def check_kind(tool: str, declared: object) -> OperationType:
 
 
 def check_language(tool: str, kind: OperationType, declared: object) -> Language | None:
-    """Give the language of an eval tool's code, without which its payloads could not be checked."""
+    """Return the language of an eval tool's code, without which its payloads could not be checked."""
     if kind != "eval":
         return None
     if declared in LANGUAGES:
@@ -108,7 +108,7 @@ def check_input_schema(tool: str, schema: Mapping[str, Any] | None) -> None:
 
 
 def _claims_a_kind(member: object) -> bool:
-    """Tell our marker from an API's own member of that name, which has values of its own."""
+    """Return whether a member is our marker, not an API's own member of that name, which has values of its own."""
     if not isinstance(member, Mapping):
         return False
     values = [*(member.get("enum") or ()), *([member["const"]] if "const" in member else [])]
@@ -155,7 +155,7 @@ def describe(tool: Tool | str, codes: Iterable[str] = ()) -> str:
 
 
 def _known(code: str) -> str:
-    """Give the canonical spelling of a registered code; an unknown one is refused with the nearest that exists."""
+    """Return the canonical spelling of a registered code; an unknown one is refused with the nearest that exists."""
     registry.definition(code)
     return registry.canonical(code)
 
@@ -202,7 +202,7 @@ class Spec:
         )
 
     def described(self) -> str:
-        """Give the description with the codes that the operation can fail with."""
+        """Return the description with the codes that the operation can fail with."""
         return describe(self)
 
 

@@ -37,7 +37,7 @@ class CallerIdentity(BaseModel):
     resources: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     def identity(self) -> Identity:
-        """Give the identity back."""
+        """Return the identity."""
         return Identity(self.id, frozenset(self.scopes), self.resources)
 
 
@@ -152,7 +152,7 @@ class InProcess:
                 del self._listeners[channel]
 
     async def claim(self, request_id: str) -> bool:  # noqa: ARG002  whoever asks first in a process is the only one
-        """Say yes: in one process there is one handler a channel."""
+        """Return True: in one process there is one handler a channel."""
         return True
 
     async def disconnect(self, channel: str) -> None:
@@ -208,7 +208,7 @@ class RedisTransport:
             return bool(await self._redis.set(f"{self._prefix}claim:{request_id}", b"1", nx=True, ex=CLAIM_SECONDS))
 
     async def aclose(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._redis.aclose()
 
 

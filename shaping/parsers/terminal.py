@@ -79,7 +79,7 @@ _NULS = re.compile(r"\x00+\n?")
 
 
 def clean(text: str) -> list[str]:
-    """Give the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
+    """Return the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
     lines = [line.rstrip() for line in render_terminal(text).split("\n")]
     return list(count_repeats(_settled(lines) if "%" in text else lines))
 
@@ -91,7 +91,7 @@ def render_terminal(text: str) -> str:
 
 
 def _separated(text: str) -> str:
-    """Give what `-z` and `-print0` end by a NUL as lines; names run together are other names."""
+    """Return what `-z` and `-print0` end by a NUL as lines; names run together are other names."""
     # Where NULs are a third and more, they are the upper halves of wide characters.
     between = 0 < text.count("\x00") * 3 <= len(text)
     return _NULS.sub("\n", text) if between else text

@@ -61,7 +61,7 @@ class Filters:
         return self.nodes.setdefault(state, PlaceFilter(self, state, f"f{next(self.numbers)}"))
 
     def comes_again(self, name: str, row: tuple[str, ...]) -> bool:
-        """Say whether a row of keys was met before at a place and there is room to learn it."""
+        """Return whether a row of keys was met before at a place and there is room to learn it."""
         if self.rows_left <= 0 or (name, row) in self.seen:
             return self.rows_left > 0
         if len(row) <= WIDEST_ROW and all(type(key) is str and len(key) <= LONGEST_NAME for key in row):
@@ -72,7 +72,7 @@ class Filters:
         return False
 
     def remembers(self, key: Any) -> bool:
-        """Say whether a decision about a key is kept, and make room for it."""
+        """Return whether a decision about a key is kept, and make room for it."""
         if type(key) is not str or len(key) > LONGEST_NAME:
             return False
         self.names_left -= 1

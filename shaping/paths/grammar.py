@@ -28,7 +28,7 @@ class Name:
         return json.dumps(self.key)
 
     def fits(self, key: str) -> bool:
-        """Say whether a key is this one."""
+        """Return whether a key is this one."""
         return key == self.key
 
 
@@ -42,7 +42,7 @@ class Glob:
         return self.pattern
 
     def fits(self, key: str) -> bool:
-        """Say whether a key fits the pattern."""
+        """Return whether a key fits the pattern."""
         head, *middle, tail = self.pattern.split("*")
         if len(key) < len(head) + len(tail) or not key.startswith(head) or not key.endswith(tail):
             return False
@@ -193,7 +193,7 @@ def _bracket(text: str, at: int) -> tuple[Step, int]:
 
 
 def _why_no_name(text: str, at: int) -> str:
-    """Say what stands where a name should."""
+    """Describe what stands where a name should."""
     if at == len(text):
         return "expected a name, and the path ends"
     if text[at] == "[":

@@ -182,7 +182,7 @@ _SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
 
 
 def may_match(path: str, schema: dict[str, Any]) -> bool:
-    """Say whether some value under a schema may have something at a path.
+    """Return whether some value under a schema may have something at a path.
 
     An object with declared properties is taken to have no others unless it says what they are: that a schema is silent
     about them is how most schemas are written, and a misspelt path must not hide behind it.
@@ -204,7 +204,7 @@ def may_match(path: str, schema: dict[str, Any]) -> bool:
 
 
 def _says_nothing(schema: dict[str, Any]) -> bool:
-    """Say whether a schema leaves open what is in a value under it."""
+    """Return whether a schema leaves open what is in a value under it."""
     if any(word in schema for word in _TELLING):
         return False
     listed = schema.get("enum", [schema["const"]] if "const" in schema else None)
@@ -215,7 +215,7 @@ def _says_nothing(schema: dict[str, Any]) -> bool:
 
 
 def _beside(document: SchemaDocument, schema: dict[str, Any], rest: Rest) -> Iterator[tuple[Any, Rest]]:
-    """Give the subschemas for the same value and, because paths map through lists, for its elements."""
+    """Yield the subschemas for the same value and, because paths map through lists, for its elements."""
     for word in _CHOICES:
         yield from ((part, rest) for part in schema.get(word, ()))
     for word in _BESIDE:
@@ -227,7 +227,7 @@ def _beside(document: SchemaDocument, schema: dict[str, Any], rest: Rest) -> Ite
 
 
 def _below(schema: dict[str, Any], rest: Rest) -> Iterator[tuple[Any, Rest]]:
-    """Give the subschemas of members, declared and not."""
+    """Yield the subschemas of members, declared and not."""
     for key, part in schema.get("properties", {}).items():
         yield from ((part, left) for left in after((rest,), fits_key(key)))
     unknown = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties", False)]

@@ -108,12 +108,12 @@ class Restoring(State):
 
 
 def fits_key(key: str) -> Fits:
-    """Give the test whether a name or pattern fits a key."""
+    """Return the test whether a name or pattern fits a key."""
     return lambda step: step.fits(key)
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:
-    """Give what is left of each path below a member; the empty rest is a match."""
+    """Yield what is left of each path below a member; the empty rest is a match."""
     for rest in rests:
         head = rest[0]
         if isinstance(head, Deep):
@@ -131,7 +131,7 @@ def _first_each(renames: Iterable[tuple[Rest, str]]) -> tuple[tuple[Rest, str], 
 
 
 def settle(names: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Give every kept key of one object its written name, so that no two are the same and no value is lost.
+    """Assign every kept key of one object its written name, so that no two are the same and no value is lost.
 
     A rename gives way to a member that has the name by itself, and the later of two renames to the earlier.
     """

@@ -44,7 +44,7 @@ def _one(found: list[Any]) -> Any:
 
 
 def _own(spot: Subschema, name: str) -> list[Any]:
-    """Give the schema of a member that has by itself a name that another is renamed to."""
+    """Return the schema of a member that has by itself a name that another is renamed to."""
     if name in spot.schema["properties"]:
         return [spot.run.sub(spot.schema["properties"][name], State())]
     return [] if _closed(spot) else [True]
@@ -55,7 +55,7 @@ def _closed(spot: Subschema) -> bool:
 
 
 def _renames(state: State) -> Iterator[tuple[Name | Glob, str]]:
-    """Give the renames that end here: what they fit and the new name."""
+    """Yield the renames that end here: what they fit and the new name."""
     for rest, name in state.rename:
         head = rest[-1]
         if not isinstance(head, Deep) and all(isinstance(step, Deep) for step in rest[:-1]):
@@ -101,7 +101,7 @@ def _undeclared(spot: Subschema, schema: Any) -> Any:
 
 
 def _possible(state: State) -> list[State]:
-    """Give the states that some kept member may come to; none where there are too many patterns to tell."""
+    """Return the states that some kept member may come to; none where there are too many patterns to tell."""
     heads = set(state.heads())
     patterns = sorted(head.pattern for head in heads if isinstance(head, Glob) and head.pattern != "*")
     if len(patterns) > MOST_PATTERNS:

@@ -31,7 +31,7 @@ class SchemaDocument:
     root: dict[str, Any]
 
     def pointer(self, ref: Any) -> str:
-        """Give the part of a reference after `#` as it is read, or refuse one that leaves the document."""
+        """Return the part of a reference after `#` as it is read, or refuse one that leaves the document."""
         return unquote(self._fragment(ref))
 
     def _fragment(self, ref: Any) -> str:
@@ -60,7 +60,7 @@ class SchemaDocument:
         raise Unprojectable(f"there is no anchor {name!r} in the schema")
 
     def always_container(self, schema: Any, seen: frozenset[str] = frozenset()) -> bool:
-        """Say whether every value under a schema is an object or an array, as far as it says so."""
+        """Return whether every value under a schema is an object or an array, as far as it says so."""
         if not isinstance(schema, dict) or schema.get("nullable") is True:
             return schema is False
         types = schema.get("type", "any")
@@ -168,7 +168,7 @@ class Projection:
 
 
 def any_of(schemas: Iterable[Any]) -> Any:
-    """Give the schema of values that fit at least one."""
+    """Return the schema of values that fit at least one."""
     branches: list[Any] = []
     for schema in schemas:
         if schema is True or schema == {}:

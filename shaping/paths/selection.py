@@ -20,7 +20,7 @@ Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
 
 
 def select(value: Json, path: str) -> Json:
-    """Give the value at a path, or the list of all matches where the path can name several.
+    """Return the value at a path, or the list of all matches where the path can name several.
 
     A path names several by a wildcard, `[]`, a slice, or a member of a list's elements. The empty path is the value
     itself. One place that is not there is a LookupError; no matches are an empty list.
@@ -45,7 +45,7 @@ def _once(steps: Rest) -> Rest:
 
 
 def matches(value: Json, steps: Rest) -> Iterator[Json]:
-    """Give every match in the order of the data, each place once, however many ways lead to it."""
+    """Yield every match in the order of the data, each place once, however many ways lead to it."""
     todo: list[tuple[Json, frozenset[Rest]]] = [(value, frozenset((_once(steps),)))]
     while todo:
         here, rests = todo.pop()
@@ -62,7 +62,7 @@ def matches(value: Json, steps: Rest) -> Iterator[Json]:
 
 
 def after_key(rests: Iterable[Rest], key: str) -> Iterator[Rest]:
-    """Give what is left of each path below a member of an object."""
+    """Yield what is left of each path below a member of an object."""
     for rest in rests:
         head, tail = (rest[0], rest[1:]) if rest else (None, ())
         if isinstance(head, Deep) and tail:
@@ -73,7 +73,7 @@ def after_key(rests: Iterable[Rest], key: str) -> Iterator[Rest]:
 
 
 def after_index(rests: Iterable[Rest], at: int, size: int) -> Iterator[Rest]:
-    """Give what is left of each path below an element of a list; a name means a member of every element."""
+    """Yield what is left of each path below an element of a list; a name means a member of every element."""
     for rest in rests:
         head, tail = (rest[0], rest[1:]) if rest else (None, ())
         if isinstance(head, Deep) and tail:
@@ -114,7 +114,7 @@ class Miss:
 
 
 def miss(value: Any, path: str) -> Miss | None:
-    """Say where a path that has no match leads nowhere; None where it leads to something empty."""
+    """Return where a path that has no match leads nowhere; None where it leads to something empty."""
     steps = parse(path).steps
     nodes = [value]
     for at, step in enumerate(steps):
@@ -167,7 +167,7 @@ def _part(node: list[Any], step: Each | Index | Slice) -> list[Any]:
 
 
 def _through(nodes: Iterable[Any]) -> Iterator[Any]:
-    """Give what is not a list: a name means a member of each element."""
+    """Yield what is not a list: a name means a member of each element."""
     # Not by recursion: lists may lie deeper in each other than calls may.
     levels = [iter(nodes)]
     while levels:
@@ -219,7 +219,7 @@ def _elsewhere(value: Any, word: str) -> Iterator[str]:
 
 
 def misses(value: Any, paths: Iterable[str]) -> Iterator[str]:
-    """Say of each path that has no match what may be meant by it."""
+    """Describe, for each path that has no match, what may be meant by it."""
     for path in paths:
         missed = _missed(value, path)
         if missed is not None:

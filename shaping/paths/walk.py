@@ -136,7 +136,7 @@ class FilterWalk:
                 target.append(value)
 
     def _start(self, value: Any, state: State, place: OmissionNode, key: str | None) -> Any:
-        """Give what stands for a member, or an element, of a place."""
+        """Return what stands for a member, or an element, of a place."""
         if state.whole:
             return value
         if type(value) is str and state.partial and self.texts is not None:
@@ -146,7 +146,7 @@ class FilterWalk:
         return self._open(value, state, place.at(key))
 
     def _open(self, value: Any, state: State, place: OmissionNode) -> Any:
-        """Give what stands for a value in the result, and put off the work inside it."""
+        """Return what stands for a value in the result, and put off the work inside it."""
         inside = value if type(value) in PLAIN else opened(value, self.opener)
         if type(inside) is not dict and type(inside) is not list:
             return GONE if state.partial else inside
@@ -156,5 +156,5 @@ class FilterWalk:
 
 
 def written(key: Any, verdict: Verdict) -> Any:
-    """Give the key a kept member is written under; a key that is not text is judged by its text and stays itself."""
+    """Return the key a kept member is written under; a key that is not text is judged by its text and stays itself."""
     return key if verdict.name == str(key) else verdict.name

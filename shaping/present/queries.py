@@ -82,7 +82,7 @@ def _numbered(text: str, first: int) -> str:
 
 
 def _data(value: Any, plan: Plan) -> Any:
-    """Give the data to ask: of a text what it holds, and nothing of what is private now."""
+    """Return the data to ask: of a text what it holds, and nothing of what is private now."""
     if isinstance(value, str) and (parsed := parse(value)) is not None:
         value = parsed.value
     return value if plan.private is None else plan.private.apply(value)

@@ -27,7 +27,7 @@ _ASK: Final = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "
 
 
 def said_omissions(shown: Presented) -> dict[str, Any]:
-    """Give the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
+    """Return the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
     plan, ref = shown.plan, shown.ref if shown.says_ref else None
     if plan.omissions in {"list", "full"}:
         listed = plan.dialect != "none" and shown.omissions
@@ -42,7 +42,7 @@ def said_omissions(shown: Presented) -> dict[str, Any]:
 
 
 def notice(shown: Presented) -> str:
-    """Say below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
+    """Describe below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
     if shown.call.page is not None:
         return _page_notice(shown)
     if shown.terse:
@@ -59,7 +59,7 @@ def notice(shown: Presented) -> str:
 
 
 def missing(shaped: Shaped) -> str:
-    """Say in one short line what is missing of a response that does not say it itself, nulls and empties last."""
+    """Describe in one short line what is missing of a response that does not say it itself, nulls and empties last."""
     plan = shaped.plan
     if plan.omissions in {"list", "full"} and plan.dialect != "none":
         return ""
@@ -75,19 +75,19 @@ def _unasked(shown: Presented) -> list[Omission]:
 
 
 def _members_gone(shown: Presented) -> dict[str, Any]:
-    """Tell a reader who cannot expand of members that a budget took: lists and texts say it in their place."""
+    """Name, for a reader who cannot expand, the members that a budget took: lists and texts say it in their place."""
     gone = [each for each in shown.cut.omissions if each.reason == "depth"] if shown.plan.dialect != "none" else []
     return {"omissions": _line(gone, shown.plan)} if gone else {}
 
 
 def _columns(shown: Presented) -> list[str]:
-    """Say what the first list that was cut holds in all: what can be asked in SQL without reading it."""
+    """Describe what the first list that was cut holds in all: what can be asked in SQL without reading it."""
     line = shown.original.columns(shown.shown[0].path) if shown.shown else ""
     return [f"in all {line}"] if line else []
 
 
 def _unlisted(shown: Presented) -> list[str]:
-    """Say what was left out besides the tails of lists, which are named one by one."""
+    """Describe what was left out besides the tails of lists, which are named one by one."""
     listed = {"items"} if shown.shown else set()
     gone = [each for each in _unasked(shown) if each.reason not in listed]
     return [_line(gone, shown.plan)] if gone else []

@@ -28,7 +28,7 @@ def wrap(shown: Presented) -> Envelope[Any]:
 
 
 def rendered(envelope: Envelope[Any], plan: Plan) -> Any:
-    """Give the wire form of the plan's dialect."""
+    """Return the wire form of the plan's dialect."""
     return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
 
 
@@ -84,7 +84,7 @@ def _meta(shown: Presented) -> dict[str, Any]:
 
 
 def _settled(meta: dict[str, Any]) -> dict[str, Any]:
-    """Give meta as the model holds it, where no factory does."""
+    """Return meta as the model holds it, where no factory does."""
     if "upgrade_hints" in meta:
         meta["upgrade_hints"] = tuple(UpgradeHint(**hint) for hint in meta["upgrade_hints"])
     extra = {name: meta.pop(name) for name in ("timings", "plan") if name in meta}
@@ -108,7 +108,7 @@ def _particulars(shown: Presented) -> dict[str, Any]:
 
 
 def _plan_said(shown: Presented) -> dict[str, Any]:
-    """Say by which choices a response was shaped, for somebody who wonders."""
+    """Describe by which choices a response was shaped."""
     plan = shown.plan
     names = ("profile", "encoding", "dialect", "max_tokens", "max_items", "max_string", "noise", "tokenizer")
     raw = orjson.dumps(shown.cleaned.plain_raw(plan))

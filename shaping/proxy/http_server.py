@@ -126,7 +126,7 @@ class HttpSession:
         return stream
 
     async def abandon(self, stream: HttpStream) -> None:
-        """Take the news that a client hung up before its answer; in the newer protocol that cancels the request."""
+        """Handle a client that hung up before its answer; in the newer protocol that cancels the request."""
         number = next((key for key, known in self._streams.items() if known is stream), None)
         if number is not None and self.modern:
             self._streams.pop(number)

@@ -47,7 +47,7 @@ class UnusableConfigError(Exception):
 
 
 def is_config_problem(problem: BaseException | None) -> bool:
-    """Say whether a failure to load is a mistake of the user's, which words can tell."""
+    """Return whether a failure to load is a mistake of the user's, which words can tell."""
     return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
 
 

@@ -95,7 +95,7 @@ def exact(line: bytes) -> Any:
 
 
 def exact_result(message: Message) -> Any:
-    """Give the result of an answer with every digit of a long number, which orjson rounds."""
+    """Return the result of an answer with every digit of a long number, which orjson rounds."""
     if _LONG_NUMBER.search(message.line) is None:
         return message.data.get("result")
     data = exact(message.line)

@@ -29,7 +29,7 @@ _LINE_SHOWN = 200
 
 
 def told(detail: ErrorDetail) -> str:
-    """Give the reason in words, and what to do where that is known of this very failure."""
+    """Return the reason in words, and what to do where that is known of this very failure."""
     return f"{detail.message}\n{detail.hint}" if has_own_hint(detail) else detail.message
 
 

@@ -47,11 +47,11 @@ class PipeReader(asyncio.Protocol):
         self._notify()
 
     def eof_received(self) -> None:
-        """Take the last line, which may have no line break."""
+        """Handle the last line, which may have no line break."""
         self._finish()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (how a pipe ended makes no difference)
-        """Take the last line where nothing told of the end before."""
+        """Handle the last line where the end was not reported before."""
         self._finish()
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class PipeReader(asyncio.Protocol):
         self._finish()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Give each line without its line break, until the pipe is closed."""
+        """Yield each line without its line break, until the pipe is closed."""
         while True:
             while self._lines:
                 line = self._lines.popleft()
@@ -119,7 +119,7 @@ async def open_writer(file: Any) -> PipeWriter:
 
 
 def claim_standard_streams() -> tuple[Any, Any]:
-    """Take standard input and output for messages alone, so that a stray print does not land between two of them."""
+    """Reserve standard input and output for messages, so that a stray print does not land between two of them."""
     given, taken = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -131,7 +131,7 @@ def claim_standard_streams() -> tuple[Any, Any]:
 
 
 def _is_pipe(number: int) -> bool:
-    """Say whether a descriptor can be waited for; a file or the null device cannot."""
+    """Return whether a descriptor can be waited for; a file or the null device cannot."""
     mode = os.fstat(number).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 

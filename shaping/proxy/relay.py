@@ -83,7 +83,7 @@ class Relay:
         upstream.attach(self)
 
     async def from_client(self, line: bytes) -> None:
-        """Take a line of the client's."""
+        """Handle a line from the client."""
         messages = read(line)
         if not messages:
             await self.upstream.send(Message(line, {}))
@@ -91,7 +91,7 @@ class Relay:
             await self.take(message)
 
     async def take(self, message: Message) -> None:
-        """Take a message of the client's."""
+        """Handle a message from the client."""
         if message.is_request:
             self._note_client(message)
             if message.method == "tools/call":
@@ -101,7 +101,7 @@ class Relay:
         await self.upstream.send(message)
 
     async def received(self, message: Message) -> None:
-        """Take a message of the server's."""
+        """Handle a message from the server."""
         asked = self._pending.pop(message.id, None) if message.is_answer else None
         if asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
             await self._answer(message, asked)
@@ -208,7 +208,7 @@ class Relay:
         await self._send(shaped)
 
     def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
-        """Give the message as the client gets it: itself where nothing in it changes."""
+        """Return the message as the client gets it: itself where nothing in it changes."""
         try:
             if "error" in message.data:
                 return _changed(message, "error", message.data["error"], shaping.error(message.data["error"]))
@@ -241,7 +241,7 @@ class Relay:
         return _changed(message, "params", message.params, clean)
 
     def _announce(self, shaping: ClientShaping) -> None:
-        """Tell the client of tools that a new config changes, where the config says so."""
+        """Notify the client of tools that a new config changes, where the config says so."""
         if self._announcing is None and shaping.announces:
             self._announcing = asyncio.create_task(self._watch_tools(shaping))
 
@@ -258,7 +258,7 @@ class Relay:
 
 
 def _is_read(asked: Asked) -> bool:
-    """Say whether a model may read an error of a method; those of the handshake have nothing of a tool's in them."""
+    """Return whether a model may read an error of a method; those of the handshake have nothing of a tool's in them."""
     return asked.method not in HANDSHAKE
 
 
@@ -272,7 +272,7 @@ def _own(request: Message, result: dict[str, Any]) -> Message:
 
 
 def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
-    """Give a message with one member changed; itself, and so its own bytes, where it is the same."""
+    """Return a message with one member changed; itself, and so its own bytes, where it is the same."""
     return message if after is before else write({**message.data, member: after})
 
 

@@ -62,7 +62,7 @@ class RemoteTransport:
         return task
 
     async def deliver(self, text: bytes) -> None:
-        """Take a message of the server's, on one line."""
+        """Handle a message from the server, on one line."""
         if b"\n" in text:
             with contextlib.suppress(orjson.JSONDecodeError):
                 text = orjson.dumps(orjson.loads(text))
@@ -110,7 +110,7 @@ class StreamableHttp(RemoteTransport):
                 self.spawn(self._listen())
 
     async def close(self) -> None:
-        """Say goodbye where there is a session, and end the connection."""
+        """End the session where there is one, and close the connection."""
         if self._session is not None:
             with contextlib.suppress(httpx2.HTTPError, TimeoutError):
                 async with asyncio.timeout(_GOODBYE_SECONDS):
@@ -220,7 +220,7 @@ class StreamableHttp(RemoteTransport):
         return session if self._version is None else {**session, "mcp-protocol-version": self._version}
 
     def _routing_headers(self, message: Message) -> dict[str, str]:
-        """Give the headers that the newer protocol repeats a message in."""
+        """Return the headers that the newer protocol repeats a message in."""
         version = message.meta.get(PROTOCOL_VERSION)
         if not isinstance(version, str) or message.method is None:
             return {}
@@ -300,14 +300,14 @@ def remote_transport(
 
 
 def bare_address(url: str) -> str:
-    """Give an address without its user, password and query, where people put keys, and without keys in its path."""
+    """Return an address without its user, password and query, where people put keys, and without keys in its path."""
     parts = urlsplit(url)
     path = "/".join("…" if _is_key(step) else step for step in parts.path.split("/"))
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], path=path, query="", fragment="").geturl()
 
 
 def _is_key(step: str) -> bool:
-    """Tell a step that opens a server, as some hosts hand out, from one that names a place there."""
+    """Return whether a path step is a secret that opens a server, as some hosts hand out, not the name of a place."""
     parts = [step] if _UUID.fullmatch(step) else re.split(r"[-_.:]", step)
     return any(len(part) >= _KEY_LENGTH and random(part) for part in parts)
 

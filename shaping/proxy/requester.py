@@ -55,7 +55,7 @@ class Requester:
         return result if isinstance(result, dict) else {}
 
     async def pages(self, method: str, member: str) -> AsyncIterator[dict[str, Any]]:
-        """Give the entries of a list, page by page."""
+        """Yield the entries of a list, page by page."""
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             result = await self.ask(method, None if cursor is None else {"cursor": cursor})
@@ -66,7 +66,7 @@ class Requester:
                 return
 
     async def received(self, message: Message) -> None:
-        """Take an answer to a request of ours, or hand a message on."""
+        """Handle an answer to a request of ours, or pass the message on."""
         future = self._answers.get(message.id) if message.is_answer else None
         if future is not None and not future.done():
             future.set_result(message)
@@ -74,7 +74,7 @@ class Requester:
             await self._receiver.received(message)
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
-        """Take the failure of a request of ours, or hand it on."""
+        """Handle the failure of a request of ours, or pass it on."""
         future = self._answers.get(request.id)
         if future is not None and not future.done():
             future.set_exception(ServerUnavailableError(detail))

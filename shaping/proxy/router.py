@@ -55,7 +55,7 @@ class Router:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def attach(self, receiver: Receiver) -> None:
-        """Say who is told what comes from the servers."""
+        """Set who receives what comes from the servers."""
         self._receiver = receiver
 
     def server_of(self, tool: str) -> str:
@@ -89,7 +89,7 @@ class Router:
         await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
 
     async def send(self, message: Message) -> None:
-        """Take a message of the client's."""
+        """Handle a message from the client."""
         if message.is_request:
             self._spawn(self._serve(message))
         elif message.is_answer:
@@ -103,7 +103,7 @@ class Router:
                 await self.upstreams[number].send(message)
 
     async def received_from(self, number: int, message: Message) -> None:
-        """Take a message of one server's."""
+        """Handle a message from one server."""
         if message.is_request:
             # Two servers may use the same id.
             shown = f"{self.upstreams[number].name}:{message.id!r}"
@@ -116,7 +116,7 @@ class Router:
         await self._pass_on(message)
 
     async def failed_at(self, request: Message, detail: ErrorDetail) -> None:
-        """Take a request that one server will not answer."""
+        """Handle a request that one server will not answer."""
         if self._receiver is not None:
             await self._receiver.failed(request, detail)
 
@@ -186,7 +186,7 @@ class Router:
             await self._admit(number, await start)
 
     async def _admit(self, number: int, result: dict[str, Any]) -> None:
-        """Take a server in that was left out, and tell the client what has changed by it."""
+        """Add a server that was left out, and notify the client of what has changed by it."""
         self._ready.add(number)
         self._names.clear()
         if self._initialized is not None:
@@ -345,6 +345,6 @@ def _merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """Give what the addresses of a template look like."""
+    """Return what the addresses of a template look like."""
     parts = re.split(r"(\{[^}]*\})", template)
     return re.compile("".join(".+" if part.startswith("{") else re.escape(part) for part in parts))

@@ -39,7 +39,7 @@ class SignIn(OAuth):
     _page: str = ""
 
     async def _initialize(self) -> None:
-        """Take up the kept tokens; where they cannot be read, forget them, and the user signs in again."""
+        """Load the stored tokens; where they cannot be read, delete them, and the user signs in again."""
         try:
             await super()._initialize()
         except Exception as problem:  # noqa: BLE001 - whatever is wrong with what was kept, it must not keep the user out
@@ -48,7 +48,7 @@ class SignIn(OAuth):
             await super()._initialize()
 
     async def redirect_handler(self, authorization_url: str) -> None:
-        """Say where to sign in, after making sure that the server still knows us."""
+        """Send the user to the sign-in page, after making sure that the server still knows this client."""
         async with self.httpx_client_factory() as client:
             answer = await client.get(authorization_url)
         if answer.status_code == httpx2.codes.BAD_REQUEST:

@@ -124,7 +124,7 @@ async def _read(reader: PipeReader, relay: Relay) -> None:
 
 @contextlib.contextmanager
 def _ending_signal() -> Iterator[asyncio.Future[int]]:
-    """Give a future of the signal that ends us; a hang-up only where nobody asked to survive it, as nohup does."""
+    """Return a future of the signal that ends us; a hang-up only where nobody asked to survive it, as nohup does."""
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[int] = loop.create_future()
     endings = [signal.SIGTERM, signal.SIGINT]

@@ -45,10 +45,10 @@ class Receiver(Protocol):
     """Who is told what comes from a server."""
 
     async def received(self, message: Message) -> None:
-        """Take a message of the server's."""
+        """Handle a message from the server."""
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
-        """Take a request that the server will not answer, and why."""
+        """Handle a request that the server will not answer, and why."""
 
 
 class Backoff:
@@ -70,7 +70,7 @@ class Backoff:
         self._failures, self._not_before = 0, 0.0
 
     def pause(self) -> float:
-        """Give the seconds until the server may be tried again."""
+        """Return the seconds until the server may be tried again."""
         return max(0.0, self._not_before - time.monotonic())
 
 
@@ -111,7 +111,7 @@ class Upstream:
         self._connecting = asyncio.Lock()
 
     def attach(self, receiver: Receiver) -> None:
-        """Say who is told what comes from the server."""
+        """Set who receives what comes from the server."""
         self._receiver = receiver
 
     def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
@@ -137,14 +137,14 @@ class Upstream:
         await self._pass_on(message)
 
     async def received(self, line: bytes) -> bool:
-        """Take a line of the server's; say whether it is a message."""
+        """Handle a line from the server; return whether it is a message."""
         messages = [message for message in read(line) if "jsonrpc" in message.data]
         for message in messages:
             await self._take(message)
         return bool(messages)
 
     async def refused(self, request_id: Any, detail: ErrorDetail) -> None:
-        """Take the news that one request was not answered, while others may be."""
+        """Handle that one request was not answered, while others may be."""
         self._note(detail)
         request = self._pending.pop(request_id, None)
         if self._greeting is not None and request_id == _greeting_id(self._initialize):
@@ -154,7 +154,7 @@ class Upstream:
             await self._receiver.failed(request, detail)
 
     async def lost(self, transport: UpstreamTransport) -> None:
-        """Take the news that the connection has ended."""
+        """Handle the end of the connection."""
         if transport is self._transport and not self._closed:
             from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
 
@@ -289,7 +289,7 @@ class Upstream:
             await self._fail(outage.of_silence(self.name, self._transport, self.start_seconds))
 
     async def _fail(self, detail: ErrorDetail) -> None:
-        """Take the connection out of use, and fail every request that waits for it."""
+        """Close the connection, and fail every request that waits for it."""
         self._drop_transport()
         pending, self._pending = self._pending, {}
         self._stop_clock()

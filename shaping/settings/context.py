@@ -41,7 +41,7 @@ class Block:
     channels: str | None = None
 
     def overrides(self, request: Overrides | None) -> Overrides | None:
-        """Give the choices other than the profile as a request's overrides; what the request itself asks for wins."""
+        """Return the choices other than the profile as a request's overrides; what the request itself asks for wins."""
         choices = {name: getattr(request, name, None) for name in _CHOICES}
         choices = {name: getattr(self, name) if asked is None else asked for name, asked in choices.items()}
         return Overrides(**choices) if any(asked is not None for asked in choices.values()) else None
@@ -86,7 +86,7 @@ def note(
     upgrade_hint: Mapping[str, str] | None = None,
     request_id: str | None = None,
 ) -> None:
-    """Say something about the call that is running: a warning, an upgrade hint, the client's request id."""
+    """Note something about the call that is running: a warning, an upgrade hint, the client's request id."""
     notes = _notes.get()
     if notes is None:
         return
@@ -115,7 +115,7 @@ def stop_notes(token: Token[Notes | None]) -> None:
 
 
 def current_block() -> Block | None:
-    """Give the innermost `using` block, if there is one."""
+    """Return the innermost `using` block, if there is one."""
     return _block.get()
 
 
@@ -168,7 +168,7 @@ def choose_plan(
     tier: str | None,
     environ: Mapping[str, str],
 ) -> tuple[Plan, tuple[Warned, ...]]:
-    """Give the plan for a call and a warning for what is asked wrongly, without which the answer goes out.
+    """Return the plan for a call and a warning for what is asked wrongly, without which the answer goes out.
 
     A `profile` is what the call itself asks for; a `default` stands where block and environment name none.
     """
@@ -192,7 +192,7 @@ def choose_plan(
 
 
 def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
-    """Give the environment, or raise ConfigError where a variable of ours says something there is not."""
+    """Return the environment, or raise ConfigError where a variable of ours says something there is not."""
     told: list[str] = []
     problems: list[ConfigProblem] = []
     mode(environ, told.append)

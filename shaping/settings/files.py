@@ -26,7 +26,7 @@ def bundled(kind: BundledKind, name: str) -> bytes:
 
 
 def bundled_path(kind: BundledKind, name: str) -> Path:
-    """Say where a file that ships with shaping lies: in the wheel first, in the checkout second."""
+    """Return the path of a file that ships with shaping: in the wheel first, in the checkout second."""
     return _bundled_directory(kind) / name
 
 
@@ -62,18 +62,18 @@ def candidates(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Map
 
 
 def is_in_tree(path: Path, config: str | os.PathLike[str] | None, *, environ: Mapping[str, str]) -> bool:
-    """Say whether a config was found in the working tree: not asked for by name, and not the user's own."""
+    """Return whether a config was found in the working tree: not asked for by name, and not the user's own."""
     return config is None and not environ.get(VARIABLE) and path.parent != user_directory(environ)
 
 
 def user_directory(environ: Mapping[str, str]) -> Path:
-    """Say where a user's own config lies on this platform."""
+    """Return the directory of a user's own config on this platform."""
     given = environ.get("XDG_CONFIG_HOME")
     return Path(given, _APP) if given else user_config_path(_APP, appauthor=False, roaming=True)
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Say where what a user can do without lies."""
+    """Return the user's cache directory."""
     given = environ.get("XDG_CACHE_HOME")
     return Path(given, _APP) if given else user_cache_path(_APP, appauthor=False)
 
@@ -85,7 +85,7 @@ def data_directory(environ: Mapping[str, str]) -> Path:
 
 
 def is_file(place: Path) -> bool:
-    """Say whether there is a file; a place that may not be looked at holds none."""
+    """Return whether there is a file; a place that may not be looked at holds none."""
     try:
         return place.is_file()
     except OSError:

@@ -129,7 +129,7 @@ class LiveConfig:
         return loaded
 
     def _is_protecting(self) -> bool:
-        """Say whether the config that cannot be used holds something back, as far as its bytes tell.
+        """Return whether the config that cannot be used holds something back, as far as its bytes tell.
 
         Without it, what is private would leave: such a config is used as it is written or not at all. One that was
         asked for by name and is not there, or that cannot be read, may have said so.
@@ -227,7 +227,7 @@ def shared(
     environ: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> LiveConfig:
-    """Give the one live config for a place, so that fifty tools read it once and share one watcher."""
+    """Return the one live config for a place, so that fifty tools read it once and share one watcher."""
     seen = os.environ if environ is None else environ
     where = Path(cwd) if cwd is not None else Path.cwd()
     key = candidates(config, cwd=where, environ=seen)

@@ -34,7 +34,7 @@ _THE_CALL = "the call"
 
 
 def rightly_asked(request: Overrides | None) -> Overrides | None:
-    """Give what is left of a request without the choices that there are not."""
+    """Return what is left of a request without the choices that there are not."""
     if request is None:
         return None
     wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _wrong_choices(request)}
@@ -102,7 +102,7 @@ class LoadedConfig:
         surface: Surface = "python",
         request: Overrides | None = None,
     ) -> Plan:
-        """Give the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
+        """Return the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
         # A plain tuple is made and hashed faster than a PlanRequest, and equals one: this is every call's first step.
         plan = self._plans.get((tool, profile, tier, surface, request))
         return plan or self._compiled(PlanRequest(tool, profile, tier, surface, request))
@@ -120,7 +120,7 @@ class LoadedConfig:
         return [*self._resolved(PlanRequest(tool, profile, tier, surface, request)).values()]
 
     def store_for(self, surface: Surface) -> StoreConfig:
-        """Give the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
+        """Return the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
         store = self.config.store
         kind = store.kind or ("sqlite" if surface == "command" else "memory")
         return store.model_copy(update={"kind": kind})

@@ -205,5 +205,5 @@ def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
 
 
 def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
-    """Give the listed defaults by the names that pruning meets: fields are renamed before."""
+    """Return the listed defaults by the names that pruning meets: fields are renamed before."""
     return tuple((shown(path, fields), value) for path, value in listed.items())

@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
 
 def is_pattern(text: str) -> bool:
-    """Say whether a text can stand for more than one tool."""
+    """Return whether a text can stand for more than one tool."""
     return any(char in text for char in "*?[")
 
 
@@ -45,7 +45,7 @@ def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
 
 
 def fits(tool: str, pattern: str) -> bool:
-    """Say whether a name or pattern stands for a tool, or for a tool of any server."""
+    """Return whether a name or pattern stands for a tool, or for a tool of any server."""
     if "/" in tool and "/" not in pattern and fits(tool.rpartition("/")[2], pattern):
         return True
     # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
@@ -53,7 +53,7 @@ def fits(tool: str, pattern: str) -> bool:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Say whether some tool's name matches both patterns."""
+    """Return whether some tool's name matches both patterns."""
     left, right = _TOKEN.findall(one), _TOKEN.findall(other)
 
     @cache
@@ -87,7 +87,7 @@ class ResolvedChoice:
 
     @property
     def source(self) -> str:
-        """Say who decided, and on which line of which file."""
+        """Who decided, and on which line of which file."""
         return ", ".join(str(origin) for origin in self.origins)
 
 

@@ -47,11 +47,11 @@ class Stanza:
 
     @property
     def choices(self) -> Mapping[str, Any]:
-        """Give what is said here, by name."""
+        """What is said here, by name."""
         return self.document.choices(*self.keys)
 
     def origin(self, choice: str) -> Origin:
-        """Say where one of the choices made here stands."""
+        """Return where one of the choices made here stands."""
         return Origin(self.by, self.document.file, self.document.line((*self.keys, choice)))
 
 
@@ -93,11 +93,11 @@ class Profiles:
             done.update(line)
 
     def layers(self, name: str) -> tuple[Stanza, ...]:
-        """Give the stanzas that make up a profile, the weakest first."""
+        """Return the stanzas that make up a profile, the weakest first."""
         return tuple(stanza for each in reversed(self.lineage(name)) for stanza in self._own(each))
 
     def source(self, name: str) -> Stanza:
-        """Give the strongest stanza of a profile: where it was last spoken of."""
+        """Return the strongest stanza of a profile: where it was last spoken of."""
         return self.stanzas[name][-1]
 
     def _parent(self, name: str) -> str | None:
@@ -115,7 +115,7 @@ class Profiles:
 
 
 def is_bundled(stanza: Stanza) -> bool:
-    """Say whether a profile's stanza ships with shaping."""
+    """Return whether a profile's stanza ships with shaping."""
     return Path(stanza.document.file).parent == bundled_path("profiles", "")
 
 
@@ -144,14 +144,14 @@ def read_beside(config: Path, problems: list[ConfigProblem]) -> Iterator[ConfigD
 
 
 def is_profile(document: ConfigDocument) -> bool:
-    """Tell a profile from a stranger: other programs keep JSON files in directories called profiles, too."""
+    """Return whether a document is a profile: other programs keep JSON files in directories called profiles, too."""
     known = {field.alias or name for name, field in Profile.model_fields.items()}
     # One that is nearly a profile's key was meant to be one.
     return not document.data or any(suggestion_for(key, known, least=_ALMOST) for key in document.data)
 
 
 def presets_for(tool: str, surface: Surface = "command") -> tuple[ConfigDocument, ...]:
-    """Give what is known of MCP tools, or the preset of the program that a command's name starts with."""
+    """Return what is known of MCP tools, or the preset of the program that a command's name starts with."""
     if surface != "command":
         return _read_preset("tools.json") if surface == "mcp" else ()
     program = tool.split(" ", 1)[0]

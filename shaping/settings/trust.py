@@ -41,7 +41,7 @@ def allowed_file(environ: Mapping[str, str]) -> Path:
 
 
 def is_allowed(config: Path, environ: Mapping[str, str]) -> bool:
-    """Say whether the user has allowed a config with exactly this content, or a directory above it."""
+    """Return whether the user has allowed a config with exactly this content, or a directory above it."""
     allowed = read_allowed(environ)
     place = config.resolve()
     return any(place.is_relative_to(directory) for directory in allowed.directories) or (

@@ -73,7 +73,7 @@ def expand(
     render: Callable[[Expanded], str],
     counter: TokenCounter,
 ) -> Expanded:
-    """Give the values under a path, a page at a time; `render` writes what the model reads of a page."""
+    """Return the values under a path, a page at a time; `render` writes what the model reads of a page."""
     chosen, start = (path or "", Position()) if cursor is None else resume(secret, ref, cursor)
     shaped = cursor is not None and cursor.startswith(SHAPED)
     whole = kept.value if private is None else private.apply(kept.value)
@@ -118,7 +118,7 @@ def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
 
 
 def _chosen(value: Any, path: str) -> tuple[Any, str]:
-    """Give what a path names, or the records with what several paths name, and where it stands."""
+    """Return what a path names, or the records with what several paths name, and where it stands."""
     paths = listed(value, path)
     found = [_select(value, one) for one in paths]
     if len(paths) == 1:

@@ -77,7 +77,7 @@ class Keeper:
             return self._asked(ref, job)
 
     def get(self, ref: str, *, timeout: float = _READING) -> Stored | None:
-        """Give what is kept behind the ref, waiting a little where it is still to be written."""
+        """Return what is kept behind the ref, waiting a little where it is still to be written."""
         self._after_fork()
         with self._changed:
             self._hurry(self._busy_with(ref))

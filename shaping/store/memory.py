@@ -44,7 +44,7 @@ class MemoryStore:
             self._make_room()
 
     def get(self, ref: str) -> Stored | None:
-        """Give what is kept behind the ref while its time lasts."""
+        """Return what is kept behind the ref while its time lasts."""
         with self._own_lock():
             found = self._kept.get(ref)
             if found is None:

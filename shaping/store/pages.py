@@ -43,7 +43,7 @@ class Page:
 
 
 def page(value: Any, start: Position, cost: Callable[[Page], float], limit: int | None) -> Page | None:
-    """Give the page that starts there; None where not even the smallest piece is within the limit.
+    """Return the page that starts there; None where not even the smallest piece is within the limit.
 
     What is too large for a page alone is opened, and its own parts are the next pages.
     """
@@ -67,7 +67,7 @@ class _Run:
         self._costs: dict[int, float] = {}
 
     def longest(self, limit: int | None) -> Page | None:
-        """Give the longest page within the limit."""
+        """Return the longest page within the limit."""
         if limit is None:
             return self._page(self._total())
         return Search(limit, self._attempt).run(limit * _GUESS)

@@ -78,7 +78,7 @@ def _names_something(value: Any, path: str) -> bool:
 
 
 def choose_members(value: Any, paths: list[str]) -> tuple[Any, str]:
-    """Give the records that several paths lead into, each with only what the paths name, and where they stand."""
+    """Return the records that several paths lead into, each with only what the paths name, and where they stand."""
     trails = [parse(path).steps for path in paths]
     alike = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*trails, strict=False))]
     # One element or a range of them is chosen first: what a path names below holds for every element.

@@ -39,7 +39,7 @@ class Store(Protocol):
         """Keep the payload for `ttl` seconds; the same ref again replaces it and starts its time anew."""
 
     def get(self, ref: str) -> Stored | None:
-        """Give what is kept behind the ref, or None where nothing is or its time is over."""
+        """Return what is kept behind the ref, or None where nothing is or its time is over."""
 
     def close(self) -> None:
         """Let go of files and connections; what is kept stays as long as the store itself does."""
@@ -52,14 +52,14 @@ _SMALL: Final = 256  # bytes below which compressing saves nothing worth the tim
 
 
 def pack(payload: bytes, meta: Mapping[str, str]) -> bytes:
-    """Give the bytes to store."""
+    """Return the bytes to store."""
     head = orjson.dumps(dict(meta))
     body = _PLAIN + payload if len(payload) < _SMALL else _PACKED + zlib.compress(payload, _LEVEL)
     return len(head).to_bytes(4, "big") + head + body
 
 
 def unpack(packed: bytes) -> Stored:
-    """Give back what was packed; bytes that were not are a StoreError."""
+    """Return what was packed; bytes that were not packed raise StoreError."""
     try:
         end = 4 + int.from_bytes(packed[:4], "big")
         meta, kind, body = orjson.loads(packed[4:end]), packed[end : end + 1], packed[end + 1 :]

@@ -46,7 +46,7 @@ class RedisStore:
             self._client.set(_PREFIX + ref, pack(payload, meta), px=max(1, math.ceil(ttl * 1000)))
 
     def get(self, ref: str) -> Stored | None:
-        """Give what is kept behind the ref."""
+        """Return what is kept behind the ref."""
         with self._reach():
             packed = self._client.get(_PREFIX + ref)
         return None if packed is None else unpack(packed)

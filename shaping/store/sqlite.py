@@ -66,7 +66,7 @@ class SqliteStore:
         self._tried(self._writer, lambda db: self._put(db, ref, packed, time.time() + ttl))
 
     def get(self, ref: str) -> Stored | None:
-        """Give what is kept behind the ref while its time lasts."""
+        """Return what is kept behind the ref while its time lasts."""
         query = "SELECT value FROM kept WHERE ref = ? AND expires > ?"
         row = self._tried(self._reader, lambda db: db.execute(query, (ref, time.time())).fetchone())
         return None if row is None else unpack(row[0])

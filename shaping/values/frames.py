@@ -58,7 +58,7 @@ def _array(value: Any) -> Any:
 
 
 def free_name(name: T, taken: Container[T | str]) -> T | str:
-    """Give a name that is not taken: itself, or the first of `name (2)`, `name (3)` and so on."""
+    """Return a name that is not taken: itself, or the first of `name (2)`, `name (3)` and so on."""
     free: T | str = name
     number = 2
     while free in taken:

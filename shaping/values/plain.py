@@ -14,7 +14,7 @@ class OddError(Exception):
 
 
 def to_plain(value: Any, *, closed: bool = False) -> Any:
-    """Give the plain form of a value, without a word about what had to change."""
+    """Return the plain form of a value, without a word about what had to change."""
     try:
         return plain(value, 0)
     except OddError:

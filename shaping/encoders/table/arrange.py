@@ -130,7 +130,7 @@ def _narrowed(nodes: list[Node]) -> list[Node]:
 
 
 def _present(group: Group) -> list[bool]:
-    """Tell of each row whether it has anything in a group."""
+    """Return for each row whether it has anything in a group."""
     rows = zip(*columns_of(group.nodes), *_also(group), strict=True)
     return list(map(any, rows))
 

@@ -120,12 +120,12 @@ def _json(column: list[Any], kinds: set[type]) -> list[str]:
 
 
 def _is_odd(text: str) -> bool:
-    """Tell whether a string would be misread as a bare cell."""
+    """Return whether a string would be misread as a bare cell."""
     return bool("," in text or _ODD_WHOLE.match(text) or text[-1] == " " or _ODD_INSIDE.search(text))
 
 
 def _all_bare(column: list[str], joined: str) -> bool:
-    """Tell whether no cell needs quotes, in a few searches of the whole column; in doubt, say no."""
+    """Return whether no cell needs quotes, in a few searches of the whole column; in doubt, say no."""
     if joined.count(",") > len(column) + 1 or (" " in joined and " ," in joined):
         return False
     if "{" in joined or "}" in joined or "\x7f" in joined:

@@ -61,7 +61,7 @@ def _with_new(keys: list[str], row: Iterable[str]) -> list[str]:
 
 
 def are_maps(rows: Sequence[dict[str, Json]]) -> bool:
-    """Tell objects keyed by values from records: many different members, few of them in any one."""
+    """Return whether objects are keyed by values, unlike records: many different members, few of them in any one."""
     keys = set().union(*rows)
     if len(keys) <= _MAP:
         return False
@@ -72,7 +72,7 @@ def are_maps(rows: Sequence[dict[str, Json]]) -> bool:
 
 
 def are_ragged(rows: Sequence[dict[str, Json]]) -> bool:
-    """Tell records that have little in common: as columns, most of their cells would be empty."""
+    """Return whether records have little in common: as columns, most of their cells would be empty."""
     keys = set().union(*rows)
     present = [row for row in rows if row]
     return len(keys) > _MAP and sum(map(len, present)) < _COMMON * len(keys) * len(present)

@@ -145,7 +145,7 @@ def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> N
 
 
 def is_asked_of_a_record(label: str, prefix: str) -> bool:
-    """Tell whether a column is what one asks of each record, so that it stands in each row."""
+    """Return whether a column is what one asks of each record, so that it stands in each row."""
     if not prefix:
         return label.lower() in _STATES or label.lower() in _PEOPLE
     return label.lower() in _NAMES and prefix[:-1].lower() in _PEOPLE
@@ -190,7 +190,7 @@ def recurring(rows: Records, *, lossless: bool) -> Recurring | None:
 
 
 def _differ(key: str, rows: Records) -> bool:
-    """Tell whether a member is a different string or number in every record, so that none recurs."""
+    """Return whether a member is a different string or number in every record, so that none recurs."""
     values = [row.get(key) for row in rows]
     return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
 

@@ -82,7 +82,7 @@ def outer_sources(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def is_source(path: str) -> bool:
-    """Tell whether a path may stand in a placeholder."""
+    """Return whether a path may stand in a placeholder."""
     return path[0] not in _OPERATORS and "{" not in path and "}" not in path
 
 
@@ -183,7 +183,7 @@ def given(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _are_few(cells: list[str], times: int) -> bool:
-    """Tell whether the different cells come so many times on average; mostly the first ones tell already."""
+    """Return whether the different cells come so many times on average; mostly the first ones tell already."""
     most = len(cells) // times
     return len(set(cells[: most + 1])) <= most and len(set(cells)) <= most
 

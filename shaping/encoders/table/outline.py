@@ -100,7 +100,7 @@ def _line(label: str, value: Json, indent: int) -> str:
 
 
 def _is_page(value: Json) -> bool:
-    """Tell whether a string is worth lines of its own."""
+    """Return whether a string is worth lines of its own."""
     return type(value) is str and value.count("\n") > 4
 
 

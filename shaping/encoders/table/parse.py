@@ -46,7 +46,7 @@ class TableLines:
         return self.lines[self.at] if self.at < len(self.lines) else None
 
     def is_inside(self, indent: int) -> bool:
-        """Tell whether the line at hand is indented at least so far."""
+        """Return whether the line at hand is indented at least so far."""
         line = self.peek()
         return line is not None and line.startswith(" " * indent)
 

@@ -18,7 +18,7 @@ RENDER.update({name: form.render for name, form in FORMS.items()})
 
 
 def recognise(wire: Any) -> Dialect:
-    """Say which dialect a wire form is written in; what carries no envelope is `none`."""
+    """Return the dialect that a wire form is written in; what carries no envelope is `none`."""
     if not isinstance(wire, Mapping):
         return "none"
     if is_envelope(wire):

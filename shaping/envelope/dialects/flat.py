@@ -64,7 +64,7 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the wire form: one shape for success, one for failure."""
+    """Return the JSON Schema of the wire form: one shape for success, one for failure."""
     meta = schemas.opened(
         {
             **{name: schemas.nullable(schemas.COMMON[name]) for name in (*_META, "session_id")},

@@ -77,7 +77,7 @@ def _check(wire: Mapping[str, Any]) -> None:
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the wire form: five members, and data or error unless nothing was modified."""
+    """Return the JSON Schema of the wire form: five members, and data or error unless nothing was modified."""
     error = {name: schemas.ERROR[member] for name, member in _ERROR.items()} | {"retry_after": schemas.WHOLE}
     meta = {**schemas.common(), "duration_ms": schemas.WHOLE, "bare": {"const": True, "description": _BARE}}
     shape = schemas.closed(

@@ -70,7 +70,7 @@ def looks_like(wire: Mapping[str, Any]) -> bool:
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the wire form: data or error, never neither."""
+    """Return the JSON Schema of the wire form: data or error, never neither."""
     error = {
         "error": schemas.STRING,
         "error_code": schemas.ERROR["code"],

@@ -120,7 +120,7 @@ def lean_code(code: str) -> str:
 
 
 def from_lean(code: str) -> str:
-    """Give our name for a lower-case code."""
+    """Return our name for a lower-case code."""
     known = registry.canonical(code)
     return registry.canonical(_recased(code, upper=True)) if known == code else known
 
@@ -186,7 +186,7 @@ def is_shown(name: str, value: Any, include: Collection[str], debug: bool) -> bo
 def shown(
     envelope: Envelope[Any], include: Collection[str], debug: bool, names: Iterable[str] = ORDER
 ) -> dict[str, Any]:
-    """Give the common members to show, in order and as JSON."""
+    """Return the common members to show, in order and as JSON."""
     values = envelope.meta.__dict__
     return {name: plain(values[name]) for name in names if is_shown(name, values[name], include, debug)}
 
@@ -198,7 +198,7 @@ def extended(members: dict[str, Any], envelope: Envelope[Any], reserved: Collect
 
 
 def plain(value: Any) -> Any:
-    """Give a member's value as JSON."""
+    """Return a member's value as JSON."""
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     if isinstance(value, (UpgradeHint, Omission, Listed)):
@@ -208,7 +208,7 @@ def plain(value: Any) -> Any:
 
 
 def write_warnings(warnings: Iterable[Warned]) -> list[Any]:
-    """Give warnings as JSON: a sentence alone where it has no code."""
+    """Return warnings as JSON: a sentence alone where it has no code."""
     return [_write_warning(warned) for warned in warnings]
 
 

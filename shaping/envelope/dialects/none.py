@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> Any:  # noqa: ARG001  one signature for all dialects
-    """Give the data; whether the call failed is for the surface to say."""
+    """Return the data; whether the call failed is for the surface to say."""
     return envelope.data
 
 
@@ -28,5 +28,5 @@ def parse(wire: Any) -> Envelope[Any]:
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the wire form: any value."""
+    """Return the JSON Schema of the wire form: any value."""
     return schemas.document("none", "The data alone; any JSON value.", schemas.ANY)

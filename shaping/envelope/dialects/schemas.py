@@ -19,17 +19,17 @@ ANY: dict[str, Any] = {}
 
 
 def closed(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
-    """Give the schema of an object that has these members and no others."""
+    """Return the schema of an object that has these members and no others."""
     return {**opened(properties, required), "additionalProperties": False}
 
 
 def opened(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
-    """Give the schema of an object that has these members and may have more."""
+    """Return the schema of an object that has these members and may have more."""
     return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
 def document(name: str, about: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a schema as a file of its own."""
+    """Return a schema as a file of its own."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"envelope.{name}.schema.json",
@@ -100,5 +100,5 @@ ERROR: Mapping[str, Any] = {
 
 
 def common() -> dict[str, Any]:
-    """Give the common members, each null where debug has nothing to show."""
+    """Return the common members, each null where debug has nothing to show."""
     return {name: nullable(schema) for name, schema in COMMON.items()}

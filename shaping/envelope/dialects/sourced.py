@@ -78,7 +78,7 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the wire form: data and meta, and meta by its source."""
+    """Return the JSON Schema of the wire form: data and meta, and meta by its source."""
     error = schemas.opened({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
     common = {_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()}
     meta = schemas.opened({**common, "error": schemas.nullable(error), "warnings": schemas.WARNINGS}, ["source"])

@@ -96,7 +96,7 @@ def _replace(key: str, new: list[Any], records: Records, reason: Reason) -> None
 
 
 def _is_random(code: str) -> bool:
-    """Tell bytes from what only has the same letters: a protein, a number, a line."""
+    """Return whether a text is encoded bytes, not what only has the same letters: a protein, a number, a line."""
     return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
 
 
@@ -107,7 +107,7 @@ def _are_tokens(key: str, codes: list[str], records: Records) -> bool:
 
 
 def _is_token(code: str) -> bool:
-    """Tell letters drawn by lot from a path or a name: capitals and digits stand everywhere, and words nowhere."""
+    """Return whether letters are random, unlike a path or a name: capitals and digits everywhere, words nowhere."""
     capitals = sum(1 for letter in code if letter.isupper() or letter.isdigit())
     spelled = sum(map(len, _WORDS.findall(code)))
     return len(code) >= BASE64 and capitals > _CAPITALS * len(code) and spelled < _SPELLED * len(code)

@@ -71,7 +71,7 @@ def _best(pages: list[str], records: Records) -> str:
 
 
 def _is_of_a_record(key: str) -> bool:
-    """Tell a page of a record from a link to another page of a list."""
+    """Return whether a link leads to a page of a record, not to another page of a list."""
     return not meaning(key).other_page
 
 

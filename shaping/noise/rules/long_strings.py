@@ -40,7 +40,7 @@ def shorten(text: str, head: int) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Tell sentences from code by how much of the text is letters and single spaces."""
+    """Return whether a text is sentences, not code: by how much of it is letters and single spaces."""
     sample = text[:_LOOK].encode()
     other = len(sample.translate(None, _WORDS)) + 2 * sample.count(b"  ")
     return other < 0.2 * len(sample)

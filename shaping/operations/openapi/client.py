@@ -48,7 +48,7 @@ class Auth:
                 raise ValueError(f"authentication by {given!r} is not known; expected one of {', '.join(known)}")
 
     def headers(self) -> dict[str, str]:
-        """Give the headers to send."""
+        """Return the headers to send."""
         if self.type == "basic":
             encoded = base64.b64encode(self.token.encode()).decode()
             return {self.name or "Authorization": f"{self.prefix or 'Basic '}{encoded}"}
@@ -60,7 +60,7 @@ class Auth:
         return {name: value} if self.place == "header" else {}
 
     def query(self) -> str | None:
-        """Give the piece of the query to send."""
+        """Return the piece of the query to send."""
         if self.type != "api_key" or self.place != "query":
             return None
         return f"{quote(self.name or 'api_key', safe='')}={quote((self.prefix or '') + self.token, safe='')}"
@@ -88,7 +88,7 @@ class Client:
         self._loop: object = None
 
     def url(self, path: str, query: list[str]) -> str:
-        """Give the whole address of a request."""
+        """Return the whole address of a request."""
         if not self.base_url.startswith(("http://", "https://")):
             raise ToolError(
                 "PRECONDITION", f"the API's address is {self.base_url!r}; pass base_url", phase="validation"
@@ -116,7 +116,7 @@ class Client:
         raise ToolError("BAD_RESPONSE", f"the API redirected more than {MAX_REDIRECTS} times")
 
     def _open(self) -> httpx.AsyncClient:
-        """Give the pool of this event loop; connections of a loop that has ended are of no use in another."""
+        """Return the pool of this event loop; connections of a loop that has ended are of no use in another."""
         loop = current_token()
         if self._client is None or self._loop != loop:
             self._client, self._loop = _new_client(self.config), loop
@@ -160,7 +160,7 @@ class HttpCall:
         return read_response(response, self.method)
 
     def request(self, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Give the address and the rest of a request."""
+        """Return the address and the rest of a request."""
         path, query, headers, cookies = self.path, list[str](), {"Accept": self.accept}, list[str]()
         for parameter in self.inputs.parameters:
             if parameter.member not in given:
@@ -223,7 +223,7 @@ def read_response(response: httpx.Response, method: str = "GET") -> Envelope[Any
 
 
 def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
-    """Give the body as JSON data, and whether it could be read as what it says it is."""
+    """Return the body as JSON data, and whether it could be read as what it says it is."""
     if not response.content:
         return None, True
     plain = kind.partition(";")[0].strip().lower()
@@ -240,7 +240,7 @@ def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
 
 
 def _as_text(body: bytes) -> Any:
-    """Give a body of an unknown kind as the JSON or the text that it is: in base64 nobody would see a secret."""
+    """Return a body of an unknown kind as the JSON or the text that it is: in base64 nobody would see a secret."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

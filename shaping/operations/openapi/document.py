@@ -39,7 +39,7 @@ class OpenApiDocument:
         return str(self.content.get("openapi", "")).startswith("3.0")
 
     def follow(self, node: Any) -> Any:
-        """Give what a node stands for: itself, or the end of its chain of references; `{}` where it leads nowhere."""
+        """Return what a node stands for: itself, or the end of its chain of references; `{}` where it leads nowhere."""
         for _ in range(MAX_HOPS):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
                 return node
@@ -47,7 +47,7 @@ class OpenApiDocument:
         return {}
 
     def look_up(self, ref: str) -> Any:
-        """Give what a pointer into this document points at; other documents are not fetched."""
+        """Return what a pointer into this document points at; other documents are not fetched."""
         found = pointed(self.content, ref[1:]) if ref == "#" or ref.startswith("#/") else None
         return {} if found is None else found
 
@@ -131,7 +131,7 @@ class SchemaConverter:
         self._inside: list[str] = []
 
     def schema(self, node: Any) -> dict[str, Any]:
-        """Give one schema with every definition that it needs."""
+        """Return one schema with every definition that it needs."""
         turned = self._turn(node)
         if not isinstance(turned, dict):
             return {} if turned else {"not": {}}
@@ -139,7 +139,7 @@ class SchemaConverter:
         return {**turned, "$defs": {name: self._defs[name] for name in needed}} if needed else turned
 
     def part(self, node: Any) -> Any:
-        """Give one schema whose definitions the caller collects with `with_defs`."""
+        """Return one schema whose definitions the caller collects with `with_defs`."""
         return self._turn(node)
 
     def with_defs(self, schema: dict[str, Any]) -> dict[str, Any]:

@@ -63,12 +63,12 @@ def from_openapi(
 def from_openapi_file(
     path: str | PathLike[str], config: HttpConfig | None = None, *, read: Callable[[str], bytes] | None = None
 ) -> HttpOperations:
-    """Do the same from a file, through whatever file system is given."""
+    """Make the operations of a document in a file, read through whatever file system is given."""
     return from_openapi(read_file(path, read), config)
 
 
 async def from_openapi_url(url: str, config: HttpConfig | None = None) -> HttpOperations:
-    """Do the same from an address; a server that the document names relatively is found from there."""
+    """Make the operations of a document at an address; a relative server address is resolved against it."""
     config = config or HttpConfig()
     async with _new_client(config) as client:
         response = await client.get(url, follow_redirects=True)
@@ -128,14 +128,14 @@ def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str,
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
-    """Give the operation's id in letters that every protocol takes, else its method and path; never one twice."""
+    """Return the operation's id in letters that every protocol takes, else its method and path; never one twice."""
     said = operation.get("operationId")
     plain = re.sub(r"[^\w-]+", "_", str(said)) if said else "_".join([method, *re.findall(r"\w+", path)])
     return _free(plain.strip("_") or method, taken)
 
 
 def _free(plain: str, taken: set[str]) -> str:
-    """Give a name that no other operation has, and take it."""
+    """Return a name that no other operation has, and take it."""
     name, number = plain, 2
     while name in taken:
         name, number = f"{plain}_{number}", number + 1
@@ -144,7 +144,7 @@ def _free(plain: str, taken: set[str]) -> str:
 
 
 def _answers(document: OpenApiDocument, operation: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the schema of a success for each media type on offer: of 200, of 201, else of the first 2xx."""
+    """Return the schema of a success for each media type on offer: of 200, of 201, else of the first 2xx."""
     responses = {str(status): node for status, node in (operation.get("responses") or {}).items()}
     good = sorted((s for s in responses if s.startswith("2")), key=lambda s: {"200": 0, "201": 1}.get(s, 2))
     for status in good:
@@ -173,7 +173,7 @@ def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
 
 
 def _codes(operation: Mapping[str, Any]) -> list[str]:
-    """Give the codes of the error statuses that the document promises."""
+    """Return the codes of the error statuses that the document promises."""
     statuses = [str(status) for status in operation.get("responses") or ()]
     return list(dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599))
 

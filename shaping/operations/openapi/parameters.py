@@ -81,7 +81,7 @@ def read_inputs(
 def _in_order(
     document: OpenApiDocument, item: Mapping[str, Any], operation: Mapping[str, Any], path: str
 ) -> list[Mapping[str, Any]]:
-    """Give the parameters by place; the operation's own outrank those of its path, and what a path names is one."""
+    """Return the parameters by place; the operation's own outrank those of its path, and what a path names is one."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {
         ("path", name): {"in": "path", "name": name, "schema": {"type": "string"}} for name in HOLE.findall(path)
     }
@@ -128,7 +128,7 @@ def _free(place: str, name: str, taken: set[str]) -> str:
 
 
 def _mergeable(document: OpenApiDocument, operation: Mapping[str, Any], body: Body | None) -> dict[str, Any]:
-    """Give the members of a body that is a plain object; any other body is one member."""
+    """Return the members of a body that is a plain object; any other body is one member."""
     if body is None or not isinstance(body.schema, dict) or not body.has_members:
         return {}
     request = document.follow(operation.get("requestBody"))

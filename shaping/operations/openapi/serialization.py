@@ -64,7 +64,7 @@ class Body:
         return self.is_json or self.media_key in {FORM, MULTIPART}
 
     def member_schema(self, name: str) -> Any:
-        """Give the schema of one member; a file may also come as base64."""
+        """Return the schema of one member; a file may also come as base64."""
         schema = self.properties[name]
         if self.media_key == MULTIPART and _is_file(_items_of(schema)):
             return {**schema, "items": FILE}
@@ -121,7 +121,7 @@ def _form(body: Body, value: Any) -> str:
 
 
 def _parts(body: Body, value: Any) -> list[tuple[str, Any]]:
-    """Give the parts of a form: files as files, objects as JSON, each item of a list as a part of its own."""
+    """Return the parts of a form: files as files, objects as JSON, each item of a list as a part of its own."""
     return [
         (name, _part(body, name, item))
         for name, member in (value if isinstance(value, Mapping) else {"value": value}).items()
@@ -163,7 +163,7 @@ DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 def text_of(value: Any) -> str:
-    """Give a scalar as it stands in a URL or a header."""
+    """Return a scalar as it stands in a URL or a header."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
