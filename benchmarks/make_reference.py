@@ -113,6 +113,7 @@ REASONS: Final[Mapping[str, str]] = {
     "string": "the middle of a long text",
     "depth": "a subtree, cut to the budget",
 }
+PLACES: Final = {"global": "`global`", "profile": "a profile", "tool": "a tool"}
 MODULES: Final = (
     "shaping",
     "shaping.apps",
@@ -194,19 +195,28 @@ def _config() -> str:
         for name in ("minimal", "standard", "debug")
     }
     members = {**definitions["Profile"]["properties"], **definitions["ToolOverride"]["properties"]}
-    top: list[tuple[str, ...]] = []
-    for key, node in schema["properties"].items():
-        if key == "$schema":
-            continue
-        default = _json(bundled[key]) if key in bundled else "unset"
-        top.append((f"`{key}`", _takes(schema, node), default, _json(TOP_EXAMPLES[key]), _described(schema, node)))
-    below: list[tuple[str, ...]] = []
-    for key, places in choices().items():
-        node = members[key]
-        below.append(
-            (f"`{key}`", ", ".join(places), _takes(schema, node), _defaults(key, profiles), _json(EXAMPLES[key]),
-             _described(schema, node))
-        )  # fmt: skip
+    top = [
+        _entry(
+            key,
+            _described(schema, node),
+            takes=_takes(schema, node),
+            default=_json(bundled[key]) if key in bundled else "unset",
+            example=_json({key: TOP_EXAMPLES[key]}),
+        )
+        for key, node in schema["properties"].items()
+        if key != "$schema"
+    ]
+    below = [
+        _entry(
+            key,
+            _described(schema, members[key]),
+            takes=_takes(schema, members[key]),
+            default=_defaults(key, profiles),
+            example=_json({key: EXAMPLES[key]}),
+            where="under " + ", ".join(PLACES[place] for place in places),
+        )
+        for key, places in choices().items()
+    ]
     nested = [
         (f"`{owner}.{key}`", _takes(schema, node), _described(schema, node))
         for owner, name in (("envelope", "EnvelopeChoice"), ("redact", "RedactRules"), ("store", "StoreSettings"),
@@ -218,10 +228,10 @@ def _config() -> str:
             "# Config keys",
             ABOUT_KEYS,
             "## At the top",
-            markdown_table(("key", "takes", "default", "example", "meaning"), top),
+            *top,
             "## Choices under `global`, a profile, or a tool",
             ABOUT_CHOICES,
-            markdown_table(("key", "stands under", "takes", "default", "example", "meaning"), below),
+            *below,
             "## Keys inside these",
             markdown_table(("key", "takes", "meaning"), nested),
             "## Noise rules",
@@ -236,6 +246,11 @@ def _config() -> str:
     )
 
 
+def _entry(key: str, meaning: str, **facts: str) -> str:
+    lines = [f"- {name}: {fact}" for name, fact in facts.items()]
+    return "\n".join((f"### {key}", "", meaning, "", *lines))
+
+
 def _defaults(key: str, profiles: Mapping[str, Mapping[str, Any]]) -> str:
     found = [_json(profile.get(key)) if key in profile else "unset" for profile in profiles.values()]
     if key == "envelope":
@@ -246,7 +261,7 @@ def _defaults(key: str, profiles: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _json(value: Any) -> str:
-    return f"`{json.dumps(value, ensure_ascii=False)}`".replace("|", "\\|")
+    return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def _described(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
