@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated, Final
 
-import orjson
 import typer
 
 from shaping.cli.support.output import config_failure, print_result
+from shaping.page.choices import own_choices, plain, readable, sources
 from shaping.settings import ConfigError, load
 from shaping.settings.context import checked_environment, environment_profile
-from shaping.settings.files import bundled_path
 from shaping.settings.sources import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.settings import LoadedConfig, ResolvedChoice
-    from shaping.settings.files import BundledKind
+    from shaping.settings import ResolvedChoice
 
-_WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
-_SHIPPED: Final[tuple[BundledKind, ...]] = ("profiles", "config")
 _VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
 _WIDE: Final = 40  # characters of a value beside which its source still stands
 
@@ -69,10 +64,10 @@ def explain(
     except ConfigError as error:
         raise config_failure(error, as_json=as_json) from None
     if as_json:
-        told = [{"choice": choice.name, "value": _plain(choice.value), "source": choice.source} for choice in choices]
+        told = [{"choice": choice.name, "value": plain(choice.value), "source": choice.source} for choice in choices]
         print_result({"tool": tool, "config_hash": found.hash, "files": list(found.files), "choices": told})
         return
-    shown = choices if everything else _own(choices, found, surface)
+    shown = choices if everything else own_choices(choices, found, surface.value)
     for line in _table(shown):
         typer.echo(line)
     if len(shown) < len(choices):
@@ -86,20 +81,8 @@ def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
     return replace(choice, origins=(Origin(decided),))
 
 
-def _own(choices: Sequence[ResolvedChoice], found: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
-    """Return the profile, choices that differ from the bundled default, and choices that a config file makes."""
-    bundled = {choice.name: choice.value for choice in load({}).explain("", surface=surface.value)}
-    return [
-        choice
-        for choice in reversed(choices)
-        if choice.name == "profile"
-        or choice.value != bundled[choice.name]
-        or any(origin.file in found.files for origin in choice.origins)
-    ]
-
-
 def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
-    rows = [(choice.name, _readable(_plain(choice.value)), _sources(choice)) for choice in choices]
+    rows = [(choice.name, readable(plain(choice.value)), sources(choice)) for choice in choices]
     first = max(len(name) for name, _, _ in rows)
     second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
     # What is too long for its column has its source below, so that the other sources stay in theirs.
@@ -109,32 +92,3 @@ def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
         else f"{name:<{first}}  {value}\n{'':<{first}}  {'':<{second}}  {source}"
         for name, value, source in rows
     ]
-
-
-def _readable(value: Any) -> str:
-    """Write a value for people: words as they are, lists of words and paths with commas, anything else as JSON."""
-    if isinstance(value, str):
-        return value
-    if (
-        isinstance(value, (list, tuple))
-        and value
-        and all(isinstance(word, str) and _WORD.fullmatch(word) for word in value)
-    ):
-        return ", ".join(value)
-    return orjson.dumps(value).decode()
-
-
-def _sources(choice: ResolvedChoice) -> str:
-    return ", ".join(map(_place, choice.origins))
-
-
-def _place(origin: Origin) -> str:
-    """Name the file and line of a choice; files of the package are just called bundled."""
-    if origin.file is None:
-        return str(origin)
-    ours = any(Path(origin.file).is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED)
-    return f"{origin.by} (bundled)" if ours else str(origin)
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -55,6 +55,9 @@ OUTPUTS: Mapping[str, Any] = {
     "expand": _ENVELOPE,
     "shape": _ANYTHING,
     "query": _list(_object()),
+    "last": _object(ledger=_TEXT, calls=_list(_object(tool=_TEXT, tokens_before=_COUNT, tokens_after=_COUNT))),
+    "report": _ANYTHING,
+    "ui": _ANYTHING,
     "stats": _object(
         ledger=_TEXT, total=_object(calls=_COUNT, tokens_saved=_COUNT), groups=_list(_object(calls=_COUNT))
     ),

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shaping.cli.support.ledger import LEDGER, SINCE, ledger_file, seconds_back
 from shaping.cli.support.output import print_result, stopped
-from shaping.ledger import LedgerDatabase, LedgerError, add_up, default_path
+from shaping.cli.support.page import MODEL, PRICES, price_of
+from shaping.ledger import LedgerDatabase, LedgerError, add_up
 from shaping.ledger.totals import GROUPS, group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shaping.ledger import LedgerEntry, Totals
+    from shaping.ledger.prices import Price
 
 BY = typer.Option("--by", metavar="GROUP", help=f"Add up by {', '.join(GROUPS)}.")
-SINCE = typer.Option("--since", metavar="TIME", help="How far back: 30m, 12h, 7d or 4w. [default: everything kept]")
 WATCH = typer.Option("--watch", help="Print again whenever something was added, until Ctrl-C.")
-LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
-
-_UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def stats(
@@ -31,26 +29,26 @@ def stats(
     by: Annotated[str, BY] = "tool",
     since: Annotated[str | None, SINCE] = None,
     watch: Annotated[bool, WATCH] = False,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
     ledger: Annotated[str | None, LEDGER] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what shaping has saved: tokens that models did not read, net of what shaping added."""
     if by not in GROUPS:
         raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
-    start = _start(since)
-    path = default_path() if ledger is None else ledger
-    if path is None:
-        raise stopped(
-            "SHAPING_LEDGER is off, so nothing is recorded", 1, hint="Unset it, or name a file with --ledger."
-        )
+    back, price = seconds_back(since), price_of(model, prices)
+    start = 0.0 if back is None else time.time() - back
+    path = ledger_file(ledger)
     database = LedgerDatabase(path)
     try:
         if as_json:
-            print_result(_told(database.entries(since=start), by, str(path)))
+            print_result(_told(database.entries(since=start), by, str(path), price))
             return
         shown = ""
         while True:
-            text = "\n".join(_lines(database.entries(since=start), by, str(path), database.dropped(since=start)))
+            entries, dropped = database.entries(since=start), database.dropped(since=start)
+            text = "\n".join(_lines(entries, by, str(path), dropped, price))
             if text != shown:
                 typer.echo(text if not shown else f"\n{text}")
                 shown = text
@@ -61,22 +59,15 @@ def stats(
         raise stopped(str(problem), 1, code="UNAVAILABLE") from None
 
 
-def _start(since: str | None) -> float:
-    if since is None:
-        return 0.0
-    found = re.fullmatch(r"(\d+)([mhdw])", since.strip())
-    if found is None:
-        raise stopped(f"--since is {since!r}; expected a number with m, h, d or w, such as 7d")
-    return time.time() - int(found.group(1)) * _UNITS[found.group(2)]
+def _told(entries: list[LedgerEntry], by: str, path: str, price: Price | None) -> dict[str, Any]:
+    groups = [{by: name, **_members(total, price)} for name, total in group(entries, by).items()]
+    return {"ledger": path, "total": _members(add_up(entries), price), "groups": groups}
 
 
-def _told(entries: list[LedgerEntry], by: str, path: str) -> dict[str, Any]:
-    groups = [{by: name, **_members(total)} for name, total in group(entries, by).items()]
-    return {"ledger": path, "total": _members(add_up(entries)), "groups": groups}
-
-
-def _members(total: Totals) -> dict[str, Any]:
+def _members(total: Totals, price: Price | None) -> dict[str, Any]:
+    money = {} if price is None else {f"saved_{price.currency.lower()}": round(price.cost(total.saved) or 0.0, 6)}
     return {
+        **money,
         "calls": total.calls,
         "expansions": total.expansions,
         "tokens_before": total.before,
@@ -89,7 +80,7 @@ def _members(total: Totals) -> dict[str, Any]:
     }
 
 
-def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int) -> Iterator[str]:
+def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: Price | None) -> Iterator[str]:
     if not entries:
         yield f"The ledger {path} has no calls yet."
         yield "Every call through `shaping proxy`, the middleware and `shaping run` is entered there."
@@ -108,8 +99,18 @@ def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int) -> Iter
         )
     yield ""
     yield f"{everything}. Tokens of {_tokenizers(entries)}, counted {_exactness(everything)}."
+    if price is not None:
+        yield _worth(everything, price)
     if dropped:
         yield f"{dropped:,} calls came too fast to be counted and are not in these numbers."
+
+
+def _worth(total: Totals, price: Price) -> str:
+    """Say what the saved tokens would have cost when written; how many turns they stayed, a ledger cannot tell."""
+    once, turn = price.cost(total.saved) or 0.0, price.cost(total.saved, 1)
+    kind = "input" if price.cache_write is None else "cache writes"
+    each = "" if turn is None else f", and {turn - once:,.4f} more for each turn that they would have stayed"
+    return f"Worth {once:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date}){each}."
 
 
 def _cells(total: Totals) -> tuple[str, ...]:

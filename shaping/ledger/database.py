@@ -71,6 +71,11 @@ class LedgerDatabase:
         """Read the entries from a time on, oldest first; a ledger that does not exist yet is empty."""
         return [LedgerEntry(*row) for row in self._read(_SELECT, (since,))]
 
+    def version(self) -> int:
+        """Return a number that changes with every entry that is written."""
+        rows = self._read("SELECT coalesce(max(rowid), 0) FROM calls", ())
+        return int(rows[0][0]) if rows else 0
+
     def dropped(self, *, since: float = 0.0) -> int:
         """Count the calls that were not entered because too many came at once."""
         rows = self._read("SELECT coalesce(sum(calls), 0) FROM dropped WHERE time >= ?", (since,))

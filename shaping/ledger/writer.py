@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
 from shaping.ledger.entries import LedgerEntry, MeasuredCall
+from shaping.ledger.metrics import MetricLabels, prometheus_text
 from shaping.ledger.telemetry import Telemetry, trace_context
 from shaping.ledger.totals import Totals, add_up
 from shaping.tokens import counter
@@ -31,6 +32,7 @@ logger = logging.getLogger("shaping")
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _REMEMBERED: Final = 10_000
 _BATCH: Final = 128
+_MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
 _EXIT_SECONDS: Final = 0.8  # how long a process whose ledger nobody closed may wait for it at its end
@@ -48,6 +50,7 @@ class Ledger:
         self._tokenizer = tokenizer
         self._recent: deque[LedgerEntry] = deque(maxlen=_REMEMBERED)
         self._totals = Totals()
+        self._by_label: dict[MetricLabels, Totals] = {}
         self._telemetry = Telemetry()
         self._warned = False
         self._begin()
@@ -78,6 +81,10 @@ class Ledger:
     def totals(self) -> Totals:
         """Return the sums over all that was recorded here and is counted."""
         return self._totals
+
+    def metrics(self) -> str:
+        """Write what was recorded here in the text format of Prometheus."""
+        return prometheus_text(dict(self._by_label), self._dropped)
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until what was recorded so far is counted and written; say whether it was in time."""
@@ -131,12 +138,20 @@ class Ledger:
             self._recent.extend(entries)
             self._telemetry.record(counted)
             self._totals += add_up(entries)
+            self._label(entries)
             self._write(entries)
             for item in batch:
                 if isinstance(item, threading.Event):
                     item.set()
             if _STOP in batch:
                 return
+
+    def _label(self, entries: list[LedgerEntry]) -> None:
+        for entry in entries:
+            labels = MetricLabels(entry.server, entry.tool, entry.client, entry.kind)
+            if labels not in self._by_label and len(self._by_label) >= _MOST_LABELS:
+                labels = MetricLabels("", "(other)", "", entry.kind)  # names come from outside and may be any number
+            self._by_label[labels] = self._by_label.get(labels, Totals()) + add_up([entry])
 
     def _batch(self) -> list[object]:
         """Wait for calls and then for a pause between them, so that counting does not slow the next one down."""

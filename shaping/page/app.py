@@ -1,0 +1,99 @@
+"""The page over HTTP: to loopback, to who has the token, with news of each call as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from secrets import compare_digest
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Route
+
+from shaping.ledger import LedgerError
+from shaping.operations.http_server import Gate
+from shaping.page.html import content_policy, document
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from shaping.page.data import PageSource
+
+_LOOK_SECONDS: Final = 0.5
+_SILENT_LOOKS: Final = 30  # after which a comment is sent, so that a browser that went away is noticed
+_LOCKED: Final = "This page needs the token in the address that shaping printed when it started.\n"
+
+
+def page_routes(find_source: Callable[[], Awaitable[PageSource | None]], token: str) -> list[Route]:
+    """Return the routes of the page and its events; `find_source` returns None where the ledger is off."""
+
+    async def page(request: Request) -> Response:
+        if not _knows(request, token):
+            return PlainTextResponse(_LOCKED, 401, _HEADERS)
+        source = await find_source()
+        if source is None:
+            return PlainTextResponse("SHAPING_LEDGER is off, so there is nothing to show.\n", 404, _HEADERS)
+        try:
+            written = await run_in_threadpool(lambda: document(source.collect(), live=True))
+        except LedgerError as problem:
+            return PlainTextResponse(f"{problem}\n", 503, _HEADERS)
+        return HTMLResponse(written, headers={**_HEADERS, "Content-Security-Policy": _framed()})
+
+    async def events(request: Request) -> Response:
+        if not _knows(request, token):
+            return PlainTextResponse(_LOCKED, 401, _HEADERS)
+        source = await find_source()
+        if source is None:
+            return PlainTextResponse("", 404, _HEADERS)
+        return StreamingResponse(_changes(source), media_type="text/event-stream", headers=_HEADERS)
+
+    return [Route("/", page, methods=["GET"]), Route("/events", events, methods=["GET"])]
+
+
+def page_app(source: PageSource, *, token: str, hosts: Collection[str]) -> Starlette:
+    """Return the application that shows one page, and answers only requests that name one of the hosts."""
+
+    async def find() -> PageSource:
+        return source
+
+    guard = Middleware(Gate, hosts=hosts, token=None, is_open=lambda _: True)
+    return Starlette(routes=page_routes(find, token), middleware=[guard])
+
+
+# The address holds the token: no other page may learn it, and no cache may keep what it shows.
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def _framed() -> str:
+    return f"{content_policy()}; frame-ancestors 'none'"
+
+
+def _knows(request: Request, token: str) -> bool:
+    return compare_digest(request.query_params.get("token", "").encode(), token.encode())
+
+
+async def _changes(source: PageSource) -> AsyncIterator[bytes]:
+    """Tell of each change of the ledger."""
+    seen: Any = await run_in_threadpool(source.version)
+    silent = 0
+    yield b"retry: 2000\n\n"
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        version = await run_in_threadpool(source.version)
+        silent += 1
+        if version != seen:
+            seen, silent = version, 0
+            yield f"event: changed\ndata: {version}\n\n".encode()
+        elif silent >= _SILENT_LOOKS:
+            silent = 0
+            yield b": \n\n"

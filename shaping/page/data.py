@@ -1,0 +1,222 @@
+"""What the page shows, collected from the ledger, the store and the config; how it looks is not known here."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from shaping.ledger import add_up
+from shaping.ledger.marks import leaves
+from shaping.ledger.texts import find_texts
+from shaping.ledger.totals import GROUPS, Totals, group
+from shaping.page.choices import ChosenRow, choices_in_force
+from shaping.tokens import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from shaping.ledger import LedgerDatabase, LedgerEntry
+    from shaping.ledger.prices import Price
+    from shaping.ledger.texts import CallTexts, SentPart
+    from shaping.settings import LoadedConfig
+    from shaping.store import Store
+
+CALLS: Final = 25  # calls that are shown one by one
+_TOOLS_OF_CONFIG: Final = 8
+_TOOLS_OF_FIELDS: Final = 8
+_FIELDS: Final = 40  # fields of a tool in the treemap; the rest are one
+_COUNTED_BYTES: Final = 2_000_000  # of one call's values that are counted by field
+_FEWEST_BARS: Final = 24
+# The widths of a bar in seconds, and the range up to which each is used.
+_HOUR, _DAY = 3_600, 86_400
+_STEPS: Final = ((60, _HOUR), (600, 6 * _HOUR), (_HOUR, 3 * _DAY), (_DAY, 60 * _DAY), (7 * _DAY, 400 * _DAY))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The calls of one stretch of time."""
+
+    label: str
+    total: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTokens:
+    """The tokens of one field of a tool's answers, and how many of them the model did not read, and why."""
+
+    path: str
+    tokens: int
+    left_out: int
+    reason: str | None = None
+
+    def __add__(self, other: FieldTokens) -> FieldTokens:
+        return FieldTokens(
+            self.path, self.tokens + other.tokens, self.left_out + other.left_out, self.reason or other.reason
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """One call: its line of the ledger, and its texts while the store has them."""
+
+    entry: LedgerEntry
+    texts: CallTexts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that changed or failed: a drift of what a tool sends, or an answer contract that does not hold."""
+
+    tool: str
+    path: str
+    kind: str
+    message: str
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """Everything that one page shows."""
+
+    ledger: str
+    since: float
+    made: float
+    total: Totals
+    tokenizers: tuple[str, ...]
+    dropped: int = 0
+    bars: tuple[Bar, ...] = ()
+    tools: tuple[tuple[str, Totals], ...] = ()
+    clients: tuple[tuple[str, Totals], ...] = ()
+    calls: tuple[ShownCall, ...] = ()
+    fields: tuple[tuple[str, tuple[FieldTokens, ...]], ...] = ()
+    config_files: tuple[str, ...] = ()
+    config_hash: str = ""
+    choices: tuple[ChosenRow, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    price: Price | None = None
+
+
+class PageSource:
+    """Where a page's data come from; `config` and `findings` are asked anew for each page."""
+
+    def __init__(
+        self,
+        database: LedgerDatabase,
+        *,
+        store: Store | None = None,
+        config: Callable[[], LoadedConfig] | None = None,
+        findings: Callable[[], Sequence[Finding]] = tuple,
+        seconds: float | None = None,
+        price: Price | None = None,
+    ) -> None:
+        self.database = database
+        self._store, self._config, self._findings = store, config, findings
+        self._seconds, self._price = seconds, price  # how far back; None is everything that the ledger has
+        self._counted: dict[str, dict[str, FieldTokens]] = {}
+
+    def collect(self) -> PageData:
+        """Read everything once."""
+        now = time.time()
+        since = 0.0 if self._seconds is None else now - self._seconds
+        entries = self.database.entries(since=since)
+        called = [entry for entry in entries if entry.kind != "definition"]
+        calls = tuple(ShownCall(entry, self._texts(entry)) for entry in reversed(called[-CALLS:]))
+        tools = group(called, "tool")
+        config = None if self._config is None else self._config()
+        return PageData(
+            ledger=str(self.database.path),
+            since=since,
+            made=now,
+            total=add_up(entries),
+            tokenizers=tuple(sorted({entry.tokenizer for entry in entries if entry.tokenizer})),
+            dropped=self.database.dropped(since=since),
+            bars=tuple(over_time(entries)),
+            tools=tuple(tools.items()),
+            clients=tuple((name or "(unnamed)", total) for name, total in group(entries, "client").items()),
+            calls=calls,
+            fields=tuple(self._by_field(calls)),
+            config_files=() if config is None else tuple(config.files),
+            config_hash="" if config is None else config.hash,
+            choices=() if config is None else tuple(choices_in_force(config, list(tools)[:_TOOLS_OF_CONFIG])),
+            findings=tuple(self._findings()),
+            price=self._price,
+        )
+
+    def version(self) -> int:
+        """Return a number that changes with every call that is entered."""
+        return self.database.version()
+
+    def _texts(self, entry: LedgerEntry) -> CallTexts | None:
+        return None if self._store is None else find_texts(self._store, entry.ref)
+
+    def _by_field(self, calls: Sequence[ShownCall]) -> Iterator[tuple[str, tuple[FieldTokens, ...]]]:
+        """Add up the tokens of each tool's fields over the calls whose originals the store has."""
+        tools: dict[str, dict[str, FieldTokens]] = {}
+        for call in calls:
+            if call.texts is None or call.entry.kind != "call":
+                continue
+            fields = tools.setdefault(GROUPS["tool"](call.entry), {})
+            for path, found in self._fields_of(call).items():
+                fields[path] = fields[path] + found if path in fields else found
+        self._counted = {ref: found for ref, found in self._counted.items() if ref in {c.entry.ref for c in calls}}
+        for tool, fields in list(tools.items())[:_TOOLS_OF_FIELDS]:
+            if fields:
+                yield tool, largest(fields.values())
+
+    def _fields_of(self, call: ShownCall) -> dict[str, FieldTokens]:
+        ref = str(call.entry.ref)
+        if ref not in self._counted:
+            self._counted[ref] = count_fields(call.texts.sent if call.texts else ())
+        return self._counted[ref]
+
+
+def count_fields(parts: Iterable[SentPart]) -> dict[str, FieldTokens]:
+    """Count the tokens of each field of an answer; a field has one path, whichever record it stands in."""
+    texts: dict[str, tuple[list[str], list[str]]] = {}
+    reasons: dict[str, str] = {}
+    size = 0
+    for part in parts:
+        for leaf in leaves(part):
+            size += len(written := f"{leaf.path.rpartition('.')[2]}:{orjson.dumps(leaf.value).decode()}")
+            if size > _COUNTED_BYTES:
+                break
+            texts.setdefault(leaf.path, ([], []))[leaf.reason is not None].append(written)
+            if leaf.reason is not None:
+                reasons[leaf.path] = leaf.reason
+    return {
+        path: FieldTokens(path, _tokens(read) + _tokens(left), _tokens(left), reasons.get(path))
+        for path, (read, left) in texts.items()
+    }
+
+
+def _tokens(texts: list[str]) -> int:
+    return int(count(",".join(texts))) if texts else 0
+
+
+def largest(fields: Iterable[FieldTokens]) -> tuple[FieldTokens, ...]:
+    """Return the fields with most tokens, and all others as one."""
+    ordered = sorted(fields, key=lambda each: (-each.tokens, each.path))
+    rest = ordered[_FIELDS:]
+    others = FieldTokens(f"{len(rest)} others", sum(e.tokens for e in rest), sum(e.left_out for e in rest))
+    return (*ordered[:_FIELDS], others) if rest else tuple(ordered)
+
+
+def over_time(entries: Sequence[LedgerEntry]) -> Iterator[Bar]:
+    """Add up entries by stretches of time of one width, empty ones included."""
+    if not entries:
+        return
+    first, end = entries[0].time, max(entry.time for entry in entries)
+    width = next((step for step, longest in _STEPS if end - first <= longest), 30 * _DAY)
+    zone = datetime.fromtimestamp(end).astimezone().utcoffset()
+    shift = 0.0 if zone is None else zone.total_seconds()  # days begin at the user's midnight
+    found: dict[int, list[LedgerEntry]] = {}
+    for entry in entries:
+        found.setdefault(int((entry.time + shift) // width), []).append(entry)
+    last = int((end + shift) // width)
+    for place in range(min(int((first + shift) // width), last - _FEWEST_BARS + 1), last + 1):
+        start = datetime.fromtimestamp(place * width - shift).astimezone()
+        yield Bar(f"{start:%H:%M}" if width < _DAY else f"{start:%d %b}", add_up(found.get(place, ())))
