@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from shaping.ledger.texts import CallTexts
 
-NUMBER = typer.Argument(metavar="[N]", min=1, max=500, help="How many calls, the newest last.")
+NUMBER = typer.Argument(metavar="N", min=1, max=500, help="How many calls, the newest last.")
 TOOL = typer.Option("--tool", metavar="NAME", help="Only calls of this tool, as `shaping stats` names it.")
 FULL = typer.Option("--full", help="Show every line; without it, the first 40 of each side.")
 HTML = typer.Option("--html", metavar="FILE", help="Write the calls as one HTML file instead.", dir_okay=False)

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from shaping.cli.support.ledger import LEDGER, SINCE
+from shaping.cli.support.ledger import LEDGER, MODEL, PRICES, SINCE, page_source, price_of
 from shaping.cli.support.output import config_failure, stopped
-from shaping.cli.support.page import MODEL, PRICES, page_source, price_of
 from shaping.ledger import LedgerError
 from shaping.page.html import document
 from shaping.settings import ConfigError

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.support.ledger import LEDGER, SINCE, ledger_file, seconds_back
+from shaping.cli.support.ledger import LEDGER, MODEL, PRICES, SINCE, ledger_file, price_of, seconds_back
 from shaping.cli.support.output import print_result, stopped
-from shaping.cli.support.page import MODEL, PRICES, price_of
 from shaping.ledger import LedgerDatabase, LedgerError, add_up
 from shaping.ledger.totals import GROUPS, group
 

@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from shaping.cli.support.ledger import LEDGER, SINCE
-from shaping.cli.support.listen import free_address
-from shaping.cli.support.output import config_failure, stopped
-from shaping.cli.support.page import MODEL, PRICES, page_source, price_of
+from shaping.cli.support.ledger import LEDGER, MODEL, PRICES, SINCE, page_source, price_of
+from shaping.cli.support.output import config_failure, free_address, stopped
 from shaping.settings import ConfigError
 
 PORT = typer.Option("--at", metavar="HOST:PORT", help="Where to serve the page; PORT alone is loopback.")

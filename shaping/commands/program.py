@@ -13,6 +13,7 @@ import orjson
 
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
 from shaping.ledger import MeasuredCall, open_ledger
+from shaping.ledger.texts import keep_output
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -145,8 +146,6 @@ def _record(shaper: Shaper, plan: Plan, before: str, after: str) -> None:
 
 
 def _keep(shaper: Shaper, before: str, read: str) -> str | None:
-    from shaping.ledger.texts import keep_output  # noqa: PLC0415 (only outputs that changed are kept: costs 5 ms)
-
     return keep_output(shaper.keeper("command"), read, before, ttl=shaper.generation.config.store.ttl_seconds)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.errors import scrub
+from shaping.redaction import redact_text
 from shaping.response import Omission
 from shaping.store.protocol import StoreError
 
@@ -46,8 +48,6 @@ def keep_texts(keeper: Keeper, read: str, parts: Sequence[Shaped], *, ttl: float
 
 def keep_output(keeper: Keeper, read: str, printed: str, *, ttl: float) -> str | None:
     """Keep what a model read beside what a command printed, from which secrets are taken here."""
-    from shaping.redaction import redact_text  # noqa: PLC0415 (compiles its rules: costs 30 ms)
-
     return _keep(keeper, redact_text(read)[0], [{"value": redact_text(printed[:_LARGEST])[0]}], ttl)
 
 
@@ -67,8 +67,6 @@ def _keep(keeper: Keeper, read: str, parts: list[dict[str, Any]], ttl: float) ->
 
 
 def _written(omissions: Sequence[Omission]) -> list[list[Any]]:
-    from shaping.errors import scrub  # noqa: PLC0415 (compiles its rules: costs 30 ms)
-
     return [[scrub(one.path), one.count, one.reason] for one in omissions[:_MOST_OMISSIONS]]
 
 

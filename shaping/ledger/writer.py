@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.errors import scrub
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
 from shaping.ledger.entries import LedgerEntry, MeasuredCall
 from shaping.ledger.metrics import MetricLabels, prometheus_text
@@ -242,6 +243,4 @@ def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
 @lru_cache(maxsize=1024)
 def _name(name: str) -> str:
     """Return a name as the ledger has it: short, and without a secret that somebody put into it."""
-    from shaping.errors import scrub  # noqa: PLC0415 (compiles its rules: costs 30 ms, on the ledger's thread)
-
     return scrub(name[:_LONGEST_NAME]) if name else ""

@@ -1,0 +1,81 @@
+"""`shaping last` shows what a command printed and what was printed in its place, while the store has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shaping.ledger import LedgerDatabase, LedgerEntry
+
+ROWS = (
+    "import json
+"
+    "rows = [{'id': n, 'name': f'row {n}', 'note': None, 'key': 'ghp_' + 'a1B2' * 9} for n in range(40)]
+"
+    "print(json.dumps(rows, indent=2))"
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """Give a user a home of their own, in which one command has run."""
+    places = {"SHAPING_LEDGER": str(tmp_path / "ledger.sqlite"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environ = {**os.environ, **places}
+    shaping(environ, "run", "--", sys.executable, "-c", ROWS)
+    return environ
+
+
+def shaping(environ: dict[str, str], *words: str) -> str:
+    command = [sys.executable, "-m", "shaping", *words]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+
+
+def test_both_sides_are_shown_with_what_was_left_out_marked(home: dict[str, str]) -> None:
+    shown = shaping(home, "last", "--full")
+    head, _, rest = shown.partition("The tool sent (- was left out):")
+    sent, _, read = rest.partition("The model read:")
+    assert "tokens sent" in head
+    assert '-     "note": null' in sent
+    assert "row 39" in sent
+    assert "row 39" in read
+    assert "null" not in read.replace("null: note", "")
+
+
+def test_a_long_side_is_cut_unless_all_of_it_is_asked_for(home: dict[str, str]) -> None:
+    assert "more lines; --full shows them" in shaping(home, "last")
+
+
+def test_no_secret_is_on_either_side(home: dict[str, str], tmp_path: Path) -> None:
+    shaping(home, "last", "--html", str(tmp_path / "last.html"))
+    written = (tmp_path / "last.html").read_text() + shaping(home, "last", "--full") + shaping(home, "last", "--json")
+    assert "ghp_a1B2" not in written
+    assert "row 39" in written
+    assert stat.S_IMODE((tmp_path / "last.html").stat().st_mode) == 0o600
+
+
+def test_a_program_gets_what_was_read_and_what_was_sent(home: dict[str, str]) -> None:
+    (call,) = json.loads(shaping(home, "last", "--json"))["data"]["calls"]
+    assert call["tokens_after"] < call["tokens_before"]
+    assert "row 39" in call["read"]
+    assert "row 39" in call["sent"][0]["value"]
+
+
+def test_a_call_of_which_the_store_has_nothing_is_shown_by_its_numbers(home: dict[str, str]) -> None:
+    entry = LedgerEntry(time.time(), "search", 1_000, 100, server="github", client="codex", ref="c_gone")
+    LedgerDatabase(home["SHAPING_LEDGER"]).add([entry])
+    shown = shaping(home, "last")
+    assert "github/search for codex: 1,000 tokens sent, 100 read, 90% saved" in shown
+    assert "The store no longer has the texts" in shown
+
+
+def test_calls_of_one_tool_are_chosen_by_its_name(home: dict[str, str]) -> None:
+    LedgerDatabase(home["SHAPING_LEDGER"]).add([LedgerEntry(time.time(), "search", 10, 5, server="github")])
+    assert "github/search" in shaping(home, "last", "--tool", "github/search")
+    assert "has no calls of nothing" in shaping(home, "last", "--tool", "nothing")

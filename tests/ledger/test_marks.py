@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Any
+
+from shaping import Shaper
+from shaping.ledger.marks import leaves, marked_lines
+from shaping.ledger.texts import SentPart
+from shaping.response import Omission
+
+
+def marked(value: Any, *omissions: tuple[str, int, Any], read: str = "") -> list[tuple[str, str | None]]:
+    part = SentPart(value, tuple(Omission(*each) for each in omissions))
+    return [(line.text.strip(), line.reason) for line in marked_lines(part, read)]
+
+
+def test_what_was_left_out_of_each_record_is_marked_with_its_reason() -> None:
+    records = [{"id": 1, "url": "u1", "note": None}, {"id": 2, "url": "u2", "note": "kept"}]
+    lines = marked(records, ("[].url", 2, "links"), ("[].note", 1, "null"))
+    assert [line for line in lines if line[1]] == [
+        ('"url": "u1",', "links"),
+        ('"note": null', "null"),
+        ('"url": "u2",', "links"),
+    ]
+    assert ('"note": "kept"', None) in lines
+
+
+def test_the_tail_of_a_list_is_marked_and_its_head_is_not() -> None:
+    lines = marked({"rows": [10, 20, 30, 40]}, ("rows[2:4]", 2, "items"))
+    assert [text for text, reason in lines if reason == "items"] == ["30,", "40"]
+
+
+def test_a_subtree_that_was_left_out_is_one_line() -> None:
+    assert ('"owner": {"login":"a","id":1}', "fields") in marked(
+        {"owner": {"login": "a", "id": 1}}, ("owner", 1, "fields")
+    )
+
+
+def test_keys_with_dots_are_found() -> None:
+    assert ('"a.b": null', "null") in marked({"a.b": None}, ('"a.b"', 1, "null"))
+
+
+def test_lines_of_a_text_that_the_model_did_not_read_are_marked() -> None:
+    lines = marked("one\nnoise\ntwo", read="one\ntwo\n(1 line left out)")
+    assert lines == [("one", None), ("noise", "text"), ("two", None)]
+
+
+def test_the_fields_of_a_value_are_given_by_one_path_for_all_records() -> None:
+    part = SentPart([{"id": 1, "url": "u"}, {"id": 2, "url": "v"}], (Omission("[].url", 2, "links"),))
+    assert [(leaf.path, leaf.value, leaf.reason) for leaf in leaves(part)] == [
+        ("[].id", 1, None),
+        ("[].url", "u", "links"),
+        ("[].id", 2, None),
+        ("[].url", "v", "links"),
+    ]
+
+
+def test_the_omissions_of_a_real_response_mark_all_that_is_missing() -> None:
+    records = [
+        {"id": n, "name": f"n{n}", "self_url": f"https://api.example.com/items/{n}", "gone": None} for n in range(30)
+    ]
+    shaped = Shaper({"tool_overrides": {"t": {"exclude_fields": ["name"]}}}).shape(records, tool="t")
+    lines = marked(records, *((each.path, each.count, each.reason) for each in shaped.omissions))
+    reasons = {reason for _, reason in lines if reason}
+    assert {"fields", "null"} <= reasons
+    assert sum(reason == "fields" for _, reason in lines) == 30
