@@ -14,13 +14,11 @@ import pytest
 
 from shaping.ledger import LedgerDatabase, LedgerEntry
 
-ROWS = (
-    "import json
-"
-    "rows = [{'id': n, 'name': f'row {n}', 'note': None, 'key': 'ghp_' + 'a1B2' * 9} for n in range(40)]
-"
-    "print(json.dumps(rows, indent=2))"
-)
+ROWS = """
+import json
+rows = [{"id": n, "name": f"row {n}", "note": None, "key": "ghp_" + "a1B2" * 9} for n in range(40)]
+print(json.dumps(rows, indent=2))
+"""
 
 
 @pytest.fixture
