@@ -163,36 +163,36 @@ def _broken(reading: WireReading) -> str | None:
 
 
 def _succeed(reading: WireReading) -> Decision:
-    said: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
+    notes: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
     if reading.flag("not_modified"):
-        return UseCache(**said)
+        return UseCache(**notes)
     if reading.data is None and reading.error is not None:
-        return Malformed("the exit code says success, but there is an error and no data", **said)
+        return Malformed("the exit code says success, but there is an error and no data", **notes)
     if not reading.flag("truncated"):
-        return UseData(reading.data, cursor=reading.cursor, **said)
+        return UseData(reading.data, cursor=reading.cursor, **notes)
     if reading.cursor is None:
-        return UseData(reading.data, complete=False, **said)
-    return NextPage(reading.cursor, reading.data, **said)
+        return UseData(reading.data, complete=False, **notes)
+    return NextPage(reading.cursor, reading.data, **notes)
 
 
 def _fail(reading: WireReading, exited: ExitCode | None, attempts: Attempts, state_changing: bool) -> Decision:
     error = reading.error or _from_exit(exited, None)
-    said: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
+    notes: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
     if error.redirect is not None and (exited is None or exited.name == "REDIRECTED"):
-        return FollowRedirect(error.redirect.command, error.redirect.permanent, error, **said)
+        return FollowRedirect(error.redirect.command, error.redirect.permanent, error, **notes)
     if exited is not None and exited.name == "REDIRECTED":
-        return Malformed("the exit code says redirected, but no command is given", **said)
+        return Malformed("the exit code says redirected, but no command is given", **notes)
     code = registry.canonical(error.code)
     made = _retries(attempts, error.code, code)
     if code == "TOKEN_EXPIRED" and made < 1:
-        return RefreshCredentials(error, **said)
+        return RefreshCredentials(error, **notes)
     if code in {"TOKEN_EXPIRED", "TOKEN_INVALID", "TOKEN_MISSING", "AUTH_REQUIRED"}:
-        return AcquireCredentials(error, **said)
+        return AcquireCredentials(error, **notes)
     if exited is not None and exited.name == "AUTH_REQUIRED":
-        return AcquireCredentials(error, **said)
+        return AcquireCredentials(error, **notes)
     if made >= MAX_RETRIES or not _retryable(error, code, exited, state_changing):
-        return GiveUp(error, **said)
-    return Retry(_wait(error, code, exited), made + 1, error, **said)
+        return GiveUp(error, **notes)
+    return Retry(_wait(error, code, exited), made + 1, error, **notes)
 
 
 def _retries(attempts: Attempts, *spellings: str) -> int:

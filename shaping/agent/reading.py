@@ -125,8 +125,8 @@ def _mcp(wire: Mapping[str, Any]) -> WireReading:
     inner = _read(payload, recognise(payload)) if isinstance(payload, Mapping) else WireReading("none", data=payload)
     if wire.get("isError") is True:
         # Beside the text stands what it leaves out for the model's sake: whether to retry, and the phase.
-        told = lenient_error(outer.get("shaping/error")) or inner.error or lenient_error(meta.get("error"))
-        return WireReading("mcp", ok=False, error=told or lenient_error(payload), meta=meta)
+        stated = lenient_error(outer.get("shaping/error")) or inner.error or lenient_error(meta.get("error"))
+        return WireReading("mcp", ok=False, error=stated or lenient_error(payload), meta=meta)
     if inner.form in {"invariant", "flat", "sourced"}:
         return inner
     return WireReading("mcp", ok=True, data=payload, warnings=_sentences(meta.get("warnings")), meta=meta)
@@ -142,9 +142,9 @@ def _text_of(content: Any) -> Any:
         return text
 
 
-def _sentences(said: Any) -> tuple[str, ...]:
+def _sentences(warnings: Any) -> tuple[str, ...]:
     """Return warnings as sentences; absent or of no known kind means none."""
-    texts = (item.get("message") if isinstance(item, Mapping) else item for item in _items(said))
+    texts = (item.get("message") if isinstance(item, Mapping) else item for item in _items(warnings))
     return tuple(text for text in texts if isinstance(text, str))
 
 

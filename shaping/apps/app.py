@@ -74,7 +74,7 @@ def _sentence(text: str | None) -> str:
 
 
 def _param(param: Any) -> dict[str, Any]:
-    said = {
+    members = {
         "name": param.opts[0] if param.param_type_name == "option" else param.name,
         "aliases": [*param.opts[1:], *param.secondary_opts] if param.param_type_name == "option" else [],
         "type": _type(param),
@@ -84,7 +84,7 @@ def _param(param: Any) -> dict[str, Any]:
         "default": _default(param),
         "help": getattr(param, "help", None),
     }
-    return {key: value for key, value in said.items() if value is not None and value != []}
+    return {key: value for key, value in members.items() if value is not None and value != []}
 
 
 def _type(param: Any) -> str:
@@ -206,9 +206,9 @@ def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> A
 
 def _invoke(invoke: Callable[[Any], Any], app: ShapedApp, tool: str, own: Sequence[str], context: Any) -> None:
     """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
-    wish = take_options(context.params, own)
-    answering = CommandCall(app.shaper(), tool, wish, app.exit_table)
-    code = answering.next_page() if wish.cursor else answering.call(partial(invoke, context))
+    options = take_options(context.params, own)
+    answering = CommandCall(app.shaper(), tool, options, app.exit_table)
+    code = answering.next_page() if options.cursor else answering.call(partial(invoke, context))
     if code:
         context.exit(code)
 
@@ -224,8 +224,8 @@ def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None =
             _refuse_renamed(app, words)
             done = main(words, *more, standalone_mode=False, **extra)
         except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
-            wish = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
-            sys.exit(exit_for(problem, app.name, wish, app.exit_table))
+            options = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
+            sys.exit(exit_for(problem, app.name, options, app.exit_table))
         sys.exit(done if isinstance(done, int) else 0)
 
 

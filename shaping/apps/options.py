@@ -95,8 +95,8 @@ def click_options() -> list[Any]:
 
 def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
     """Remove the added options from a call's parameters and return them; the command's own options stay."""
-    said = {name: params.pop(name, None) for name in NAMES if name not in own}
-    given = {name: value for name, value in said.items() if value is not None}
+    taken = {name: params.pop(name, None) for name in NAMES if name not in own}
+    given = {name: value for name, value in taken.items() if value is not None}
     return CallOptions(**{**given, "output": OutputFormat(given.get("output", OutputFormat.text))})
 
 

@@ -62,43 +62,43 @@ def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> AppPa
 class CommandCall:
     """One call of one command."""
 
-    def __init__(self, shaper: Shaper, tool: str, wish: CallOptions, exit_table: ExitTable) -> None:
-        self._shaper, self._tool, self._wish, self._exit_table = shaper, tool, wish, exit_table
+    def __init__(self, shaper: Shaper, tool: str, options: CallOptions, exit_table: ExitTable) -> None:
+        self._shaper, self._tool, self._options, self._exit_table = shaper, tool, options, exit_table
         self._began = perf_counter()
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
-        printed = Printed(shown=self._wish.as_json and not self._wish.quiet and stdin_is_terminal())
+        printed = Printed(shown=self._options.as_json and not self._options.quiet and stdin_is_terminal())
         try:
-            if self._wish.as_json or self._wish.quiet:
+            if self._options.as_json or self._options.quiet:
                 with redirect_stdout(printed):
                     value = _resolved(run())
             else:
                 value = _resolved(run())
         except (Exception, SystemExit, KeyboardInterrupt) as problem:
-            passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._wish.as_json
+            passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._options.as_json
             if passes or _is_usage(problem):
                 raise
             code = _exit_code(problem)
             if code == 0:
                 return self._answer(_printed_value(printed))
-            return exit_for(problem, self._tool, self._wish, self._exit_table, printed.getvalue())
-        if value is None and self._wish.as_json:
+            return exit_for(problem, self._tool, self._options, self._exit_table, printed.getvalue())
+        if value is None and self._options.as_json:
             return self._answer(_printed_value(printed))
         # What it printed besides its data is talk.
-        sys.stderr.write("" if self._wish.quiet else printed.unseen())
+        sys.stderr.write("" if self._options.quiet else printed.unseen())
         return 0 if value is None else self._answer(value)
 
     def next_page(self) -> int:
         """Print what comes after a cut answer; the command is not run again."""
-        ref, _, cursor = str(self._wish.cursor).partition(":")
+        ref, _, cursor = str(self._options.cursor).partition(":")
         try:
-            found = next_page(self._shaper, ref, cursor, self._wish.limit)
+            found = next_page(self._shaper, ref, cursor, self._options.limit)
         except ToolError as problem:
-            return exit_for(problem, self._tool, self._wish, self._exit_table)
+            return exit_for(problem, self._tool, self._options, self._exit_table)
         # Paths start at the top, so they fit only pages of what stands there.
         asked = Overrides(fields=None if found.path else self._fields, dialect="invariant")
-        plan = self._shaper.plan(self._tool, surface="command", profile=self._wish.profile, request=asked)
+        plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=asked)
         # A page has its size already; cut once more, it would say where that cut goes on and not where the page does.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
         shaped = self._shaper.shape_by(plan, found.value, CallContext(page="", cursor=found.cursor, **self._about()))
@@ -107,7 +107,7 @@ class CommandCall:
 
     @property
     def _fields(self) -> tuple[str, ...] | None:
-        asked = self._wish.fields
+        asked = self._options.fields
         return None if asked is None else tuple(path.strip() for path in asked.split(","))
 
     def _answer(self, value: Any) -> int:
@@ -116,12 +116,12 @@ class CommandCall:
             value,
             tool=self._tool,
             surface="command",
-            profile=self._wish.profile,
-            request=Overrides(fields=self._fields, max_items=self._wish.limit, dialect="invariant"),
+            profile=self._options.profile,
+            request=Overrides(fields=self._fields, max_items=self._options.limit, dialect="invariant"),
             warnings=missed,
             **self._about(),
         )
-        if not self._wish.as_json and not self._wish.quiet:
+        if not self._options.as_json and not self._options.quiet:
             sys.stderr.write("".join(f"{warned.message}\n" for warned in missed))
         envelope = shaped.envelope
         self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
@@ -138,7 +138,7 @@ class CommandCall:
     def _about(self) -> dict[str, Any]:
         duration = (perf_counter() - self._began) * 1000
         source = command_envelope(None, argv=(self._tool,), duration_ms=duration)
-        return {"source": source, "if_none_match": self._wish.etag}
+        return {"source": source, "if_none_match": self._options.etag}
 
     def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
         meta = envelope.meta
@@ -146,23 +146,23 @@ class CommandCall:
             # A cursor on a command line carries its ref: the next call is another process.
             meta = meta.model_copy(update={"cursor": f"{ref}:{meta.cursor}"})
             envelope = envelope.model_copy(update={"meta": meta})
-        if self._wish.as_json:
-            _write(envelope, debug=self._wish.debug)
+        if self._options.as_json:
+            _write(envelope, debug=self._options.debug)
             return
         sys.stdout.write(_text(envelope.data))
-        if meta.cursor and not self._wish.quiet:
+        if meta.cursor and not self._options.quiet:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
 
-def exit_for(problem: BaseException, tool: str, wish: CallOptions, exit_table: ExitTable, printed: str = "") -> int:
+def exit_for(problem: BaseException, tool: str, options: CallOptions, exit_table: ExitTable, printed: str = "") -> int:
     """Report a failure and return its exit code: the one that the command chose, or that of the error in the table."""
-    detail = _detail(problem, tool, exit_table, debug=wish.debug)
+    detail = _detail(problem, tool, exit_table, debug=options.debug)
     if printed and detail.details is None:
         detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean(printed)))}})
     # Argument parsers exit with 2 whatever the table says.
     code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)
-    if wish.as_json:
-        _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=wish.debug)
+    if options.as_json:
+        _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=options.debug)
         return code
     sys.stderr.write(f"{detail.message}\n")
     if detail.hint:

@@ -174,9 +174,9 @@ class ErrorFields(TypedDict, total=False):
 class ToolError(Exception):
     """What a tool raises to say what went wrong, in a way its caller can act on."""
 
-    def __init__(self, code: str, message: str, **said: Unpack[ErrorFields]) -> None:
+    def __init__(self, code: str, message: str, **fields: Unpack[ErrorFields]) -> None:
         super().__init__(message)
-        self.detail = make_error(code, message, **said)
+        self.detail = make_error(code, message, **fields)
 
     @classmethod
     def of(cls, detail: ErrorDetail) -> Self:

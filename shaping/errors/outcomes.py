@@ -58,12 +58,12 @@ def from_status(
     message: str | None = None,
     *,
     headers: Mapping[str, str] | None = None,
-    **said: Any,
+    **fields: Any,
 ) -> ErrorDetail:
     """Describe an HTTP error status; `Retry-After` is read where the server sent it."""
-    said.setdefault("http", status if 400 <= status <= 599 else None)
-    said.setdefault("retry_after", retry_after(headers or {}))
-    return make_error(code_for_status(status), message or f"HTTP {status} {phrase(status)}".strip(), **said)
+    fields.setdefault("http", status if 400 <= status <= 599 else None)
+    fields.setdefault("retry_after", retry_after(headers or {}))
+    return make_error(code_for_status(status), message or f"HTTP {status} {phrase(status)}".strip(), **fields)
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
@@ -94,11 +94,11 @@ def from_exit_code(
     signal: int | str | None = None,
     foreign: bool = False,
     table: ExitTable = "contract",
-    **said: Any,
+    **fields: Any,
 ) -> ErrorDetail:
     """Describe how a program ended, unsuccessfully."""
     ended = f"The command exited with {exit_code}" if signal is None else f"The command was ended by signal {signal}"
-    return make_error(code_for_exit(exit_code, signal, foreign=foreign, table=table), message or ended, **said)
+    return make_error(code_for_exit(exit_code, signal, foreign=foreign, table=table), message or ended, **fields)
 
 
 def phrase(status: int) -> str:
@@ -134,8 +134,8 @@ def _status_of(exc: BaseException) -> int | None:
 def _http_message(exc: BaseException, response: Any, status: int) -> str:
     place = _address(_url(response) or _url(exc))
     upstream = _message_of(response) or getattr(exc, "detail", None)
-    said = f": {upstream[:300]}" if isinstance(upstream, str) and upstream else ""
-    return f"HTTP {status} {phrase(status)}".strip() + (f" from {place}" if place else "") + said
+    reason = f": {upstream[:300]}" if isinstance(upstream, str) and upstream else ""
+    return f"HTTP {status} {phrase(status)}".strip() + (f" from {place}" if place else "") + reason
 
 
 def _url(owner: Any) -> Any:

@@ -222,5 +222,5 @@ def _spec(declared: Any) -> Spec:
 
 
 def _reason(fault: BaseException) -> str:
-    said = str(fault).strip().splitlines()
-    return f"{type(fault).__name__}: {said[0]}" if said else type(fault).__name__
+    lines = str(fault).strip().splitlines()
+    return f"{type(fault).__name__}: {lines[0]}" if lines else type(fault).__name__

@@ -168,8 +168,10 @@ def error_envelope(error: ErrorDetail, operation_id: str) -> Envelope[Any]:
 
 def with_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
     """Add to meta what the source did not say itself."""
-    news = {name: value for name, value in meta.items() if value is not None and getattr(envelope.meta, name) is None}
-    return envelope.model_copy(update={"meta": envelope.meta.model_copy(update=news)}) if news else envelope
+    missing = {
+        name: value for name, value in meta.items() if value is not None and getattr(envelope.meta, name) is None
+    }
+    return envelope.model_copy(update={"meta": envelope.meta.model_copy(update=missing)}) if missing else envelope
 
 
 def shape_envelope(envelope: Envelope[Any], tool: str, shaper: Shaper) -> Envelope[Any]:

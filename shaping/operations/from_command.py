@@ -62,8 +62,8 @@ def read_output(argv: Sequence[str], done: subprocess.CompletedProcess[bytes]) -
         ended = {"exit_code": 128 - done.returncode, "argv": argv, "signal": -done.returncode}
     if done.returncode == 0:
         return command_envelope(data, **ended)
-    said = done.stderr.decode("utf-8", "replace").strip()[-MOST_SAID:]
-    error = from_exit_code(done.returncode, said or None, signal=ended.get("signal"), foreign=True)
+    stderr = done.stderr.decode("utf-8", "replace").strip()[-MOST_SAID:]
+    error = from_exit_code(done.returncode, stderr or None, signal=ended.get("signal"), foreign=True)
     return command_envelope(data, error=error, **ended)
 
 

@@ -189,8 +189,8 @@ def read_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None
 
 def _whole(error: ErrorDetail) -> ErrorDetail:
     """Fill from the registry what the server did not say."""
-    said = error.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
-    return make_error(error.code, error.message or "the tool failed", **said, redirect=error.redirect, foreign=True)
+    fields = error.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
+    return make_error(error.code, error.message or "the tool failed", **fields, redirect=error.redirect, foreign=True)
 
 
 def _parsed(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:

@@ -212,8 +212,8 @@ def _is_model(schema: dict[str, Any]) -> bool:
 
 
 def _field(kind: Any, part: Any, member: str, *, needed: bool) -> Any:
-    said = part.get("description") if isinstance(part, dict) else None
-    about: dict[str, Any] = {"alias": member, "description": said if isinstance(said, str) else None}
+    description = part.get("description") if isinstance(part, dict) else None
+    about: dict[str, Any] = {"alias": member, "description": description if isinstance(description, str) else None}
     if needed:
         return (kind, Field(**about))
     if isinstance(part, dict) and "default" in part:

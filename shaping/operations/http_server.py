@@ -218,8 +218,8 @@ def _tags(request: Request) -> list[str]:
     return [tag.strip().removeprefix("W/").strip('"') for tag in listed]
 
 
-def _refusal(name: str, request_id: str | None, code: str, message: str, **said: Any) -> Envelope[Any]:
-    error = make_error(code, message, phase="validation", **said)
+def _refusal(name: str, request_id: str | None, code: str, message: str, **fields: Any) -> Envelope[Any]:
+    error = make_error(code, message, phase="validation", **fields)
     return local_envelope(None, name, error=error, request_id=request_id)
 
 

@@ -148,9 +148,9 @@ class Validator:
 
 def _draft(schema: dict[str, Any]) -> Draft:
     """Return the draft that the schema names, else the one whose words it uses."""
-    said = str(schema.get("$schema", ""))
-    if said:
-        return "7" if any(old in said for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
+    named = str(schema.get("$schema", ""))
+    if named:
+        return "7" if any(old in named for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
     return "7" if any(_is_old(part) for part in _parts(schema)) else "2020-12"
 
 
@@ -321,8 +321,8 @@ def stripped(value: Any, *forms: Any, unread: set[str] | None = None) -> list[Is
     if not lost:
         return []
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
-    said = f"not in the declared output and left out: {', '.join(lost[:SHOWN])}{more}"
-    return [{"path": "", "type": "stripped", "message": said}]
+    message = f"not in the declared output and left out: {', '.join(lost[:SHOWN])}{more}"
+    return [{"path": "", "type": "stripped", "message": message}]
 
 
 def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
@@ -336,6 +336,6 @@ def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
             yield from _lost(item, kept, f"{path}[]")
 
 
-def invalid(found: list[Issue], **said: Any) -> ToolError:
+def invalid(found: list[Issue], **fields: Any) -> ToolError:
     """Make the error for input that does not fit: nothing was done, and every issue is listed."""
-    return ToolError("BAD_ARGUMENT", summary(found), phase="validation", details={"issues": found}, **said)
+    return ToolError("BAD_ARGUMENT", summary(found), phase="validation", details={"issues": found}, **fields)

@@ -278,7 +278,7 @@ def _ties(sources: Sources) -> Iterator[ConfigProblem]:
             by_length.setdefault(len(pattern), []).append(pattern)
         pairs = (pair for alike in by_length.values() for pair in combinations(alike, 2))
         for one, other in islice(pairs, _MOST_PAIRS):
-            shared = set(_said(overrides[one])) & set(_said(overrides[other]))
+            shared = set(_names_in(overrides[one])) & set(_names_in(overrides[other]))
             if shared and overlap(one, other):
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
                 expected = "patterns of different length; as it is, the later one wins"
@@ -290,5 +290,5 @@ def _strangers(sources: Sources) -> Iterator[ConfigProblem]:
         yield document.problem((), None, "a profile; the file is left alone", says="has no key that a profile has")
 
 
-def _said(override: Any) -> Iterable[str]:
+def _names_in(override: Any) -> Iterable[str]:
     return override if isinstance(override, dict) else ()

@@ -193,10 +193,10 @@ def choose_plan(
 
 def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
     """Return the environment, or raise ConfigError where a variable of ours says something there is not."""
-    told: list[str] = []
+    unknown: list[str] = []
     problems: list[ConfigProblem] = []
-    mode(environ, told.append)
-    if told:
+    mode(environ, unknown.append)
+    if unknown:
         problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING", None, environ["SHAPING"], "on, off or observe"))
     debug = environ.get("SHAPING_DEBUG")
     if debug is not None and debug.strip().lower() not in _TRUE | _FALSE:

@@ -50,7 +50,7 @@ class LiveConfig:
         self._forked = False
         self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
-        self._told: tuple[ConfigProblem, ...] = ()
+        self._reported: tuple[ConfigProblem, ...] = ()
         self._current: LoadedConfig = self._first(strict=strict)
 
     @property
@@ -122,8 +122,8 @@ class LiveConfig:
     def _load(self) -> LoadedConfig:
         loaded = _load(self._config, self._cwd, self._environ)
         untrusted = tuple(warning for warning in loaded.warnings if "not allowed" in (warning.says or ""))
-        if untrusted != self._told:
-            self._told = untrusted
+        if untrusted != self._reported:
+            self._reported = untrusted
             for line in report(untrusted, "warning"):
                 _log.warning("%s", line)
         return loaded

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from shaping.settings.resolve import ResolvedChoice
 
 
-def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
+def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     """Compile the field rules that were decided, each None where there is nothing to do."""
-    include, exclude, back = said["include_only"], said["exclude_fields"], said["include_on_error"]
-    rename, private = said["rename"], said["private"]
-    held = (*said["exclude_when_tier"].get(tier, ()), *private)
+    include, exclude, back = choices["include_only"], choices["exclude_fields"], choices["include_on_error"]
+    rename, private = choices["rename"], choices["private"]
+    held = (*choices["exclude_when_tier"].get(tier, ()), *private)
     closed = bool(held)
     fields = failing = _compiled(include, (*exclude, *held), rename, closed=closed)
     if back and fields is not None:
@@ -36,7 +36,7 @@ def field_plans(said: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     return {
         "fields": fields,
         "error_fields": failing,
-        "private": _compiled(None, held, {}, closed=closed, withhold=said["on_unreadable"] == "withhold"),
+        "private": _compiled(None, held, {}, closed=closed, withhold=choices["on_unreadable"] == "withhold"),
     }
 
 
@@ -160,47 +160,49 @@ class PlanRequest(NamedTuple):
     request: Overrides | None = None
 
 
-def compile_plan(call: PlanRequest, choices: Mapping[str, ResolvedChoice], *, config_hash: str, tokenizer: str) -> Plan:
+def compile_plan(
+    call: PlanRequest, resolved: Mapping[str, ResolvedChoice], *, config_hash: str, tokenizer: str
+) -> Plan:
     """Compile resolved choices into a plan."""
-    said: dict[str, Any] = {name: choice.value for name, choice in choices.items()}
-    filters = field_plans(said, call.tier)
+    choices: dict[str, Any] = {name: choice.value for name, choice in resolved.items()}
+    filters = field_plans(choices, call.tier)
     return Plan(
         tool=call.tool,
         config_hash=config_hash,
         surface=call.surface,
         tokenizer=tokenizer,
         **filters,
-        private_paths=said["private"],
-        prune=_prune(said, filters["fields"]),
-        noise=said["prune"],
-        envelope=_envelope_members(said),
-        keep_lines=tuple(said["keep_lines"]),
-        drop_lines=tuple(said["drop_lines"]),
-        parse=tuple(said["parse"]),
-        exit_codes=tuple((int(number), code) for number, code in said["exit_codes"].items()),
-        **{name: said[name] for name in _AS_SAID},
+        private_paths=choices["private"],
+        prune=_prune(choices, filters["fields"]),
+        noise=choices["prune"],
+        envelope=_envelope_members(choices),
+        keep_lines=tuple(choices["keep_lines"]),
+        drop_lines=tuple(choices["drop_lines"]),
+        parse=tuple(choices["parse"]),
+        exit_codes=tuple((int(number), code) for number, code in choices["exit_codes"].items()),
+        **{name: choices[name] for name in _TAKEN_AS_THEY_ARE},
     )
 
 
-_AS_SAID = (
+_TAKEN_AS_THEY_ARE = (
     "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
     "typed", "debug", "omissions",
 )  # fmt: skip
 
 
-def _envelope_members(said: Mapping[str, Any]) -> MemberChoice:
-    included = [member for member in said["envelope"] if not member.startswith("!")]
-    listed = ["omissions"] if said["omissions"] in ("list", "full") else []
-    return MemberChoice([*included, *listed], [member[1:] for member in said["envelope"] if member.startswith("!")])
+def _envelope_members(choices: Mapping[str, Any]) -> MemberChoice:
+    included = [member for member in choices["envelope"] if not member.startswith("!")]
+    listed = ["omissions"] if choices["omissions"] in ("list", "full") else []
+    return MemberChoice([*included, *listed], [member[1:] for member in choices["envelope"] if member.startswith("!")])
 
 
-def _prune(said: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
+def _prune(choices: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
     return Prune(
-        nulls=said["exclude_null_values"],
-        empty_arrays=said["exclude_empty_arrays"],
-        empty_objects=said["exclude_empty_objects"],
-        defaults=said["exclude_default_values"],
-        default_values=_defaults(said["defaults"], fields) if said["exclude_default_values"] else (),
+        nulls=choices["exclude_null_values"],
+        empty_arrays=choices["exclude_empty_arrays"],
+        empty_objects=choices["exclude_empty_objects"],
+        defaults=choices["exclude_default_values"],
+        default_values=_defaults(choices["defaults"], fields) if choices["exclude_default_values"] else (),
     )
 
 

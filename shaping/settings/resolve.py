@@ -91,7 +91,7 @@ class ResolvedChoice:
         return ", ".join(str(origin) for origin in self.origins)
 
 
-Said: TypeAlias = tuple[str, Any, Origin]
+Statement: TypeAlias = tuple[str, Any, Origin]
 
 _BUILT_IN = Origin("built in")
 _IGNORED = Origin("nobody: debug ignores field filters")
@@ -127,23 +127,25 @@ def resolve(
     """Decide every choice for a call; what a preset says of a command or a tool is weaker than any config."""
     configured = [*_configured(call.tool, tuple(presets)), *_configured(call.tool, tuple(configs))]
     profile = _which_profile(call, configured)
-    preset = [*_said(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
+    preset = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
     if call.profile is None:
-        said = [*preset, *(each for each in configured if each[0] != "profile")]
+        statements = [*preset, *(each for each in configured if each[0] != "profile")]
     else:
         stated = {name for name, *_ in preset}
-        said = [*(each for each in configured if each[0] not in stated), *preset]
+        statements = [*(each for each in configured if each[0] not in stated), *preset]
     if _fold(preset)["debug"].value:
-        said = [(name, _UNSAID[name], _IGNORED) if name in _FILTERS else (name, *rest) for name, *rest in said]
-    return _fold([*_unsaid(call), *said, *_requested(call.request)])
+        statements = [
+            (name, _UNSAID[name], _IGNORED) if name in _FILTERS else (name, *rest) for name, *rest in statements
+        ]
+    return _fold([*_defaults(call), *statements, *_requested(call.request)])
 
 
-def _unsaid(call: PlanRequest) -> Iterable[Said]:
+def _defaults(call: PlanRequest) -> Iterable[Statement]:
     yield from ((name, value, _BUILT_IN) for name, value in _UNSAID.items())
     yield "dialect", _DIALECTS[call.surface], Origin(f"default of the {call.surface} surface")
 
 
-def _configured(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Said]:
+def _configured(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
     """Gather what `global` and the tool's overrides say, the weakest first."""
     everywhere = [Stanza("global", document, ("global",)) for document in configs]
     overrides = {
@@ -151,17 +153,17 @@ def _configured(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Said]:
         for document in configs
         for name in document.choices("tool_overrides")
     }
-    return _said([*everywhere, *(overrides[name] for name in ranked(tool, overrides))])
+    return _statements([*everywhere, *(overrides[name] for name in ranked(tool, overrides))])
 
 
-def _which_profile(call: PlanRequest, configured: list[Said]) -> ResolvedChoice:
+def _which_profile(call: PlanRequest, configured: list[Statement]) -> ResolvedChoice:
     if call.profile is not None:
         return ResolvedChoice("profile", call.profile, (Origin("chosen for the call"),))
     named = [(name, origin) for choice, name, origin in configured if choice == "profile"]
     return ResolvedChoice("profile", named[-1][0], (named[-1][1],))
 
 
-def _said(stanzas: Iterable[Stanza]) -> list[Said]:
+def _statements(stanzas: Iterable[Stanza]) -> list[Statement]:
     return [
         (name, value, stanza.origin(name))
         for stanza in stanzas
@@ -170,15 +172,15 @@ def _said(stanzas: Iterable[Stanza]) -> list[Said]:
     ]
 
 
-def _requested(request: Overrides | None) -> Iterable[Said]:
+def _requested(request: Overrides | None) -> Iterable[Statement]:
     for name, value in asdict(request or Overrides()).items():
         if value is not None:
             yield "include_only" if name == "fields" else name, value, Origin("the request")
 
 
-def _fold(said: Iterable[Said]) -> dict[str, ResolvedChoice]:
+def _fold(statements: Iterable[Statement]) -> dict[str, ResolvedChoice]:
     decided: dict[str, ResolvedChoice] = {}
-    for name, value, origin in said:
+    for name, value, origin in statements:
         before = decided.get(name)
         combine = _COMBINE.get(name)
         if combine is None:

@@ -42,12 +42,14 @@ def config_schema_text() -> bytes:
 def _described(schema: dict[str, Any]) -> dict[str, Any]:
     """Add the sentence below each field of the model; read from the source here, so that no other process has to."""
     tree = ast.parse(inspect.getsource(model))
-    said = {node.name: _sentences(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+    sentences = {node.name: _sentences(node) for node in tree.body if isinstance(node, ast.ClassDef)}
     for name, definition in {**schema["$defs"], ConfigFile.__name__: schema}.items():
         kind = getattr(model, name, None)
         if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
             continue
-        texts = {field: text for base in reversed(kind.__mro__) for field, text in said.get(base.__name__, {}).items()}
+        texts = {
+            field: text for base in reversed(kind.__mro__) for field, text in sentences.get(base.__name__, {}).items()
+        }
         for field, text in texts.items():
             alias = kind.model_fields[field].alias or field
             definition["properties"][alias]["description"] = text

@@ -74,14 +74,14 @@ def schema() -> dict[str, Any]:
         },
         ["estimated_tokens", "elapsed_ms"],
     )
-    told = {"$ref": "#/$defs/meta"}
-    success = schemas.opened({"ok": {"const": True}, "_meta": told}, ["ok", "_meta"])
+    reference = {"$ref": "#/$defs/meta"}
+    success = schemas.opened({"ok": {"const": True}, "_meta": reference}, ["ok", "_meta"])
     failure = schemas.opened(
         {
             "ok": {"const": False},
             **{name: schemas.ERROR[member] for name, member in _ERROR.items()},
             "result": schemas.ANY,
-            "_meta": told,
+            "_meta": reference,
         },
         ["ok", "error", "code", "hint", "retryable", "http", "_meta"],
     )

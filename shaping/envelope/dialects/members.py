@@ -66,13 +66,13 @@ def read_error(wire: Any, reserved: Collection[str] = ()) -> dict[str, Any]:
     return {**error, "extensions": extensions} if extensions else error
 
 
-def lenient_error(said: Any) -> ErrorDetail | None:
+def lenient_error(wire: Any) -> ErrorDetail | None:
     """Read an error without trusting it: members of another type are left out, and one without a code gets one."""
-    if said is None or said is False:
+    if wire is None or wire is False:
         return None
-    if not isinstance(said, Mapping):
-        return ErrorDetail(code="INTERNAL_ERROR", message=str(said)[:_LONGEST_MESSAGE])
-    error = read_error(said)
+    if not isinstance(wire, Mapping):
+        return ErrorDetail(code="INTERNAL_ERROR", message=str(wire)[:_LONGEST_MESSAGE])
+    error = read_error(wire)
     retryable, retry_after = error.get("retryable"), error.get("retry_after")
     wait = retry_after if isinstance(retry_after, int | float) and not isinstance(retry_after, bool) else -1
     return ErrorDetail(
@@ -93,16 +93,16 @@ def lenient_error(said: Any) -> ErrorDetail | None:
     )
 
 
-def _redirect(said: Any) -> Redirect | None:
+def _redirect(wire: Any) -> Redirect | None:
     """Read a redirect that names a command; one that does not say permanent holds for this call only."""
-    command = said.get("command") if isinstance(said, Mapping) else None
+    command = wire.get("command") if isinstance(wire, Mapping) else None
     if not isinstance(command, str) or not command.strip():
         return None
-    return Redirect(command=command, permanent=said.get("permanent") is True, reason=_text(said, "reason"))
+    return Redirect(command=command, permanent=wire.get("permanent") is True, reason=_text(wire, "reason"))
 
 
-def _text(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
+def _text(wire: Mapping[str, Any], name: str) -> str | None:
+    value = wire.get(name)
     return value if isinstance(value, str) and value else None
 
 

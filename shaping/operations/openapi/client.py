@@ -209,8 +209,8 @@ def read_response(response: httpx.Response, method: str = "GET") -> Envelope[Any
         "content_type": kind,
     }
     if response.status_code >= 400:
-        said = message_in(data)
-        message = None if said is None else f"HTTP {response.status_code}: {said[:300]}"
+        reason = message_in(data)
+        message = None if reason is None else f"HTTP {response.status_code}: {reason[:300]}"
         changing = method not in {"GET", "HEAD", "OPTIONS", "QUERY"}
         error = from_status(response.status_code, message, headers=response.headers, state_changing=changing)
         return http_envelope(data, error=error, **about)

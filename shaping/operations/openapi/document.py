@@ -202,8 +202,8 @@ class SchemaConverter:
             self._defs[name] = self._turn(self._document.look_up(ref))
             self._inside.pop()
             self._needs[name] = _references(self._defs[name])
-        said = {} if self._document.is_old else {k: v for k, v in node.items() if k in {"description", "default"}}
-        return {"$ref": f"#/$defs/{name}", **said}
+        siblings = {} if self._document.is_old else {k: v for k, v in node.items() if k in {"description", "default"}}
+        return {"$ref": f"#/$defs/{name}", **siblings}
 
     def _name(self, ref: str) -> str:
         plain = re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root"

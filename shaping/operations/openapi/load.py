@@ -104,13 +104,13 @@ def _operations(client: Client, schemas: SchemaConverter, place: _Place, taken: 
     yield spec, EventStream(call).__call__
 
 
-def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str, answer: Any, **said: Any) -> Spec:
+def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str, answer: Any, **more: Any) -> Spec:
     document, path, method, item = place.document, place.path, place.method, place.item
     operation = item[method]
-    reads = said["type"] == "subscription" and method in READING
+    reads = more["type"] == "subscription" and method in READING
     return make_spec(
         name,
-        **said,
+        **more,
         namespace=client.config.namespace,
         version=str((document.content.get("info") or {}).get("version", "")),
         operation_type="query" if reads else kind_of_method(method),
@@ -129,8 +129,10 @@ def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str,
 
 def _name(operation: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
     """Return the operation's id in letters that every protocol takes, else its method and path; never one twice."""
-    said = operation.get("operationId")
-    plain = re.sub(r"[^\w-]+", "_", str(said)) if said else "_".join([method, *re.findall(r"\w+", path)])
+    operation_id = operation.get("operationId")
+    plain = (
+        re.sub(r"[^\w-]+", "_", str(operation_id)) if operation_id else "_".join([method, *re.findall(r"\w+", path)])
+    )
     return _free(plain.strip("_") or method, taken)
 
 
@@ -166,8 +168,8 @@ def _accept(kinds: tuple[str, ...]) -> str:
 
 
 def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
-    said = [operation.get("summary") or item.get("summary"), operation.get("description") or item.get("description")]
-    parts = dict.fromkeys(text.strip() for text in said if isinstance(text, str) and text.strip())
+    texts = [operation.get("summary") or item.get("summary"), operation.get("description") or item.get("description")]
+    parts = dict.fromkeys(text.strip() for text in texts if isinstance(text, str) and text.strip())
     note = ["Deprecated."] if operation.get("deprecated") is True else []
     return "\n\n".join([*parts, *note])
 

@@ -89,13 +89,13 @@ class EventStream:
         """
         state, silent = Resumption(RETRY_SECONDS if self.retry is None else self.retry), 0
         while True:
-            heard, ended = False, False
+            received, ended = False, False
             async for outcome in self._connection(state, given, context):
                 if isinstance(outcome, Envelope):
-                    heard = True
+                    received = True
                     yield outcome
                 ended = outcome is True
-            silent = 0 if heard else silent + 1
+            silent = 0 if received else silent + 1
             if ended or not self.repeatable or silent > MAX_SILENT_RECONNECTS:
                 break
             await anyio.sleep(state.retry)
@@ -157,5 +157,5 @@ def _wrapped(event: ServerSentEvent, response: httpx.Response) -> Envelope[Any]:
         data = read_json(event.data)
     except ValueError:
         data = event.data
-    said: dict[str, Any] = {"event": event.event, **({"event_id": event.id} if event.id else {})}
-    return http_envelope(data, status=response.status_code, headers=response.headers.multi_items(), **said)
+    meta: dict[str, Any] = {"event": event.event, **({"event_id": event.id} if event.id else {})}
+    return http_envelope(data, status=response.status_code, headers=response.headers.multi_items(), **meta)
