@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from pydantic_core import from_json
 
 from shaping.parsers import EXACT, parse, parse_if_cheaper
+from shaping.parsers.json import read_json
 from shaping.paths.plan import WRAPPED
 from shaping.values.plain import shallow
 
@@ -242,24 +242,14 @@ def _read(text: str) -> tuple[Any, bytes | None]:
     """Read data that stands as text; with its compact JSON where it needs no intake."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
-            data = orjson.loads(text)
+            data = read_json(text)
         except orjson.JSONDecodeError:
             data = None
         if isinstance(data, dict | list):
-            return _exactly(data, text)
+            written = _compact(data)
+            return data, written if written is not None and shallow(data, written) else None
     parsed = parse(text, EXACT)  # other formats are read by the Shaper, where they are cheaper as data
     return (_MISSING if parsed is None else parsed.value), None
-
-
-def _exactly(data: Any, text: str) -> tuple[Any, bytes | None]:
-    """Return what was read of a text, read again where the fast parser made a float of an integer beyond 64 bits."""
-    written = _compact(data)
-    if written is None or not shallow(data, written):
-        return data, None
-    # What is written back as it was has lost nothing.
-    if written.decode() == text or _compact(exact := from_json(text)) == written:
-        return data, written
-    return exact, None
 
 
 def _compact(value: Any) -> bytes | None:

@@ -53,14 +53,15 @@ def plain(value: Any, depth: int) -> Any:
 
 def shallow(value: Any, written: bytes) -> bool:
     """Whether data read from JSON, which is plain otherwise, is nested no deeper than the other steps can follow."""
-    return written.count(b"[") + written.count(b"{") <= DEEPEST or _within(value, 0)
-
-
-def _within(value: Any, depth: int) -> bool:
-    if depth > DEEPEST:
-        return False
-    items = value.values() if type(value) is dict else value
-    return all(_within(item, depth + 1) for item in items if type(item) is dict or type(item) is list)
+    if written.count(b"[") + written.count(b"{") <= DEEPEST:
+        return True
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        inside = (one.values() if type(one) is dict else one for one in level)
+        level = [item for items in inside for item in items if type(item) is dict or type(item) is list]
+        if not level:
+            return True
+    return False
 
 
 def _plain_dict(value: dict[Any, Any], depth: int) -> dict[str, Any]:
