@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from shaping.budget.compare import lacks
 from shaping.budget.cut import Sizes, TreeCutter
 from shaping.budget.limits import Trim
+from shaping.tokens.estimate import upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +23,18 @@ _BLOCKS, _BLOCK, _UNEVEN = 24, 400, 0.618
 _CLEARLY: Final = 1.4  # times its estimate, within which a text is not counted to its end
 
 
-def fit_value(value: Any, budget: Budget, render: Callable[[Fitted], str], exact: Callable[[str], int]) -> Fitted:
+def fit_value(
+    value: Any,
+    budget: Budget,
+    render: Callable[[Fitted], str],
+    exact: Callable[[str], int],
+    *,
+    size: int | None = None,
+) -> Fitted:
     """Cut a value so that the whole text of it, as `render` writes it with its marks, is within the budget.
 
     A budget too small for anything gives the minimal form: an empty object, list or string of the value's own type.
+    `size` is that of the value's compact JSON, where it is known.
     """
     trim = Trim(budget)
     limited = budget.max_items is not None or budget.max_string is not None
@@ -35,10 +44,14 @@ def fit_value(value: Any, budget: Budget, render: Callable[[Fitted], str], exact
     sizes, limit = Sizes(), budget.max_tokens
     fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole), render, exact, limit)
     room, most, over = limit * _GUESS, limit * _LOOK, 0
-    size = sizes.of(trimmed, most)
+    if size is None or trimmed is not value or isinstance(value, str):
+        size = sizes.of(trimmed, most)
     if _BLOCKS * _BLOCK < size <= most:
         whole = _fitted(value, trimmed)
-        tokens = fitting.estimate(render(whole))
+        text = render(whole)
+        if (most := upper_bound(text)) <= limit:
+            return replace(whole, tokens=most)
+        tokens = fitting.estimate(text)
         if tokens * _CLEARLY <= limit:
             return replace(whole, tokens=tokens)
         room, over = (size, 0) if tokens <= limit else (int(size * _AIM * limit / tokens), size)

@@ -71,8 +71,8 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         value, masking = redact(quiet, plan)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
-    steps = (opening, holding, early, selecting, masking)
-    warnings = (*call.warnings, *(warned for step in steps for warned in step.warnings))
+    found = opening.warnings + holding.warnings + early.warnings + selecting.warnings + masking.warnings
+    warnings = call.warnings + found
     if warnings and not plan.redact.off:
         # Paths are made of keys, and a tool's own warnings of anything.
         warnings = tuple(without_secrets(warned) for warned in warnings)
@@ -84,7 +84,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         fields,
         opening.original,
         warnings,
-        (*opening.omissions, *quieting.omissions),
+        opening.omissions + quieting.omissions,
         quieting.saved,
         quieting.size if value is quiet else None,
         opening.cut_short,

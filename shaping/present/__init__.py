@@ -12,7 +12,7 @@ from shaping.budget.fitting import Budget, Fitted, fit_value
 from shaping.cleaning.failsafe import log_fault
 from shaping.present.original import Original
 from shaping.present.said import notice
-from shaping.present.wrap import rendered, tag_of, wrap
+from shaping.present.wrap import known_meta, tag_of, wire_value, wrap
 from shaping.present.write import write
 from shaping.response import Shaped
 from shaping.store.originals import NOT_KEPT
@@ -75,7 +75,12 @@ class Presented(Shaped):
     @cached_property
     def value(self) -> Any:
         """The wire form of the dialect."""
-        return rendered(self.envelope, self.plan)
+        return wire_value(self)
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """What the envelope says about the call besides data, error and warnings."""
+        return known_meta(self)
 
     @cached_property
     def written(self) -> tuple[str, str]:
@@ -237,7 +242,8 @@ def _largest(
         tried.append(replace(whole, cut=cut))
         return render(tried[-1])
 
-    fitted = fit_value(whole.cleaned.value, Budget(plan.max_tokens, plan.max_items, plan.max_string), text, exact)
+    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
+    fitted = fit_value(whole.cleaned.value, budget, text, exact, size=whole.cleaned.size)
     # What was written to be counted is not written again to go out.
     written = (one for one in reversed(tried) if one.cut.value is fitted.value)
     return next(written, None) or replace(whole, cut=fitted), fitted

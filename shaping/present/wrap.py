@@ -27,8 +27,15 @@ def wrap(shown: Presented) -> Envelope[Any]:
     return _priced(envelope, plan) if plan.dialect == "flat" or "estimated_tokens" in plan.envelope else envelope
 
 
-def rendered(envelope: Envelope[Any], plan: Plan) -> Any:
-    """Return the wire form of the plan's dialect."""
+def wire_value(shown: Presented) -> Any:
+    """Write the response in the plan's dialect; a success of which nothing else is said needs no envelope for that."""
+    plan, call = shown.plan, shown.call
+    if plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source or shown.meta):
+        return {"data": shown.cut.value}
+    return _rendered(shown.envelope, plan)
+
+
+def _rendered(envelope: Envelope[Any], plan: Plan) -> Any:
     return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
 
 
@@ -40,13 +47,13 @@ def tag_of(value: Any) -> str:
 def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     """Write the price of the text into the text; the second count includes the number itself."""
     for _ in range(2):
-        price = int(count(written(rendered(envelope, plan), plan)[0], plan.tokenizer))
+        price = int(count(written(_rendered(envelope, plan), plan)[0], plan.tokenizer))
         envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
     return envelope
 
 
 def _envelope(shown: Presented) -> Envelope[Any]:
-    call, meta = shown.call, _meta(shown)
+    call, meta = shown.call, dict(shown.meta)
     data = None if shown.not_modified else shown.cut.value
     if call.source is None:
         warnings = () if shown.terse else shown.warnings
@@ -56,8 +63,8 @@ def _envelope(shown: Presented) -> Envelope[Any]:
     return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
 
 
-def _meta(shown: Presented) -> dict[str, Any]:
-    """Collect what is known, leaving out what is not: most calls know nothing and pay nothing."""
+def known_meta(shown: Presented) -> dict[str, Any]:
+    """Collect what is known about the call, leaving out what is not: most calls know nothing and pay nothing."""
     call, plan = shown.call, shown.plan
     meta: dict[str, Any] = {}
     if call.request_id is not None:

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
-from shaping.redaction.engine import Span, encodable, has_one, mark
+from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark
 from shaping.redaction.names import assignments
 from shaping.redaction.places import BARE, pages
 
@@ -102,13 +102,14 @@ def _character(match: re.Match[str]) -> str:
 def candidates(text: str) -> Ruleset:
     """Return the rules that may find something in a text or in any part of it; none for most texts."""
     plain = _without_backslashes(text)
-    found = {*CREDENTIALS.matching(encodable(plain))}
+    seen = encodable(plain)
+    found = CREDENTIALS.matching(seen)
     if "%" in plain or "&" in plain:
-        found |= {*CREDENTIALS.matching(encodable(_decoded_parts(plain)))}
-    if _HAS_BASE64(encodable(plain)):
+        found += CREDENTIALS.matching(encodable(_decoded_parts(plain)))
+    if _HAS_BASE64(seen):
         for said in _base64_texts(plain):
-            found |= {*CREDENTIALS.matching(encodable(_decode(said.text).text))}
-    return CREDENTIALS.only(found)
+            found += CREDENTIALS.matching(encodable(_decode(said.text).text))
+    return CREDENTIALS.only({*found}) if found else NO_RULES
 
 
 def _without_backslashes(text: str) -> str:
