@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import orjson
@@ -127,8 +127,8 @@ def _mcp(wire: Mapping[str, Any]) -> WireReading:
         # Beside the text stands what it leaves out for the model's sake: whether to retry, and the phase.
         stated = lenient_error(outer.get("shaping/error")) or inner.error or lenient_error(meta.get("error"))
         return WireReading("mcp", ok=False, error=stated or lenient_error(payload), meta=meta)
-    if inner.form in {"invariant", "flat", "sourced"}:
-        return inner
+    if inner.form in {"invariant", "flat", "sourced", "lean"}:
+        return replace(inner, meta={**meta, **inner.meta}) if inner.form == "lean" else inner
     return WireReading("mcp", ok=True, data=payload, warnings=_sentences(meta.get("warnings")), meta=meta)
 
 

@@ -23,10 +23,11 @@ _MARKS: Final = frozenset({"ok", "data", "error"})
 def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     """Read an answer that is one of our wire forms already, so that it is not wrapped again; and the plan for it."""
     form = "none" if _MARKS.isdisjoint(value) else recognise(value)
-    # Bare data stays in the form that the tool gave it, and `lean` has no member that only it has.
-    if form == "none" or (plan.dialect == "none" and form == "lean"):
-        return value, plan
     paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
+    # A success in `lean` has no member that only it has: unless paths are to apply inside it, it goes out as it came.
+    bare_lean = form == "lean" and plan.dialect == "none" and value.get("error") is None and not paths
+    if form == "none" or bare_lean:
+        return value, plan
     found = read_wire(value, paths=paths)
     if found is None:
         return value, plan

@@ -234,7 +234,11 @@ def from_exception(
     if registry.find(code) is None:  # a config may name a plugin's code that nobody has registered yet
         code = "INTERNAL_ERROR"
     trace = _trace(exc) if debug else None
-    return make_error(code, described.message, detail=trace, state_changing=state_changing, **described.fields)
+    fields = dict(described.fields)
+    if state_changing and code == "BAD_ARGUMENT":
+        # Raised inside the tool, which may have acted by then: only what is refused before is safe to call again.
+        fields.setdefault("hint", "Something may have been done already: look before calling again.")
+    return make_error(code, described.message, detail=trace, state_changing=state_changing, **fields)
 
 
 def _described(exc: BaseException) -> Description:

@@ -10,6 +10,7 @@ import orjson
 from shaping.envelope.dialects.members import has_own_hint, lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import scrub, scrub_value
+from shaping.errors.exceptions import look_up
 from shaping.errors.validation import summary
 from shaping.mcp.error_phrases import code_of, own_words, wait_of
 from shaping.response import required
@@ -68,7 +69,15 @@ def error_from_exception(error: Exception, table: Mapping[str, str], *, debug: b
     cause = error.__cause__
     if not isinstance(cause, Exception) or not _tells(error, cause):
         return error_from_text(str(error), "")
-    return from_exception(cause, table=table, debug=debug)
+    return error_from_cause(cause, table, debug=debug)
+
+
+def error_from_cause(cause: BaseException, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
+    """Describe what a tool raised, as a proxy in front of it would: a bare ValueError tells by its words alone."""
+    found = from_exception(cause, table=table, debug=debug)
+    if type(cause) is not ValueError or look_up(ValueError, table) is not None:
+        return found
+    return error_from_text(found.message, "").model_copy(update={"detail": found.detail})
 
 
 def model_text(error: ErrorDetail, words: str | None = None) -> str:

@@ -148,7 +148,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     shaped = shape_parts(shaper, result, data, context)
     if (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
-        return _write_error(shaper, error, [shaped[0].text], context, shaped)
+        return _beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped))
     written = _written(result, data, shaped, context)
     if _misfit(written, context):
         if context.advertised_plan is not None:
@@ -169,9 +169,14 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
     rest = [block for block in result.get("content") or () if block.get("type") != "text"]
+    return _beside(result, {**out, "content": [*out["content"], *rest]})
+
+
+def _beside(result: Mapping[str, Any], error: dict[str, Any]) -> dict[str, Any]:
+    """Keep the members of a result that are the protocol's or the server's own, with the error in place of its data."""
     kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
-    meta = {**(result.get("_meta") or {}), **(out.get("_meta") or {})}
-    return {**kept, "content": [*out["content"], *rest], "isError": True, **({"_meta": meta} if meta else {})}
+    meta = {**(result.get("_meta") or {}), **(error.get("_meta") or {})}
+    return {**kept, **error, **({"_meta": meta} if meta else {})}
 
 
 def _words_first(data: ResultData) -> ResultData:

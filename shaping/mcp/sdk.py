@@ -13,8 +13,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from shaping.errors import from_exception
 from shaping.ledger import open_ledger
+from shaping.mcp.errors import error_from_cause
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.notes import CallNotes
 from shaping.mcp.private_api import lowlevel_server
@@ -144,7 +144,7 @@ class ShapedServer:
     ) -> dict[str, Any]:
         table = session.generation.config.errors
         debug = self.messages.shaper.plan(name, surface="mcp").debug
-        detail = from_exception(error, table=table, debug=debug)
+        detail = error_from_cause(error, table, debug=debug)
         return self.messages.error_result(session, name, detail, raw=raw, **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:

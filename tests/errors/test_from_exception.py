@@ -335,3 +335,9 @@ def test_an_exception_that_raises_when_it_is_looked_at_is_told_by_its_kind() -> 
             raise RuntimeError
 
     assert from_exception(TouchyError("secret")).message == "The tool failed with TouchyError."
+
+
+def test_a_tool_that_changes_something_and_raises_is_not_said_to_be_safe_to_call_again() -> None:
+    told = from_exception(ValueError("row 7 is malformed"), state_changing=True)
+    assert (told.code, told.phase, told.retryable) == ("BAD_ARGUMENT", None, False)
+    assert told.hint == "Something may have been done already: look before calling again."

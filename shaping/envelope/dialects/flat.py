@@ -121,7 +121,7 @@ def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collecti
         "estimated_tokens": _estimate(body) if meta.estimated_tokens is None else meta.estimated_tokens,
         "elapsed_ms": meta.duration_ms or 0,
     }
-    if meta.session_id is not None or debug:
+    if (meta.session_id is not None or debug) and not members.is_excluded("session_id", include):
         out["session_id"] = meta.session_id
     out |= members.shown(envelope, include, debug, _META)
     if not members.is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include)):

@@ -1,0 +1,90 @@
+"""One exception of a tool's reads the same in its own process and through the proxy, and so does what it notes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client, FastMCP
+from fastmcp.client.transports import StdioTransport
+from mcp.server.mcpserver import MCPServer
+
+import shaping
+from shaping import Shaper, ShapingMiddleware, shape_server
+
+RAISES = Path(__file__).parents[1] / "servers" / "raising_server.py"
+PROXY = [
+    "-m", "shaping", "proxy", "--", sys.executable, str(RAISES),
+]  # fmt: skip
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def raise_it(words: str) -> None:
+    """Raise a ValueError, as a tool does that may have acted already."""
+    raise ValueError(words)
+
+
+def in_process(kind: str, **choices: Any) -> Any:
+    shaper = Shaper({"global": choices}, tier="pro", tool_version="1.2", capabilities=["read"], expandable=True)
+    server: Any = FastMCP("s") if kind == "middleware" else MCPServer("s")
+
+    async def slow() -> dict[str, int]:
+        """Note something, and take some time."""
+        shaping.note(warning="careful", request_id="req-9", upgrade_hint={"feature": "f", "tier": "t", "reason": "r"})
+        await asyncio.sleep(0.05)
+        return {"a": 1}
+
+    server.tool()(slow)
+    server.tool()(raise_it)
+    if kind == "middleware":
+        server.add_middleware(ShapingMiddleware(shaper=shaper))
+    else:
+        shape_server(server, shaper=shaper)
+    return server
+
+
+async def texts(server: Any, words: list[str]) -> list[str]:
+    async with Client(server) as client:
+        results = [await client.call_tool("raise_it", {"words": each}, raise_on_error=False) for each in words]
+    assert all(result.is_error for result in results)
+    return [result.content[0].text for result in results]
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server"])
+async def test_a_value_error_reads_the_same_in_the_servers_process_and_through_the_proxy(kind: str) -> None:
+    words = ["the ledger is off by one", "limit must be positive", "no such widget: 7"]
+    told = await texts(in_process(kind), words)
+    assert told == await texts(StdioTransport(sys.executable, PROXY), words)
+    assert told == [words[0], f"BAD_ARGUMENT: {words[1]}", f"NOT_FOUND: {words[2]}"]
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server"])
+async def test_debug_shows_what_the_tool_notes_and_what_is_known_of_the_call(kind: str) -> None:
+    async with Client(in_process(kind, profile="debug")) as client:
+        about = (await client.call_tool("slow", {})).meta["shaping"]
+    assert {name: about[name] for name in ("tier", "tool_version", "capabilities", "request_id")} == {
+        "tier": "pro",
+        "tool_version": "1.2",
+        "capabilities": ["read"],
+        "request_id": "req-9",
+    }
+    assert about["tool_id"].endswith("slow")
+    assert about["upgrade_hints"] == [{"feature": "f", "tier": "t", "reason": "r"}]
+    assert about["warnings"] == [{"code": "TOOL", "message": "careful"}]
+    assert about["duration_ms"] >= 50
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server"])
+async def test_the_flat_form_tells_how_long_the_call_really_took(kind: str) -> None:
+    async with Client(in_process(kind, dialect="flat")) as client:
+        result = await client.call_tool("slow", {})
+    assert result.structured_content["_meta"]["elapsed_ms"] >= 50
