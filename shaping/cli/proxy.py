@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.support.output import Stopped, config_error_detail, free_address, stopped
+from shaping.cli.support.output import Stopped, config_error_detail, free_address, page_address, stopped
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import ServersError, address_of, headers_of, listed_servers, together, url_server
 from shaping.proxy.loading import Options, UnknownProfileError
@@ -46,6 +46,9 @@ ALLOW_HOST = typer.Option(
     metavar="HOST", help="With --http: a Host header to accept besides the address itself; may be repeated."
 )
 ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
+UI = typer.Option(
+    "--ui", help="With --http or --sse on loopback: also serve the page of `shaping ui` at /, to who has its token."
+)
 CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
@@ -74,6 +77,7 @@ def proxy(
     sse: Annotated[str | None, SSE] = None,
     allow_host: Annotated[list[str] | None, ALLOW_HOST] = None,
     allow_origin: Annotated[list[str] | None, ALLOW_ORIGIN] = None,
+    ui: Annotated[bool, UI] = False,
     config: Annotated[Path | None, CONFIG] = None,
     profile: Annotated[str | None, PROFILE] = None,
     expand: Annotated[bool, EXPAND] = True,
@@ -84,6 +88,8 @@ def proxy(
         command or [], url, transport, header or [], servers, name=name, oauth=oauth, seconds=start_timeout
     )
     piped = http is None and sse is None
+    if ui and piped:
+        raise stopped("--ui is for --http and --sse; for a proxy over pipes, run `shaping ui` in another terminal")
     options = Options(
         None if config is None else str(config),
         profile,
@@ -95,7 +101,7 @@ def proxy(
         if piped:
             code = run_stdio(together(found), options)
         else:
-            code = run(_over_http(together(found), http, sse, allow_host, allow_origin), options)
+            code = run(_over_http(together(found), http, sse, allow_host, allow_origin, ui=ui), options)
     except UnknownProfileError as problem:
         raise stopped(str(problem)) from None
     except ConfigError as problem:
@@ -105,16 +111,29 @@ def proxy(
 
 
 def _over_http(
-    make_upstream: Any, http: str | None, sse: str | None, allow_host: list[str] | None, allow_origin: list[str] | None
+    make_upstream: Any,
+    http: str | None,
+    sse: str | None,
+    allow_host: list[str] | None,
+    allow_origin: list[str] | None,
+    *,
+    ui: bool,
 ) -> Any:
     need_extra()
     host, port = free_address(http or sse or "")
+    page, token = page_address(host, port) if ui else ("", None)
     typer.echo(f"serving http://{host}:{port}/{'mcp' if http is not None else 'sse'}", err=True)
+    if ui:
+        typer.echo(f"page {page}", err=True)
 
     async def serve(loading: Loading) -> int:
         from shaping.proxy.http_server import serve_http  # noqa: PLC0415 (an extra)
 
-        rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or ()}
+        rules: dict[str, Any] = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or ()}
+        if token is not None:
+            from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
+
+            rules["pages"] = proxy_routes(loading.wait, token)
         return await serve_http(lambda: make_upstream(loading.log), loading, host, port, older=http is None, **rules)
 
     return serve

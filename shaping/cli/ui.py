@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
 
 from shaping.cli.support.ledger import LEDGER, MODEL, PRICES, SINCE, page_source, price_of
-from shaping.cli.support.output import config_failure, free_address, stopped
+from shaping.cli.support.output import config_failure, free_address, page_address, stopped
 from shaping.settings import ConfigError
 
 PORT = typer.Option("--at", metavar="HOST:PORT", help="Where to serve the page; PORT alone is loopback.")
@@ -38,10 +37,7 @@ def ui(
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     price = price_of(model, prices)
     host, port = free_address(at)
-    if host not in {name.strip("[]") for name in LOCAL_HOSTS}:
-        raise stopped(f"{host} is not of this machine alone; the page is served to loopback only")
-    token = token_urlsafe(24)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={token}"
+    address, token = page_address(host, port)
     hosts = {f"{name}:{port}" for name in LOCAL_HOSTS}
     try:
         with page_source(ledger, since, config, price) as source:

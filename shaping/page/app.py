@@ -12,8 +12,9 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
-from shaping.ledger import LedgerError
+from shaping.ledger import LedgerDatabase, LedgerError, default_path
 from shaping.operations.http_server import Gate
+from shaping.page.data import PageSource
 from shaping.page.html import content_policy, document
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from shaping.page.data import PageSource
+    from shaping.mcp.messages import MessageShaper
 
 _LOOK_SECONDS: Final = 0.5
 _SILENT_LOOKS: Final = 30  # after which a comment is sent, so that a browser that went away is noticed
@@ -53,6 +54,21 @@ def page_routes(find_source: Callable[[], Awaitable[PageSource | None]], token: 
         return StreamingResponse(_changes(source), media_type="text/event-stream", headers=_HEADERS)
 
     return [Route("/", page, methods=["GET"]), Route("/events", events, methods=["GET"])]
+
+
+def proxy_routes(find_messages: Callable[[], Awaitable[MessageShaper]], token: str) -> list[Route]:
+    """Return the routes of a proxy's page: the user's ledger, and the texts of calls that this process keeps."""
+    sources: list[PageSource] = []
+
+    async def find() -> PageSource | None:
+        messages = await find_messages()
+        if not sources and (path := default_path()) is not None and messages.ledger is not None:
+            shaper = messages.shaper
+            store = shaper.keeper("mcp").store
+            sources.append(PageSource(LedgerDatabase(path), store=store, config=lambda: shaper.generation))
+        return sources[0] if sources else None
+
+    return page_routes(find, token)
 
 
 def page_app(source: PageSource, *, token: str, hosts: Collection[str]) -> Starlette:

@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from shaping.ledger.metrics import CONTENT_TYPE
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
 from shaping.proxy.stdio import to_the_end
@@ -194,9 +195,14 @@ class HttpServer:
         self._spares: list[Upstream | Router] = []
 
     def app(
-        self, *, older: bool = False, allowed_hosts: Sequence[str] = (), allowed_origins: Sequence[str] = ()
+        self,
+        *,
+        older: bool = False,
+        allowed_hosts: Sequence[str] = (),
+        allowed_origins: Sequence[str] = (),
+        pages: Sequence[Route] = (),
     ) -> Starlette:
-        """Return the ASGI application: streamable HTTP at /mcp, or the older transport at /sse."""
+        """Return the ASGI application: streamable HTTP at /mcp, or the older transport at /sse; sums at /metrics."""
         # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
         guard = Middleware(
             HostOriginGuardMiddleware,
@@ -213,7 +219,8 @@ class HttpServer:
             Route("/sse", self._get_events, methods=["GET"]),
             Route("/messages", self._post_event, methods=["POST"]),
         ]
-        return Starlette(routes=events if older else routes, middleware=[guard])
+        served = [*(events if older else routes), Route("/metrics", self._metrics, methods=["GET"]), *pages]
+        return Starlette(routes=served, middleware=[guard])
 
     async def sweep(self) -> None:
         """End sessions that have been idle for long, again and again."""
@@ -303,6 +310,10 @@ class HttpServer:
             return _refusal(404, "Session not found")
         await self._forget(session)
         return Response(status_code=200)
+
+    async def _metrics(self, _: Request) -> Response:
+        ledger = None if self._loading.messages is None else self._loading.messages.ledger
+        return Response("" if ledger is None else ledger.metrics(), media_type=CONTENT_TYPE)
 
     async def _get_events(self, _: Request) -> Response:
         session = HttpSession(self._make_upstream(), self._loading)

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from contextlib import contextmanager
+from secrets import token_urlsafe
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -159,6 +160,14 @@ def free_address(text: str) -> tuple[str, int]:
         message = f"cannot listen at {host}:{port}: {problem.strerror or problem}"
         raise stopped(message, 1, code=code, hint="Choose another address.") from None
     return host, port
+
+
+def page_address(host: str, port: int) -> tuple[str, str]:
+    """Return the address of a page on loopback with a new token in it, and the token."""
+    if host not in {"127.0.0.1", "::1", "localhost"}:
+        raise stopped(f"{host} is not of this machine alone; the page is served to loopback only")
+    token = token_urlsafe(24)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={token}", token
 
 
 def parse_address(text: str) -> tuple[str, int]:
