@@ -7,7 +7,20 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.derive import given, legend, pattern
-from shaping.encoders.table.model import BELOW, Also, Group, Items, Leaf, Legend, Record, Stepped, Table, Text, Usual
+from shaping.encoders.table.model import (
+    BELOW,
+    COLUMN,
+    Also,
+    Group,
+    Items,
+    Leaf,
+    Legend,
+    Record,
+    Stepped,
+    Table,
+    Text,
+    Usual,
+)
 from shaping.encoders.table.sections import in_sections
 from shaping.encoders.table.series import steps
 from shaping.encoders.table.usual import usual
@@ -22,7 +35,9 @@ _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "lo
 _WIDE = 24  # cells of a row that a reader still counts right
 _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 4  # columns that a nested record must have to be worth a line of its own
-_COLUMNS = Leaf | Text | Record | Items | Also | Usual
+_COLUMNS = (*COLUMN, Also, Usual)
+_WITH_GROUPS = (*COLUMN, Group)
+_NODES = (*_COLUMNS, Group)
 _FEW = 8  # rows that are better read one by one, however regular they are
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
@@ -45,7 +60,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
 
 def _regular(nodes: Sequence[Node]) -> list[Node]:
     """Return nodes whose only column is regular without that column's rows, or nothing."""
-    columns = [node for node in nodes if isinstance(node, _COLUMNS | Group)]
+    columns = [node for node in nodes if isinstance(node, _NODES)]
     if len(columns) != 1 or type(column := columns[0]) is not Leaf or column.strings is None:
         return []
     text = steps(column.strings)
@@ -75,7 +90,7 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
     """Return the cells of a table, column by column."""
     found: list[list[str]] = []
     for node in nodes:
-        if isinstance(node, Leaf | Text | Record | Items):
+        if isinstance(node, COLUMN):
             found.append(node.cells)
         elif type(node) is Group:
             found += columns_of(node.nodes)
@@ -85,7 +100,7 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
 def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
     nodes = [Group(node.name, _identifier_first(node.nodes, count)) if type(node) is Group else node for node in nodes]
     leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
-    columns = [node for node in nodes if isinstance(node, Leaf | Text | Record | Items | Group)]
+    columns = [node for node in nodes if isinstance(node, _WITH_GROUPS)]
     if not columns or (type(columns[0]) is Leaf and _identifies(columns[0], count)):
         return nodes
     for known in _IDENTIFIERS:
@@ -170,7 +185,7 @@ def _picked(node: Node, rows: list[bool]) -> Node:
         return Group(node.name, [_picked(inner, rows) for inner in node.nodes if _has_cells(inner)])
     if isinstance(node, Also | Usual):
         return replace(node, rows=list(compress(node.rows, rows)))
-    if not isinstance(node, Leaf | Text | Record | Items):
+    if not isinstance(node, COLUMN):
         return node
     cells = list(compress(node.cells, rows))
     if type(node) is Text:

@@ -128,6 +128,8 @@ class Usual:
 
 
 Column: TypeAlias = Leaf | Text | Record | Items
+# The same for `isinstance`, which is asked of every node: a union would be made anew each time, and is slower to ask.
+COLUMN = (Leaf, Text, Record, Items)
 Node: TypeAlias = Column | Constant | Derived | Given | Stepped | Legend | Group | Lookup | Also | Usual
 
 

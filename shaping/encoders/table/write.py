@@ -9,6 +9,7 @@ from shaping.encoders.table.arrange import columns_of
 from shaping.encoders.table.cells import EMPTY, line
 from shaping.encoders.table.model import (
     BELOW,
+    COLUMN,
     REST,
     Also,
     Constant,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 USUALLY = "each row, unless (but …) follows it: "
 SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the next"
 NO_COLUMNS = "(no columns)"  # a header without any name: its rows are not written, because they say nothing
+_DECLARED = (Derived, Given, Stepped, Lookup, Items, Record)
+_BELOW = (Text, Record, Items)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 
@@ -84,7 +87,7 @@ def _names(nodes: Sequence[Node]) -> list[str]:
     for node in nodes:
         if type(node) is Leaf and node.pattern:
             found.append(f"{node.name}={node.pattern}")
-        elif isinstance(node, Leaf | Text | Record | Items):
+        elif isinstance(node, COLUMN):
             found.append(node.name)
         elif type(node) is Group:
             found += _nested(node.name, _names(node.nodes))
@@ -141,7 +144,7 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
         elif type(node) is Leaf and node.entries:
             key, value = node.entries
             lines.append(f"{pad}{prefix}{node.name}: lists of {{{key},{value}}} as {{{key}:{value}}}")
-        elif isinstance(node, Derived | Given | Stepped | Lookup | Items | Record):
+        elif isinstance(node, _DECLARED):
             lines += _declared(node, f"{prefix}{node.name}", prefix, indent)
     return lines
 
@@ -185,7 +188,7 @@ def _below(nodes: Sequence[Node], path: tuple[str, ...], indent: int) -> Iterato
     for node in nodes:
         if type(node) is Group:
             yield from _below(node.nodes, (*path, node.name), indent)
-        elif isinstance(node, Text | Record | Items):
+        elif isinstance(node, _BELOW):
             yield _written_below(node, ".".join((*path, node.name)), indent)
 
 
