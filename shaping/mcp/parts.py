@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -13,7 +14,6 @@ from shaping.mcp.channels import TEXT
 from shaping.mcp.reading import is_listing
 from shaping.response import CallContext
 from shaping.settings.plan import PRUNE_NOTHING
-from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -57,20 +57,14 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     """Shape every part, and where they are over the budget together, cut the largest to their shares of it."""
     budget = context.plan.max_tokens
     shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
-    if budget is not None and not _are_within(shaped, budget):
-        exact = [counter(one.plan.tokenizer).exact(one.text) for one in shaped]
-        cut = zip(shaped, exact, shares(exact, budget), strict=True)
-        shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]
+    # No text has more tokens than bytes; one part alone was cut to the budget already.
+    if budget is not None and len(shaped) > 1 and sum(len(one.text.encode()) for one in shaped) > budget:
+        costs = [ceil(one.tokens.after * (1 + one.tokens.after.error_bound / 100)) for one in shaped]
+        if sum(costs) > budget:
+            cut = zip(shaped, costs, shares(costs, budget), strict=True)
+            shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]
     context.shaped[:] = shaped
     return shaped
-
-
-def _are_within(shaped: Sequence[Shaped], budget: int) -> bool:
-    """Return whether the parts are surely within a budget together; one part alone was cut to it already."""
-    if len(shaped) == 1 or sum(len(one.text.encode()) for one in shaped) <= budget:  # at most a token for each byte
-        return True
-    costs = [one.tokens.after for one in shaped]
-    return sum(cost * (1 + cost.error_bound / 100) for cost in costs) <= budget
 
 
 def shares(costs: Sequence[int], budget: int) -> list[int]:
