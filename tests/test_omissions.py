@@ -119,7 +119,7 @@ def test_a_cut_of_both_lists_and_members_tells_of_both_below_bare_data(profile: 
 def test_what_rules_took_is_told_beside_the_tail_of_a_list() -> None:
     with using(dialect="none", max_tokens=300):
         shaped = Shaper({}, expandable=True).shape(NOISY * 20, tool="t")
-    told = r"\n\(items: \d+ of 400 shown; in all id 0..19; left out: 800 links \(url, events_url\), 400 opaque"
+    told = r"\n\(items: \d+ of 400 shown; left out: 800 links \(url, events_url\), 400 opaque"
     assert re.match(told, shaped.notice)
     assert tokens.exact(shaped.text) <= 300
 

@@ -20,8 +20,8 @@ CONTROL = "_shape"
 EXPAND_TOOL: dict[str, Any] = {
     "name": EXPAND,
     "description": (
-        "Get what an answer left out. path: items[0].name, rows[20:] or several (id,name). "
-        'sql: a SELECT over its records (table items; sql="schema" lists tables). search: a text or /regex/.'
+        "Get what an answer left out. path: items[0].name, rows[20:]. "
+        'sql: one SQLite SELECT (table items, columns as user_login; "schema" lists them). search: a text or /regex/.'
     ),
     "inputSchema": {
         "type": "object",

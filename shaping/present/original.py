@@ -16,6 +16,7 @@ from shaping.present.page_plan import about_pages
 from shaping.present.summary import summarize_columns
 from shaping.response import grouped
 from shaping.store.parts import price, price_of
+from shaping.store.tables import describe_tables, find_tables
 from shaping.tokens import cheap, counter
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shaping.response import CallContext, Omission
     from shaping.settings import Plan
     from shaping.store.originals import Originals
+    from shaping.store.tables import SqlTable
 
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
@@ -33,6 +35,7 @@ _HELD = frozenset({"private", "tier"})
 _NAMES = 40
 # The line is written where it is cheaper by this factor, which is more than the guess of its tokens is wrong by.
 _SURE = 1.25
+_LOOKED_INTO = 5_000_000  # bytes of data; to find the tables of more takes longer than a reader gains
 _LINE_BREAK = 2  # tokens, where a closing bracket no longer ends the text
 
 
@@ -63,6 +66,20 @@ class Original:
             records = select(self.cleaned.value, path) if path else self.cleaned.value
             self._columns[path] = summarize_columns(records) if isinstance(records, list) else ""
         return self._columns[path]
+
+    def tables(self, paths: tuple[str, ...]) -> str:
+        """Name the SQL tables of lists that were cut, where there are more than `items`."""
+        if paths not in self._described:
+            self._described[paths] = describe_tables(self._tables, paths)
+        return self._described[paths]
+
+    @cached_property
+    def _described(self) -> dict[tuple[str, ...], str]:
+        return {}
+
+    @cached_property
+    def _tables(self) -> list[SqlTable]:
+        return find_tables(self.cleaned.value) if (self.cleaned.size or 0) <= _LOOKED_INTO else []
 
     @cached_property
     def _columns(self) -> dict[str, str]:

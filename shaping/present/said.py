@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
 # Members that the short line names of each kind, and what a member is called at the end of its path.
 _NAMED, _LAST = 3, re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
+_ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables
+_LISTS: Final = 4  # lists of which it is said how much is shown
 # What is counted, where it is not called as the reason is.
 _COUNTED: Final = {"string": "characters", "depth": "members"}
 # How the reader of each surface asks for what was left out.
@@ -47,7 +49,7 @@ def notice(shown: Presented) -> str:
         return _page_notice(shown)
     if shown.terse:
         return "\n(cut)" if shown.truncated else ""
-    parts = [f"{listed.path or 'items'}: {listed.shown} of {listed.total} shown" for listed in shown.shown]
+    parts = _lists(shown)
     if shown.expandable and shown.worth_a_line:
         parts += _columns(shown)
         parts += _unlisted(shown)
@@ -56,6 +58,13 @@ def notice(shown: Presented) -> str:
     elif shown.truncated:
         parts += _unlisted(shown)
     return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def _lists(shown: Presented) -> list[str]:
+    """Say of each list that was cut how much is shown, of those inside one record only some."""
+    lists = sorted(shown.shown, key=lambda one: "[" in one.path)
+    more = [f"{len(lists) - _LISTS} more lists cut"] if len(lists) > _LISTS else []
+    return [*(f"{one.path or 'items'}: {one.shown} of {one.total} shown" for one in lists[:_LISTS]), *more]
 
 
 def missing(shaped: Shaped) -> str:
@@ -82,8 +91,17 @@ def _members_gone(shown: Presented) -> dict[str, Any]:
 
 def _columns(shown: Presented) -> list[str]:
     """Describe what the first list that was cut holds in all: what can be asked in SQL without reading it."""
-    line = shown.original.columns(shown.shown[0].path) if shown.shown else ""
-    return [f"in all {line}"] if line else []
+    # A list inside one record says little of all of them.
+    lists = sorted(
+        (one for one in shown.shown if "[" not in one.path and "*" not in one.path), key=lambda one: -one.total
+    )
+    if not lists:
+        return []
+    line, budget = shown.original.columns(lists[0].path), shown.plan.max_tokens
+    # In a small budget rows say more than the names of tables, which are told on request.
+    roomy = budget is None or budget >= _ROOMY
+    tables = shown.original.tables(tuple(one.path for one in lists)) if roomy else ""
+    return [*([f"in all {line}"] if line else []), *([f"sql tables {tables}"] if tables else [])]
 
 
 def _unlisted(shown: Presented) -> list[str]:

@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from typing import Any, Final
 
+_LENGTH: Final = 150  # characters of the line, with which all of a notice has about 150 tokens
 _FEW: Final = 6  # different values that are counted one by one
 _LOOKED_AT: Final = 20_000  # records; the counts of more would take longer than a reader gains
-_LENGTH: Final = 300  # characters of the whole line, at most 150 tokens
+_IDENTIFIER: Final = re.compile(r"(?:^|_)id$|[a-z]Id$|^ID$")  # its range says nothing
 _VALUE: Final = 24  # characters of one value
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 
 
-def summarize_columns(records: list[Any]) -> str:
+def summarize_columns(records: list[Any], longest: int = _LENGTH) -> str:
     """Describe the columns of records in one line, the most telling first; empty where there is nothing to say.
 
     Counts hold for all records that are given, not only for those that a reader was shown.
@@ -26,9 +27,13 @@ def summarize_columns(records: list[Any]) -> str:
         values = [record.get(name) for record in records]
         if told := _counts(name, values):
             counted.append(told)
-        elif told := _range(name, values):
+        elif not _IDENTIFIER.search(name) and (told := _range(name, values)):
             ranges.append(told)
-    return _within("; ".join([*counted, *ranges]))
+    line = ""
+    for told in (*counted, *ranges):
+        longer = f"{line}; {told}" if line else told
+        line = longer if len(longer) <= longest else line
+    return line
 
 
 def _counts(name: str, values: list[Any]) -> str:
@@ -58,10 +63,3 @@ def _word(value: Any) -> str:
 
 def _short(value: Any) -> str:
     return value[:10] if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _within(line: str) -> str:
-    """Leave out the columns at the end that make the line too long."""
-    while len(line) > _LENGTH:
-        line = line.rpartition("; ")[0]
-    return line

@@ -7,6 +7,8 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
@@ -48,6 +50,15 @@ _TOKEN: Final = re.compile(
       | (?P<dotted>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+) | (?P<word>\w+) | (?P<sign><>|[<>!=]=?|\S)""",
     re.VERBOSE | re.DOTALL,
 )
+_NAMES: Final = frozenset({"quoted", "dotted", "word"})
+_BEFORE_TABLE: Final = frozenset({"from", "join"})
+_CLAUSES: Final = """
+    where group order having limit join inner left right full outer cross natural on using union except intersect
+    window indexed not
+"""
+_AFTER_TABLE: Final = frozenset(_CLAUSES.split())
+_CTE: Final = re.compile(r"(?:\bwith|\brecursive|,)\s+([A-Za-z_]\w*)\s*(?:\([^)]*\)\s*)?as\s*\(", re.IGNORECASE)
+_FLAGS: Final = {"'true'": "1", "'false'": "0"}
 _COMPARES: Final = frozenset({"=", "==", "!=", "<>", "<", ">", "<=", ">=", "like", "glob", "regexp"})
 _EXPLAIN: Final = re.compile(r"\s*(?:--[^\n]*\s*|/\*.*?\*/\s*)*explain\b", re.IGNORECASE | re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
@@ -118,18 +129,48 @@ class Database:
         columns = {column.dotted.lower(): column.name for table in self.tables for column in table.columns}
         known = {name.lower() for name in self._names()}
         known |= {found.lower() for found in re.findall(r'(?i)\bas\s+"([^"]+)"', sql)}
-        parts, before, end = [], "", 0
-        for token in _TOKEN.finditer(sql):
+        named = frozenset(found.lower() for found in _CTE.findall(sql))
+        parts, earlier, before, end = [], "", "", 0
+        tokens = list(_TOKEN.finditer(sql))
+        for token, after in zip_longest(tokens, tokens[1:]):
             parts.append(sql[end : token.start()])
             end = token.end()
             text = token.group()
-            if token.lastgroup == "quoted":
+            if before in _BEFORE_TABLE and text.lower() not in named and token.lastgroup in _NAMES:
+                follows = after is not None and after.lastgroup in _NAMES and after.group().lower() not in _AFTER_TABLE
+                text = self._table(text, aliased=follows)
+            elif token.lastgroup == "quoted":
                 text = _identifier(text[1:-1].replace('""', '"'), columns, known, before)
             elif token.lastgroup == "dotted":
                 text = _by_path(text, columns)
+            elif token.lastgroup == "text" and before in _COMPARES and self._is_flag(earlier):
+                text = _FLAGS.get(text.lower(), text)
             parts.append(text)
-            before = text.lower()
+            earlier, before = before, text.lower()
         return "".join((*parts, sql[end:]))
+
+    def _table(self, text: str, *, aliased: bool) -> str:
+        """Write a table by its name: its path, the end of it, or `items` for the largest list are understood too."""
+        asked = text.strip('"').lower().replace(".", "_")
+        names = [table.name for table in self.tables]
+        if asked in map(str.lower, names):
+            return quote(names[[*map(str.lower, names)].index(asked)])
+        ends = [name for name in names if name.lower().endswith(f"_{asked}")]
+        if not ends and asked == "items":
+            lists = sorted((table for table in self.tables if table.parent is None), key=lambda one: -len(one.rows))
+            ends = [table.name for table in lists[:1]]
+        if len(ends) != 1:
+            return text
+        return quote(ends[0]) if aliased else f"{quote(ends[0])} AS {quote(asked)}"
+
+    def _is_flag(self, text: str) -> bool:
+        """Whether a column holds true and false alone, which SQLite has as 1 and 0."""
+        name = text.rpartition(".")[2].strip('"`')
+        return name in self._flags
+
+    @cached_property
+    def _flags(self) -> frozenset[str]:
+        return frozenset(column.name.lower() for table in self.tables for column in table.columns if column.is_flag)
 
     def _names(self) -> Iterable[str]:
         for table in self.tables:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # SQLite itself stops at 2,000 columns; nobody writes a query over the seldom filled ones behind the first few hundred.
 _COLUMNS: Final = 500
@@ -23,6 +23,8 @@ _SCALARS: Final = frozenset({str, int, float, type(None)})
 # Members by which a child table names its parent, where their values are unique.
 _KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
 _MISSING: Final = object()
+# What a cut answer names of the tables inside its records.
+_LONGEST, _CHILD_COLUMNS = 110, 4
 
 
 @dataclass(slots=True)
@@ -31,6 +33,7 @@ class Column:
 
     name: str
     trail: tuple[str, ...]
+    is_flag: bool = False  # whether it holds true and false, and nothing else but null
 
     @property
     def dotted(self) -> str:
@@ -63,6 +66,25 @@ def find_tables(data: Any) -> list[SqlTable]:
     found: list[SqlTable] = []
     _find(data, (), 0, found)
     return found
+
+
+def describe_tables(tables: Sequence[SqlTable], paths: Iterable[str]) -> str:
+    """Name the tables of lists, and those inside them with their columns; empty where the lists' own names tell all."""
+    names = {_name(tuple(_WORD.split(path))) if path else "items": path or "items" for path in paths}
+    told = [table.name for table in tables if table.parent is None and table.name in names]
+    inside = [
+        table
+        for table in tables
+        if table.parent is not None and table.name.startswith(tuple(f"{name}_" for name in told))
+    ]
+    if not inside and all(name == names[name] for name in told):
+        return ""
+    for table in inside:
+        columns = [str(table.parent), *(column.name for column in table.columns)]
+        more = ", …" if len(columns) > _CHILD_COLUMNS else ""
+        told.append(f"{table.name}({', '.join(columns[:_CHILD_COLUMNS])}{more})")
+    kept = list(accumulate(told, lambda line, one: f"{line}, {one}" if len(line) + len(one) < _LONGEST else line))
+    return kept[-1] if kept else ""
 
 
 def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
@@ -162,7 +184,7 @@ def _members(rows: list[dict[str, Any]]) -> dict[tuple[str, ...], set[type]]:
     return found
 
 
-def _named_columns(kinds: Iterable[tuple[str, ...]], taken: set[str]) -> list[Column]:
+def _named_columns(kinds: Mapping[tuple[str, ...], set[type]], taken: set[str]) -> list[Column]:
     """Name each column by its path; SQLite does not tell upper from lower case."""
     columns: list[Column] = []
     lower = {name.lower() for name in taken}
@@ -172,7 +194,7 @@ def _named_columns(kinds: Iterable[tuple[str, ...]], taken: set[str]) -> list[Co
         while free.lower() in lower:
             free, number = f"{name}_{number}", number + 1
         lower.add(free.lower())
-        columns.append(Column(free, trail))
+        columns.append(Column(free, trail, bool in kinds[trail] and kinds[trail] <= {bool, type(None)}))
     return columns
 
 
@@ -250,4 +272,4 @@ def _cell(value: Any) -> Any:
     return int(value) if kind is bool else to_json(value).decode()
 
 
-__all__ = ["Column", "SqlTable", "find_tables", "load", "quote"]
+__all__ = ["Column", "SqlTable", "describe_tables", "find_tables", "load", "quote"]

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from shaping.errors import ToolError
 from shaping.store.sql import Database
+from shaping.store.tables import describe_tables, find_tables
 
 ISSUES: list[dict[str, Any]] = [
     {
@@ -66,6 +67,29 @@ def test_a_list_without_an_identifying_member_is_joined_by_the_rows_number() -> 
     database = Database([{"state": "a", "tags": [{"t": 1}]}, {"state": "a", "tags": [{"t": 2}]}])
     sql = "SELECT t FROM items JOIN items_tags ON items_rowid = items.rowid WHERE items.rowid = 2"
     assert ask(database, sql) == [{"t": 2}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) AS n FROM data.jobs WHERE ok = 'true'",
+        'SELECT count(*) AS n FROM "data.jobs" WHERE "ok" = TRUE',
+        "SELECT count(*) AS n FROM jobs WHERE jobs.ok = 'true'",
+        "SELECT count(*) AS n FROM jobs AS j WHERE j.ok <> 'false'",
+        "SELECT count(*) AS n FROM items i WHERE i.ok",
+        "SELECT count(DISTINCT jobs.id) AS n FROM jobs JOIN steps ON steps.data_jobs_id = jobs.id WHERE jobs.ok = 1",
+        "WITH items AS (SELECT * FROM jobs WHERE ok) SELECT count(*) AS n FROM items",
+        "SELECT count(*) AS n FROM Jobs\nWHERE ok == 'TRUE' ORDER BY 1",
+    ],
+)
+def test_a_table_is_found_by_its_path_or_its_last_name_and_true_is_true(sql: str) -> None:
+    jobs = [{"id": number, "ok": number % 2 == 0, "steps": [{"n": 1, "name": "true"}]} for number in range(5)]
+    assert ask(Database({"data": {"jobs": jobs, "total": 5}}), sql) == [{"n": 3}]
+
+
+def test_a_word_is_compared_as_a_word_where_a_column_holds_words() -> None:
+    database = Database([{"name": "true"}, {"name": "false"}, {"name": None}])
+    assert ask(database, "SELECT name FROM items WHERE name = 'true'") == [{"name": "true"}]
 
 
 def test_members_of_the_outermost_object_are_the_table_data(issues: Database) -> None:
@@ -239,3 +263,15 @@ def _cell(value: Any) -> str:
     elif isinstance(value, bool):
         value = int(value)
     return json.dumps(value)
+
+
+def test_a_cut_answer_names_the_tables_that_its_lists_do_not_tell() -> None:
+    data = {
+        "jobs": [{"id": n, "steps": [{"name": "a", "ok": True}], "tags": ["x"]} for n in range(3)],
+        "rows": [{"a": 1}],
+    }
+    tables = find_tables(data)
+    assert describe_tables(tables, ["jobs"]) == "jobs, jobs_steps(jobs_id, name, ok), jobs_tags(jobs_id, value)"
+    assert describe_tables(tables, ["rows"]) == ""
+    assert describe_tables(find_tables([{"a": 1}, {"a": 2}]), [""]) == ""
+    assert describe_tables(find_tables({"data": {"rows": [{"a": 1}]}}), ["data.rows"]) == "data_rows"
