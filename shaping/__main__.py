@@ -91,22 +91,9 @@ def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn
     from shaping.proxy.spawn import spawn_early  # noqa: PLC0415 (nothing else is imported before it)
 
     process = spawn_early(command)
-    from shaping.proxy.child import command_server  # noqa: PLC0415 (loaded while the server starts)
-    from shaping.proxy.loading import Options, UnknownProfileError  # noqa: PLC0415 (loaded while the server starts)
-    from shaping.proxy.stdio import run_stdio  # noqa: PLC0415 (loaded while the server starts)
+    from shaping.proxy.stdio import run_command  # noqa: PLC0415 (loaded while the server starts)
 
-    options = Options(values.get("--config"), values.get("--profile"), expand=expand)
-    seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
-    try:
-        sys.exit(run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options))
-    except UnknownProfileError as problem:
-        sys.stderr.write(f"{problem}\n")
-        sys.exit(2)
-    except ValueError as problem:
-        if not hasattr(problem, "problems"):
-            raise
-        sys.stderr.write(f"{problem}\n")
-        sys.exit(1)
+    sys.exit(run_command(command, process, values, expand=expand))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,17 @@ class ErrorDetail(BaseModel):
             raise ValueError("retry_after is only for an error that is retryable")
         return self
 
+    @property
+    def has_own_hint(self) -> bool:
+        """Whether the hint was written for this call, and not taken from the registry."""
+        known = registry.find(self.code)
+        return self.hint is not None and (known is None or known.hint != self.hint)
+
+    def members(self) -> dict[str, Any]:
+        """Return every member that is set, as JSON."""
+        dumped = self.model_dump(mode="json", exclude_none=True)
+        return {name: value for name, value in dumped.items() if value != []}
+
 
 _TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar", "extensions")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects.members import has_own_hint, lenient_error
+from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import scrub, scrub_value
 from shaping.errors.exceptions import look_up
@@ -84,7 +84,7 @@ def model_text(error: ErrorDetail, words: str | None = None) -> str:
     """Write an error in one line for a model: its code, where that says more than that there is one, and its words."""
     words = error.message if words is None else words
     text = words if error.code == "INTERNAL_ERROR" or words.startswith(error.code) else f"{error.code}: {words}"
-    if error.hint and has_own_hint(error) and error.hint not in (_NO_HINT, *text.splitlines()):
+    if error.hint and error.has_own_hint and error.hint not in (_NO_HINT, *text.splitlines()):
         text = f"{text}\n{error.hint}"
     if error.retry_after is not None and str(error.retry_after) not in text:
         text = f"{text}\nRetry after {error.retry_after:g} s."
@@ -95,18 +95,12 @@ def model_text(error: ErrorDetail, words: str | None = None) -> str:
 
 def model_members(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:
     """Return the members that a model can act on; a hint that every error of its code has only where it is wanted."""
-    known = all_members(error)
-    if not hint and not has_own_hint(error):
+    known = error.members()
+    if not hint and not error.has_own_hint:
         known.pop("hint", None)
     details = {name: value for name, value in known.get("details", {}).items() if name != "issues"}
     known["details"] = details  # what is wrong with each argument stands in the message
     return {name: known[name] for name in _FOR_MODELS if known.get(name) not in (None, {})}
-
-
-def all_members(error: ErrorDetail) -> dict[str, Any]:
-    """Return every member that is set."""
-    dumped = error.model_dump(mode="json", exclude_none=True)
-    return {name: value for name, value in dumped.items() if value != []}
 
 
 def _tells(error: Exception, cause: Exception) -> bool:

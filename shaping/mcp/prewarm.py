@@ -8,6 +8,10 @@ from typing import Any
 
 import orjson
 
+from shaping.mcp.schema import usable
+from shaping.shaper import Shaper
+from shaping.tokens import counter
+
 # Of every kind that is met often: records, links, repeats, nulls, and a text that is long enough for a table.
 _RECORDS = [
     {
@@ -32,10 +36,6 @@ def warm_up(tokenizer: str) -> threading.Thread:
 def _prewarm(tokenizer: str) -> None:
     # What is wrong with any of it is reported where it is used.
     with contextlib.suppress(Exception):
-        from shaping.mcp.schema import usable  # noqa: PLC0415 (loaded on this thread: costs 20 ms)
-        from shaping.shaper import Shaper  # noqa: PLC0415 (loaded on this thread: costs 200 ms)
-        from shaping.tokens import counter  # noqa: PLC0415 (loaded on this thread: costs 50 ms)
-
         # By the bundled config: what a user's config says to keep or to log is not for this one.
         Shaper({}, watch=False, environ={}).shape_result(_RESULT, tool="prewarm")
         usable({"type": "object"})

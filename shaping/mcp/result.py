@@ -12,7 +12,7 @@ from shaping.cleaning.redact import scrub_call
 from shaping.clients.table import find_client
 from shaping.mcp.channels import TEXT, decide
 from shaping.mcp.error_phrases import own_words
-from shaping.mcp.errors import all_members, error_from_text, model_members, model_text
+from shaping.mcp.errors import error_from_text, model_members, model_text
 from shaping.mcp.parts import ResultContext, error_plan, possible_channels, shape_parts, whole_plan
 from shaping.mcp.reading import read_result
 from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
@@ -209,7 +209,7 @@ def _write_error(
     else:
         text = words if _is_json(words) else model_text(error, words)
     out = {"content": [{"type": "text", "text": text}], "isError": True}
-    return with_meta(out, plan, shaped, context.client, **{ERROR: all_members(error)})
+    return with_meta(out, plan, shaped, context.client, **{ERROR: error.members()})
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -145,26 +144,9 @@ class Loading:
 
 def make_messages(options: Options) -> MessageShaper:
     """Load shaping by a command line's options."""
-    from shaping.ledger import open_ledger  # noqa: PLC0415 (loaded on a thread: costs 20 ms)
-    from shaping.mcp.messages import MessageShaper as Messages  # noqa: PLC0415 (loaded on a thread: costs 300 ms)
-    from shaping.proxy import shaping as _  # noqa: F401, PLC0415 (the same thread loads what sessions will need)
-    from shaping.shaper import Shaper  # noqa: PLC0415 (loaded on a thread: costs 250 ms)
+    from shaping.proxy.shaping import message_shaper  # noqa: PLC0415 (loaded on a thread: costs 350 ms)
 
-    environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
-    shaper = Shaper(options.config, expandable=options.expand, environ=environ)
-    if options.profile is not None and options.profile not in shaper.generation.profiles:
-        known = ", ".join(shaper.generation.profiles)
-        raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {known}")
-    if options.for_user:
-        # A command's store is a file of the user's, which another connection and `shaping expand` find.
-        shaper.keeper("command")
-    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-    recorder = None
-    if options.record is not None:
-        from shaping.learning.record import Recorder  # noqa: PLC0415 (only where calls are recorded)
-
-        recorder = Recorder(options.record)
-    return Messages(shaper, expand=options.expand, relay=True, ledger=ledger, recorder=recorder)
+    return message_shaper(options)
 
 
 def print_savings(ledger: Ledger) -> None:

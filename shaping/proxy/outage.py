@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any
-
-from shaping.envelope.dialects.members import has_own_hint
-from shaping.errors import ErrorDetail, make_error
-from shaping.errors.detail import scrub
-from shaping.proxy.child import Child
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from shaping.errors import ErrorDetail
+    from shaping.proxy.child import Child
 
 _RUN_IT = "Run its command by itself in a terminal and mend what it says."
 _FIND_IT = "Install it, or give its whole path: a client started from a desktop has another PATH than your shell."
@@ -30,77 +28,79 @@ _LINE_SHOWN = 200
 
 def told(detail: ErrorDetail) -> str:
     """Return the reason in words, and what to do where that is known of this very failure."""
-    return f"{detail.message}\n{detail.hint}" if has_own_hint(detail) else detail.message
+    return f"{detail.message}\n{detail.hint}" if detail.has_own_hint else detail.message
 
 
 def of_start(name: str, transport: object, problem: OSError) -> ErrorDetail:
     """Describe a server that could not be started or reached."""
     begin = f"the server {name!r} could not be started: "
-    if not isinstance(transport, Child):
-        return make_error("UNAVAILABLE", f"the server {name!r} cannot be reached: {problem}", hint=_START_IT)
-    program = transport.command[0]
-    if transport.cwd is not None and problem.filename == transport.cwd:
-        return make_error("UNAVAILABLE", f"{begin}there is no directory {transport.cwd!r}", hint="Correct its cwd.")
+    child = _child(transport)
+    if child is None:
+        return _error("UNAVAILABLE", f"the server {name!r} cannot be reached: {problem}", hint=_START_IT)
+    program = child.command[0]
+    if child.cwd is not None and problem.filename == child.cwd:
+        return _error("UNAVAILABLE", f"{begin}there is no directory {child.cwd!r}", hint="Correct its cwd.")
     if problem.errno == errno.ENOENT:
-        return make_error("UNAVAILABLE", f"{begin}there is no program {program!r}", hint=_FIND_IT)
+        return _error("UNAVAILABLE", f"{begin}there is no program {program!r}", hint=_FIND_IT)
     if problem.errno in {errno.EACCES, errno.ENOEXEC}:
-        return make_error("UNAVAILABLE", f"{begin}{program!r} cannot be executed", hint=_MAKE_RUN)
-    return make_error("UNAVAILABLE", f"{begin}{problem}")
+        return _error("UNAVAILABLE", f"{begin}{program!r} cannot be executed", hint=_MAKE_RUN)
+    return _error("UNAVAILABLE", f"{begin}{problem}")
 
 
 def of_end(name: str, transport: object, *, answered: bool) -> ErrorDetail:
     """Describe a connection that has ended; `answered` says whether it ever brought a message."""
-    if not isinstance(transport, Child):
-        return make_error("UNAVAILABLE", f"the server {name!r} closed the connection", hint=_START_IT)
-    code = transport.exit_code
-    lines = _last_lines(transport)
+    child = _child(transport)
+    if child is None:
+        return _error("UNAVAILABLE", f"the server {name!r} closed the connection", hint=_START_IT)
+    code, lines = child.exit_code, _last_lines(child)
     if answered:
         ended = "closed its output" if code is None else f"ended with exit code {code}"
         words = f": {lines[-1]}" if lines else ""
-        return make_error("UNAVAILABLE", f"the server {name!r} {ended}{words}")
+        return _error("UNAVAILABLE", f"the server {name!r} {ended}{words}")
     ended = "closed its output" if code is None else f"ended with exit code {code}"
     message = f"the server {name!r} {ended} before it answered{':' if lines else ''}{_listed(lines)}"
-    return make_error("UNAVAILABLE", message, hint=_RUN_IT)
+    return _error("UNAVAILABLE", message, hint=_RUN_IT)
 
 
 def of_silence(name: str, transport: object, seconds: float) -> ErrorDetail:
     """Describe a server that has not answered in the time that it was given."""
-    lines = _last_lines(transport) if isinstance(transport, Child) else []
+    child = _child(transport)
+    lines = [] if child is None else _last_lines(child)
     printed = ", and printed:" if lines else ""
     message = f"the server {name!r} did not answer within {seconds:.0f} s{printed}{_listed(lines)}"
-    return make_error("UNAVAILABLE", message, hint=_WAIT_FOR_IT if isinstance(transport, Child) else _START_IT)
+    return _error("UNAVAILABLE", message, hint=_START_IT if child is None else _WAIT_FOR_IT)
 
 
 def still_starting(name: str) -> ErrorDetail:
     """Describe a server that has not answered yet, and may."""
-    return make_error("UNAVAILABLE", f"the server {name!r} is still starting", retry_after=1.0)
+    return _error("UNAVAILABLE", f"the server {name!r} is still starting", retry_after=1.0)
 
 
 def of_refusal(name: str, error: Any) -> ErrorDetail:
     """Describe a server that was started again and refuses the client's introduction."""
     words = error.get("message") if isinstance(error, dict) else error
-    message = f"the server {name!r} would not start a session: {scrub(str(words))}"
-    return make_error("UNAVAILABLE", message, hint=_RUN_IT)
+    message = f"the server {name!r} would not start a session: {words}"
+    return _error("UNAVAILABLE", message, hint=_RUN_IT)
 
 
 def of_status(name: str, address: str, status: int) -> ErrorDetail:
     """Describe a server that answered a request with an error of HTTP."""
     message = f"the server {_at(name, address)} answered with HTTP status {status}"
-    return make_error(_CODES.get(status, "UNAVAILABLE"), message, hint=_HINTS.get(status, _START_IT))
+    return _error(_CODES.get(status, "UNAVAILABLE"), message, hint=_HINTS.get(status, _START_IT))
 
 
 def of_address(name: str, address: str, words: str) -> ErrorDetail:
     """Describe a server that cannot be reached by HTTP."""
-    return make_error("UNAVAILABLE", f"the server {_at(name, address)} cannot be reached: {words}", hint=_START_IT)
+    return _error("UNAVAILABLE", f"the server {_at(name, address)} cannot be reached: {words}", hint=_START_IT)
 
 
 def left_alone(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail:
     """Describe a server that has failed too often to be tried again at once."""
     before = last.message if last else f"the server {name!r} has failed"
-    hint = last.hint if last and has_own_hint(last) else None
+    hint = last.hint if last and last.has_own_hint else None
     message = f"{before}\nIt is left alone for {max(pause, 0.1):.1f} s before it is tried again."
     code = last.code if last else "UNAVAILABLE"
-    return make_error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None, foreign=True)
+    return _error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None, foreign=True)
 
 
 def together(details: Sequence[ErrorDetail]) -> ErrorDetail:
@@ -108,10 +108,23 @@ def together(details: Sequence[ErrorDetail]) -> ErrorDetail:
     if len(details) == 1:
         return details[0]
     message = "\n".join(told(detail) for detail in details)
-    return make_error("UNAVAILABLE", f"none of the servers can be used:\n{message}")
+    return _error("UNAVAILABLE", f"none of the servers can be used:\n{message}")
+
+
+def _error(code: str, message: str, **fields: Any) -> ErrorDetail:
+    from shaping.errors import make_error  # noqa: PLC0415 (only where a server fails: costs 150 ms)
+
+    return make_error(code, message, **fields)
+
+
+def _child(transport: object) -> Child | None:
+    """Return a transport that is a child process: no other has a command."""
+    return cast("Child", transport) if hasattr(transport, "command") else None
 
 
 def _last_lines(child: Child) -> list[str]:
+    from shaping.errors import scrub  # noqa: PLC0415 (only where a server fails: costs 150 ms)
+
     return [scrub(line.decode(errors="replace").strip())[:_LINE_SHOWN] for line in child.last_lines]
 
 

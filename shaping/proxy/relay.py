@@ -23,6 +23,7 @@ from shaping.proxy.messages import (
     read,
     write,
 )
+from shaping.proxy.outage import told
 from shaping.proxy.upstream import HANDSHAKE
 
 if TYPE_CHECKING:
@@ -122,10 +123,7 @@ class Relay:
             shaping = self._shaping or await self._open()
             await self._send(_own(request, shaping.failed(asked.name, detail, self.upstream.server_of(asked.name))))
             return
-        from shaping.mcp.errors import all_members  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-        from shaping.proxy.outage import told  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
-        await self._send(error(request.id, INTERNAL_ERROR, told(detail), all_members(detail)))
+        await self._send(error(request.id, INTERNAL_ERROR, told(detail), detail.members()))
 
     @property
     def is_busy(self) -> bool:

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from shaping.learning.record import Recorder
+from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.redaction import redact_answer, redact_members
 from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
+from shaping.proxy.loading import UnknownProfileError
 from shaping.proxy.messages import READ_OF_NOTIFICATIONS, READ_OF_REQUESTS
+from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shaping.errors import ErrorDetail
+    from shaping.proxy.loading import Options
+
+
+def message_shaper(options: Options) -> MessageShaper:
+    """Make the shaper of a proxy by a command line's options."""
+    environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
+    shaper = Shaper(options.config, expandable=options.expand, environ=environ)
+    if options.profile is not None and options.profile not in shaper.generation.profiles:
+        known = ", ".join(shaper.generation.profiles)
+        raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {known}")
+    if options.for_user:
+        # A command's store is a file of the user's, which another connection and `shaping expand` find.
+        shaper.keeper("command")
+    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
+    recorder = None if options.record is None else Recorder(options.record)
+    return MessageShaper(shaper, expand=options.expand, relay=True, ledger=ledger, recorder=recorder)
 
 
 class ClientShaping:

@@ -9,12 +9,14 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.loading import Loading, Options, is_config_problem
+from shaping.proxy.child import command_server
+from shaping.proxy.loading import Loading, Options, UnknownProfileError, is_config_problem
 from shaping.proxy.pipes import claim_standard_streams, open_reader, open_writer
 from shaping.proxy.relay import Relay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from subprocess import Popen
 
     from shaping.proxy.messages import Message
     from shaping.proxy.pipes import PipeReader
@@ -44,6 +46,19 @@ def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream |
         return await serve_stdio(make_upstream(loading.log), loading)
 
     return run(serve, options, has_client=True)
+
+
+def run_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
+    """Serve a server that runs a command by the options of a command line; return the exit code."""
+    options = Options(values.get("--config"), values.get("--profile"), expand=expand)
+    seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
+    try:
+        return run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options)
+    except ValueError as problem:
+        if not is_config_problem(problem):
+            raise
+        sys.stderr.write(f"{problem}\n")
+        return 2 if isinstance(problem, UnknownProfileError) else 1
 
 
 async def serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:

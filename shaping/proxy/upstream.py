@@ -8,6 +8,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from shaping.proxy import outage
 from shaping.proxy.messages import Message, read, write
 
 if TYPE_CHECKING:
@@ -156,8 +157,6 @@ class Upstream:
     async def lost(self, transport: UpstreamTransport) -> None:
         """Handle the end of the connection."""
         if transport is self._transport and not self._closed:
-            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
             await self._fail(outage.of_end(self.name, transport, answered=self._answered))
 
     def expired(self, transport: UpstreamTransport, message: Message) -> None:
@@ -242,8 +241,6 @@ class Upstream:
     async def _open(self) -> None:
         pause = self._backoff.pause()
         if pause > 0:
-            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
             raise ServerUnavailableError(outage.left_alone(self.name, self.failure, pause))
         self._answered = False
         try:
@@ -254,8 +251,6 @@ class Upstream:
             self._note(problem.detail)
             raise
         except OSError as problem:
-            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
             detail = outage.of_start(self.name, transport, problem)
             self._backoff.count()
             self._note(detail)
@@ -273,8 +268,6 @@ class Upstream:
             self._greeting = None
             self._pending.pop(_greeting_id(initialize), None)
         if "error" in answer.data:
-            from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
             detail = outage.of_refusal(self.name, answer.data["error"])
             await self._fail(detail)
             raise ServerUnavailableError(detail)
@@ -283,8 +276,6 @@ class Upstream:
 
     async def _give_up(self) -> None:
         """End a server that has not answered anything in the time that it was given."""
-        from shaping.proxy import outage  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
         if self._transport is not None:
             await self._fail(outage.of_silence(self.name, self._transport, self.start_seconds))
 
@@ -305,10 +296,8 @@ class Upstream:
 
     def _note(self, detail: ErrorDetail) -> None:
         """Remember why the server cannot be used, and log it unless it is what was logged last."""
-        from shaping.proxy.outage import told  # noqa: PLC0415 (only where a server fails: costs 100 ms)
-
         self.failure = detail
-        line = told(detail).replace("\n  ", " | ").replace("\n", ". ")
+        line = outage.told(detail).replace("\n  ", " | ").replace("\n", ". ")
         if line != self._logged:
             self._logged = line
             logger.warning("%s", line)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shaping.errors import make_error
-from shaping.mcp.errors import all_members, error_from_exception, error_from_text, model_members
+from shaping.mcp.errors import error_from_exception, error_from_text, model_members
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_a_model_reads_of_an_error_is_less_than_what_a_program_gets() -> No
     members: dict[str, Any] = {"code": "RATE_LIMITED", "message": "slow", "retry_after": 3}
     assert model_members(error, hint=False) == members
     assert model_members(error) == members | {"hint": error.hint}
-    assert all_members(error) == members | {"hint": error.hint, "retryable": True, "http": 429}
+    assert error.members() == members | {"hint": error.hint, "retryable": True, "http": 429}
 
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -122,7 +122,7 @@ def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> d
         out["error_details"] = error.details
     if debug or "error" in include:
         return members.with_extensions(out | members.error_members(error, _ERROR_EXTRAS), error)
-    own = ("hint",) if members.has_own_hint(error) else ()
+    own = ("hint",) if error.has_own_hint else ()
     if error.retryable and registry.find(error.code) is None:  # of any other code the registry tells a reader
         own = (*own, "retryable")
     out |= members.error_members(error, (*own, "retry_after", "next_actions", "similar", "redirect"))

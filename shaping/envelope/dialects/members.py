@@ -41,12 +41,6 @@ def with_extensions(wire: dict[str, Any], error: ErrorDetail) -> dict[str, Any]:
     return {**(error.extensions or {}), **wire} if error.extensions else wire
 
 
-def has_own_hint(error: ErrorDetail) -> bool:
-    """Whether the hint was written for this call, and not taken from the registry."""
-    known = registry.find(error.code)
-    return error.hint is not None and (known is None or known.hint != error.hint)
-
-
 def read_error(wire: Any, reserved: Collection[str] = ()) -> dict[str, Any]:
     """Read an error's members in any contract's spelling; unknown ones are extensions, null means not given."""
     if not isinstance(wire, Mapping):
