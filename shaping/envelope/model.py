@@ -149,7 +149,7 @@ class Envelope(BaseModel, Generic[T]):
     @classmethod
     def parse(cls, wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
         """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
-        from shaping.envelope.dialects import parse  # noqa: PLC0415  the dialects are written in terms of this class
+        from shaping.envelope.dialects import parse  # noqa: PLC0415 (the dialects import this class)
 
         return parse(wire, dialect)
 

@@ -36,7 +36,7 @@ def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ
         # All of a user's commands share one file.
         return SqliteStore(settings.path or cache_directory(environ) / "store.sqlite", settings.max_bytes)
     if settings.kind == "redis":
-        from shaping.store.redis import RedisStore  # noqa: PLC0415  an extra
+        from shaping.store.redis import RedisStore  # noqa: PLC0415 (an extra)
 
         return RedisStore(settings.url or "redis://localhost:6379/0")
     return MemoryStore(settings.max_bytes)
