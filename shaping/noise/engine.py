@@ -13,7 +13,7 @@ from shaping.noise.rules import RULES
 from shaping.noise.text import is_diff, reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
 from shaping.noise.vocabulary import REMEMBERED
-from shaping.parsers import is_cheaper, parse_within
+from shaping.parsers import is_cheaper, parse_tables, parse_within
 from shaping.paths import join
 from shaping.response import Omission
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from shaping.noise.records import Owners
     from shaping.noise.rule import NoiseRule
+    from shaping.parsers import Parsed
     from shaping.response import Json, Reason
 
 # The way to a value, last step first: a member's name, or None for the elements of a list. Most are never written out.
@@ -229,16 +230,37 @@ def _path(steps: Steps) -> str:
 
 def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
     """Return a text without noise; a text that holds data is written as data is, where that is worth it."""
-    found = parse_within(text) if groups and not is_diff(text) else None
-    if found is None or not is_cheaper(found, text):
+    if not groups or is_diff(text):
         return reduce_text(text, groups, arguments=arguments)
-    value, omissions = reduce(found.value, groups, arguments=arguments)
-    written = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
+    found = parse_within(text)
+    if found is not None and is_cheaper(found):
+        return _with_data([found], [True], groups, arguments)
+    reduced, omissions = reduce_text(text, groups, arguments=arguments)
+    tables = parse_tables(reduced)
+    cheaper = list(map(is_cheaper, tables))
+    if not any(cheaper):
+        return reduced, omissions
+    written, more = _with_data(tables, cheaper, groups, arguments)
+    return written, [*omissions, *(omission for omission in more if omission not in omissions)]
+
+
+def _with_data(
+    parts: Sequence[Parsed], cheaper: Sequence[bool], groups: Collection[str], arguments: frozenset[str]
+) -> tuple[str, list[Omission]]:
+    """Write the data of a text as data is written, where that is cheaper, and the text around it as it is."""
+    written: list[str] = []
+    counts: dict[Reason, int] = {}
+    for part, is_data in zip(parts, cheaper, strict=True):
+        text = part.text
+        if is_data:
+            value, omissions = reduce(part.value, groups, arguments=arguments)
+            text = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
+            for omission in omissions:
+                counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+        written += [part.before, text, part.after]
     # Only the whole can be asked back: a text has no members to name.
-    counts = {omission.reason: 0 for omission in omissions} or {"boilerplate": 1}
-    for omission in omissions:
-        counts[omission.reason] += omission.count
-    return found.before + written + found.after, [Omission("", number, reason) for reason, number in counts.items()]
+    said = counts or {"boilerplate": len(parts)}
+    return "".join(written), [Omission("", number, reason) for reason, number in said.items()]
 
 
 def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:

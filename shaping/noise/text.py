@@ -9,6 +9,7 @@ from shaping.noise.pages import strip_page
 from shaping.noise.stack_traces import shorten_traces
 from shaping.noise.test_output import shorten_passed
 from shaping.noise.unwrap import unwrap_text, without_licence
+from shaping.noise.versions import shorten_versions
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean, count_repeats
@@ -81,6 +82,7 @@ def _as_on_screen(text: str) -> str:
 _RULES: tuple[tuple[Reason, Callable[[str], str]], ...] = (
     ("boilerplate", without_licence),
     ("boilerplate", _as_on_screen),
+    ("boilerplate", shorten_versions),
     ("boilerplate", unwrap_text),
     ("boilerplate", strip_page),
     ("bulk", shorten_passed),

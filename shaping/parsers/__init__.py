@@ -7,14 +7,17 @@ write its file and put its name into `Format`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-Format: TypeAlias = Literal["json", "lines", "python", "xml", "pipes", "csv", "grep", "log", "table", "pairs", "yaml"]
+Format: TypeAlias = Literal[
+    "json", "lines", "python", "xml", "pipes", "csv", "commits", "files", "grep", "log", "table", "pairs", "yaml"
+]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)  # in the order in which they are tried, the strictest first
 # Their data says all that the text says; of the others the layout is lost.
 EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
@@ -24,6 +27,11 @@ _FIRST_LINE = re.compile(r"\n(?=[\[{])")
 _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 # From the start of a line alone: from every letter of a line without end it would take hours.
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
+_LINE_END = re.compile(r"\n")
+_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
+_TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
+_LEAST_TABLE = 300  # characters of such a table
+_FEW = 3  # lines before rows, and after them, that may be of another kind
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
@@ -36,6 +44,7 @@ class Parsed:
     format: str
     before: str = ""
     after: str = ""
+    text: str = field(default="", compare=False, repr=False)  # that the data was read from
 
     @property
     def exact(self) -> bool:
@@ -48,23 +57,23 @@ def parse(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
     for name in FORMATS:
         # A format is loaded with the first text that may be of it: all of them together cost 20 ms.
         if name in formats and (value := import_module(f"shaping.parsers.{name}").parse(text)) is not None:
-            return Parsed(value, name)
+            return Parsed(value, name, text=text)
     return None
 
 
 def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
     """Return the data of a whole text, unless writing it as data saves less than 15% of its tokens."""
     parsed = parse(text, formats)
-    return parsed if parsed is None or parsed.exact or is_cheaper(parsed, text) else None
+    return parsed if parsed is None or parsed.exact or is_cheaper(parsed) else None
 
 
-def is_cheaper(parsed: Parsed, text: str) -> bool:
+def is_cheaper(parsed: Parsed) -> bool:
     """Whether a text written as the data it holds costs at least 15% fewer tokens."""
     from shaping.encoders import encode  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
     written = encode(parsed.value, repeats=True, constants=True).text
-    return count(parsed.before + written + parsed.after) <= _WORTH * count(text)
+    return count(written) <= _WORTH * count(parsed.text)
 
 
 def parse_within(text: str) -> Parsed | None:
@@ -80,7 +89,32 @@ def parse_within(text: str) -> Parsed | None:
     if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):
         return parsed
     spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
-    return _parse_span(text, spans[0], least, FORMATS) if len(spans) == 1 else None
+    if len(spans) == 1 and (parsed := _parse_span(text, spans[0], least, FORMATS)):
+        return parsed
+    return None if fences else _parse_trimmed(text, least)
+
+
+def parse_tables(text: str) -> list[Parsed]:
+    """Return the tables that stand between sentences, each with the text before it, the last with the rest."""
+    found: list[Parsed] = []
+    end = 0
+    for paragraph in _PARAGRAPH.finditer(text) if len(text) >= _LEAST else ():
+        if len(paragraph[0]) >= _LEAST_TABLE and (parsed := parse(paragraph[0], _TABLES)):
+            found.append(replace(parsed, before=text[end : paragraph.start()]))
+            end = paragraph.end()
+    return [*found[:-1], replace(found[-1], after=text[end:])] if found else []
+
+
+def _parse_trimmed(text: str, least: float) -> Parsed | None:
+    """Return the rows of a text that has a line or two of another kind before or after them."""
+    ends = [0, *(at.end() for at in islice(_LINE_END.finditer(text), _FEW))]
+    stops = [len(text)]
+    while len(stops) <= _FEW and (stop := text.rstrip("\n").rfind("\n", 0, stops[-1])) > 0:
+        stops.append(stop)
+    for start, stop in product(ends, stops):
+        if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, _ROWS)):
+            return parsed
+    return None
 
 
 def _parse_span(text: str, span: tuple[int, int], least: float, formats: Collection[str]) -> Parsed | None:
@@ -89,4 +123,14 @@ def _parse_span(text: str, span: tuple[int, int], least: float, formats: Collect
     return None if parsed is None else replace(parsed, before=text[:start], after=text[end:])
 
 
-__all__ = ["EXACT", "FORMATS", "Format", "Parsed", "is_cheaper", "parse", "parse_if_cheaper", "parse_within"]
+__all__ = [
+    "EXACT",
+    "FORMATS",
+    "Format",
+    "Parsed",
+    "is_cheaper",
+    "parse",
+    "parse_if_cheaper",
+    "parse_tables",
+    "parse_within",
+]

@@ -23,6 +23,7 @@ _FORMS = tuple(
         rf"\[?{_ISO}\]?\s+(?P<pid>\d+)\s+{_LEVEL}\s+(?P<logger>[\w.:-]+) (?P<message>.*)",
         rf"\[?{_ISO}\]?[ ,-]+\[?{_LEVEL}\]?:?\s+(?:\[(?P<logger>[\w.:/ -]+)\][: ]*\s*)?(?P<message>.*)",
         rf"\[?{_ISO}\]?[ ,-]+\[?(?P<logger>[\w.:/-]+)\]?[ ,-]+\[?{_LEVEL}\]?[:,-]?\s+(?P<message>.*)",
+        rf"\[?{_ISO}\]?[ ,-]+(?P<message>\S.*)",
         rf"{_LEVEL}:(?P<logger>[\w.-]+):(?P<message>.*)",
     )
 )

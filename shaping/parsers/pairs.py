@@ -137,9 +137,15 @@ def _block(lines: list[str]) -> dict[str, Any] | None:
 
 def _object(block: str, pattern: re.Pattern[str]) -> dict[str, Any] | None:
     members: dict[str, Any] = {}
+    last = ""
     for line in block.strip("\n").split("\n"):
+        if line.startswith(" ") and last and pattern is _COLON and not block.startswith(" "):
+            # Headers of mails and packages go on in lines that begin with a space.
+            members[last] = f"{members[last]}\n{line.strip()}"
+            continue
         found = pattern.fullmatch(line.strip())
         if found is None or found[1] in members:
             return None
-        members[found[1]] = number((found[2] or "").strip())
+        last = found[1]
+        members[last] = number((found[2] or "").strip())
     return members or None

@@ -10,11 +10,21 @@ from shaping.parsers.rows import LARGEST, are_names, records
 _RULE = re.compile(r"[|+]?(?:\s*:?[-=─]+:?\s*[|+┼])*\s*:?[-=─]+:?\s*[|+]?")
 _FRAME = re.compile(r"\+[-=+]*\+")
 _EDGE = re.compile(r"(?<!\\)\|")
+_BOX_STARTS = frozenset("┌╭╔┏")
+_BOX = str.maketrans(
+    {
+        **dict.fromkeys("│║┃", "|"),
+        **dict.fromkeys("─═━", "-"),
+        **dict.fromkeys("┌┬┐├┼┤└┴┘╭╮╰╯╔╦╗╠╬╣╚╩╝┏┳┓┣╋┫┗┻┛╞╪╡╟╫╢╤╧╒╕╘╛╓╖╙╜╥╨", "+"),
+    }
+)
 _COUNT = re.compile(r"\((\d+) rows?\)")
 
 
 def parse(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table whose cells stand between pipes, with a rule below the names."""
+    if text.lstrip()[:1] in _BOX_STARTS:
+        text = text.translate(_BOX)
     head = text.strip()[:20_000].split("\n", 3)[:3]
     if len(head) < 3 or not any(_RULE.fullmatch(line.strip()) for line in head) or len(text) > LARGEST:
         return None

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
 _RULE = re.compile(r"[-=]+(?: +[-=]+)+")
+_DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD = re.compile(r"\S+")
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
@@ -21,6 +22,8 @@ _IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts tho
 
 def parse(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table with a heading above each column."""
+    if packages := _DEBIAN.search(text[:2000]):
+        return _debian(text, packages)
     heading, _, rest = text.strip("\n").partition("\n")
     named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
     ruled = bool(_RULE.match(rest))
@@ -37,6 +40,13 @@ def parse(text: str) -> list[dict[str, Any]] | None:
         return _by_starts(lines[0], lines[1:], starts) or _by_blanks(lines) or _by_words(lines)
     found = _by_blanks(lines)
     return found if found is not None and _has_numbers(found) else None
+
+
+def _debian(text: str, found: re.Match[str]) -> list[dict[str, Any]] | None:
+    """Read what `dpkg -l` prints: columns as wide as the rule below their names, and a status before them."""
+    lines = [line.rstrip() for line in found[0].split("\n")[:2]] + text[found.end() :].rstrip("\n").split("\n")
+    starts = [0, *(at.start() for at in re.finditer("=+", lines[1]))]
+    return _by_starts(f"st  {lines[0][starts[1] :]}", lines[2:], starts)
 
 
 def _by_starts(heading: str, body: Sequence[str], starts: Sequence[int]) -> list[dict[str, Any]] | None:

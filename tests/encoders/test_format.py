@@ -32,11 +32,14 @@ SAMPLES: dict[str, Any] = {
     "regular": [{"at": f"2026-11-{n}", "v": 1} for n in range(10, 20)],
     "usual": [{"id": n, "line": n * 7, "end": n * 7 + (n == 9), "tty": "?" if n else "tty1"} for n in range(90)],
     "sections": [{"line": n, "file": f"src/{n // 9}.py", "at": f"2026-11-1{n // 9}T10:{n}:00Z"} for n in range(10, 50)],
+    "scalars": {f"1.{n}.0": f"2026-11-{n}T10:00:00.000000+00:00" for n in range(10, 30)},
+    "versions": {"all": [f"1.{n // 9}.{n % 9}" for n in range(40)]},
+    "paths": {"paths": [f"src/{n // 9}/f{n}.py" for n in range(40)]},
     "rare": [{"id": n, **({f"odd{m}": "x" for m in range(7)} if n == 2 else {})} for n in range(9)],
     "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
     "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "below", "x")],
 }  # fmt: skip
-DIGESTS = {3: "a0b195515b8a6dedf4b7a215ae9ef2a0b76952789a903911d723220944b6cf44"}
+DIGESTS = {3: "4393891a9b0a14581919bd7fa6f7642ecf3a3990b4a704f647d48ee917450740"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

@@ -107,3 +107,35 @@ def test_every_list_reads_back(one: list[Any], other: list[Any], nested: bool) -
     if nested:
         value = [{"id": n, "list": [one, other, pairs][n % 3]} for n in range(4)]
     assert exact(decode(encode(value))) == exact(value)
+
+
+def test_numbers_that_follow_each_other_are_told_by_the_first_and_the_last() -> None:
+    value: Any = {
+        "versions": [f"{major}.{minor}.{patch}" for major in (2, 1) for minor in range(3) for patch in range(9)],
+        "ports": [*range(20, 40), 80, 443, *range(9000, 8990, -1)],
+    }
+    text = encode(value)
+    assert '"2.0.0" to "2.0.8","2.1.0" to "2.1.8"' in text
+    assert "ports[32] in runs: 20 to 39,80,443,9000 to 8991" in text
+    assert decode(text) == value
+
+
+def test_paths_stand_below_their_folders() -> None:
+    value: Any = {"files": [*(f"src/{name}/{n}.py" for name in "abc" for n in range(9)), "README.md", "a,b/c,d"]}
+    text = encode(value)
+    assert text.splitlines()[:3] == [
+        "files[29] strings, each == line says how those after it begin:",
+        "== src/a/",
+        "0.py,1.py,2.py,3.py,4.py,5.py,6.py,7.py,8.py",
+    ]
+    assert decode(text) == value
+    assert decode(encode(value["files"])) == value["files"]
+
+
+def test_many_scalars_of_an_object_share_what_stands_around_them() -> None:
+    value: Any = {f"1.{n}.0": f"2026-11-{n}T10:00:00.000000+00:00" for n in range(10, 30)}
+    text = encode({"time": value})
+    assert text.splitlines()[:3] == ["time{20}:", "(key),(value)={}.000000+00:00", "1.10.0,2026-11-10T10:00:00"]
+    assert decode(text) == {"time": value}
+    records: Any = {f"k{n}": {"(value)": n, "x": "words of some length"} for n in range(20)}
+    assert decode(encode(records)) == records

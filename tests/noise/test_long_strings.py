@@ -153,3 +153,10 @@ def test_a_verdict_without_nested_members_changes_nothing() -> None:
     sparse = suite("failed", 20)
     del sparse[5]["call"]
     assert "call" not in cut(sparse)[5]
+
+
+def test_a_long_enumeration_of_numbers_beside_what_was_found_is_cut_to_its_head() -> None:
+    ports = ",".join(f"{n}-{n + 3}" for n in range(1, 4000, 7))
+    scan: Any = {"type": "syn", "protocol": "tcp", "count": 1000, "services": ports}
+    assert len(cut(scan)["services"]) < 140
+    assert cut({"services": ports}) == {"services": ports}

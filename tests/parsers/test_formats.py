@@ -132,7 +132,11 @@ PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for 
             "net.ipv4.ip_forward": 1,
             "vm.info": ["a", ""],
         }),
-        (GREP, "grep", {f"src/{name}.py": {f"{n}": f"  x = {n}: {name}" for n in (3, 7, 11)} for name in ("a", "b")}),
+        (
+            GREP,
+            "grep",
+            [{"path": f"src/{p}.py", "line": n, "text": f"  x = {n}: {p}"} for p in ("a", "b") for n in (3, 7, 11)],
+        ),
         (SYSLOG, "log", [
             {"time": f"Dec 10 06:55:{n:02d}", "host": "lab", "process": "sshd", "pid": 24200 + n,
              "message": f"Failed password for {n}"} for n in range(8)

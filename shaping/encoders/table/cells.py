@@ -18,6 +18,7 @@ class Missing:
 
 MISSING: Final = Missing()
 KEY = "(key)"  # the column of a table made of an object: the members' names
+VALUE = "(value)"  # and of an object of scalars: the members' values
 EMPTY = "-"  # a row without any cell; as a value it is always quoted
 
 # Possessive throughout: a date or a version begins like a number, and nothing is gained by reading it twice.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import orjson
 
+from shaping.encoders.table.cells import VALUE
 from shaping.encoders.table.derive import is_source
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
@@ -21,10 +22,11 @@ Records: TypeAlias = "list[dict[str, Any]]"
 T = TypeVar("T")
 
 # What one asks of a single record, however many agree: how it is, and whose it is.
-_STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health"})
+_STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health", VALUE})
 _PEOPLE = frozenset({"author", "user", "assignee", "owner", "creator", "reporter", "sender", "actor", "from", "by"})
 _NAMES = frozenset({"login", "name", "username", "displayname", "display_name"})
 
+_LONG_NAME = 24  # characters of a name that is too long to stand in each row
 _NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that recurs stays in the row
 _IDENTIFIERS = (
     "name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code",
@@ -139,13 +141,15 @@ def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
 
 def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> Node:
     """Return a column of one cell as a constant, unless it is what one asks of each record."""
-    if context.constants and context.count > 1 and not is_asked_of_a_record(at.label, at.prefix):
+    if context.constants and context.count > 1 and not is_asked_of_a_record(at.label, at.prefix, cell):
         return Constant(at.label, cell)
     return Leaf(at.label, [cell] * rows)
 
 
-def is_asked_of_a_record(label: str, prefix: str) -> bool:
-    """Return whether a column is what one asks of each record, so that it stands in each row."""
+def is_asked_of_a_record(label: str, prefix: str, cell: str = "") -> bool:
+    """Return whether a column is what one asks of each record, so that it stands in each row unless it is long."""
+    if len(cell) > _LONG_NAME:
+        return False
     if not prefix:
         return label.lower() in _STATES or label.lower() in _PEOPLE
     return label.lower() in _NAMES and prefix[:-1].lower() in _PEOPLE

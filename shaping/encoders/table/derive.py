@@ -38,7 +38,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _DATE = re.compile(r"^\d{4}-\d\d-\d\dT", re.ASCII)
 _LINK = re.compile(r"^.*[/=#]")
 _ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
-_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_OFFSET = re.compile(r"(?:000)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
 
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 200
@@ -219,8 +220,9 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
 
 
 def around_cell(around: str, cell: str) -> str:
-    """Return a cell with what a pattern has around it; a whole time under a pattern with a date is itself."""
-    return cell if _TIME.match(cell) and _DATE.match(around) else around.replace("{}", cell, 1)
+    """Return a cell with what a pattern has around it; a whole time under one with a date or a zone is itself."""
+    is_whole = _TIME.match(cell) and (_DATE.match(around) or _ZONED.search(cell))
+    return cell if is_whole else around.replace("{}", cell, 1)
 
 
 def _of_times(column: list[str]) -> tuple[str, str]:
@@ -234,8 +236,11 @@ def _of_times(column: list[str]) -> tuple[str, str]:
             if times >= _MOSTLY * len(column):
                 return date, zone
         return date, ""
-    zones = {_edges(_ZONE, text) for text in column}
-    return "", zones.pop() if len(zones) == 1 else ""
+    for which in (_ZONE, _OFFSET):
+        zone, times = Counter(_edges(which, text) for text in column).most_common(1)[0]
+        if times >= _MOSTLY * len(column):
+            return "", zone
+    return "", ""
 
 
 def _edges(which: re.Pattern[str], text: str) -> str:

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.table.arrange import arranged
-from shaping.encoders.table.cells import KEY, MISSING, Missing, cell, cells, name, quoted, texts
+from shaping.encoders.table.cells import KEY, MISSING, VALUE, Missing, cell, cells, name, quoted, texts
 from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
 from shaping.encoders.table.dedupe import (
     ColumnPath,
@@ -70,6 +70,14 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableCon
     nodes = _members(records, inner, ColumnPath("", "", depth - 1))
     found = arranged(nodes, inner)
     return replace(found, nodes=[Leaf(KEY, named), *found.nodes])
+
+
+def keyed_scalars(value: dict[str, Json], context: TableContext) -> Table:
+    """Return an object of scalars as two columns, the members' names and their values."""
+    inner = context.within(len(value))
+    names = list(value)
+    key = Leaf(KEY, texts(names, ",".join(names)), strings=names)
+    return arranged([key, *_column(list(value.values()), inner, ColumnPath(VALUE, "", 0))], inner, ())
 
 
 def _members(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, name, quoted
+from shaping.encoders.table.cells import MISSING, VALUE, name, quoted
 from shaping.encoders.table.dedupe import TableContext
 from shaping.encoders.table.header import TableError, read_path
-from shaping.encoders.table.infer import keyed, table
+from shaping.encoders.table.infer import keyed, keyed_scalars, table
 from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
 from shaping.encoders.table.series import read_lists, read_series, series, write_lists
 from shaping.encoders.table.write import write, write_text
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from shaping.response import Json
 
 _NOTE = re.compile(r"(?:null|empty): |\(")  # a line that is about the data: no name begins so
+_MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEP = 24  # deeper nests are written as JSON
 
 
@@ -58,7 +60,8 @@ def _outline(label: str, value: Json, context: TableContext, indent: int) -> lis
         return _list(label, value, context, indent)
     if type(value) is dict and value:
         lists = write_lists(label, value, indent) if label else []
-        return lists or _keyed(label, value, context, indent) or _object(label, value, context, indent)
+        keyed = _keyed(label, value, context, indent) or _keyed_scalars(label, value, context, indent)
+        return lists or keyed or _object(label, value, context, indent)
     return []
 
 
@@ -74,12 +77,20 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int) -> 
 def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     """Return an object whose members are records of one shape as a table with their names as a column."""
     records = [record for record in value.values() if type(record) is dict and record]
-    if len(records) < 4 or len(records) < len(value):
+    if len(records) < 4 or len(records) < len(value) or any(VALUE in record for record in records):
         return []
     common = set(records[0]).intersection(*records)
     if 2 * len(common) < max(map(len, records)):
         return []
     return write(f"{label}{{{len(records)}}}", keyed(list(value), records, context), indent)
+
+
+def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
+    """Return an object of many scalars as a table of names and values, where that is much shorter."""
+    if len(value) < _MANY or not set(map(type, value.values())) <= _SCALARS or not context.repeats:
+        return []
+    lines = write(f"{label}{{{len(value)}}}", keyed_scalars(value, context), indent)
+    return lines if sum(map(len, lines)) + len(lines) < _SHORTER * len(quoted(value)) else []
 
 
 def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from shaping.encoders.table.cells import EMPTY, KEY, MISSING, read_cell
+from shaping.encoders.table.cells import EMPTY, KEY, MISSING, VALUE, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BELOW, REST
@@ -120,7 +120,9 @@ def read_text(rest: str, lines: TableLines, indent: int) -> Any:
 
 def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
     """Return records as the list they are, or as the object whose names are their first column."""
-    return records if length.startswith("[") else {str(record.pop(KEY)): record for record in records}  # type: ignore[return-value]
+    if length.startswith("["):
+        return records  # type: ignore[return-value]
+    return {str(record.pop(KEY)): record.get(VALUE, record) for record in records}
 
 
 def read_rows(schema: TableSchema, count: int, lines: TableLines, indent: int) -> list[dict[str, Json]]:

@@ -6,7 +6,7 @@ import re
 from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from shaping.encoders.table.cells import bare
+from shaping.encoders.table.cells import KEY, bare
 from shaping.encoders.table.dedupe import is_asked_of_a_record
 from shaping.encoders.table.derive import legend, pattern
 from shaping.encoders.table.model import Group, Leaf
@@ -23,9 +23,12 @@ _LINE = 5  # characters of a section's line beside its names and values
 _TAG = 3  # characters of a tag for a cell that recurs
 _EXPLAINED = 60  # characters that say what the lines are
 _WORTH = 80  # characters that all of it must save
-_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ](?=\d\d:\d\d)", re.ASCII)
-_ZONE = re.compile(r"(?:\.0+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_DATE = re.compile(
+    r"(?:\d{4}-\d\d-\d\d[T ]|(?:[A-Z][a-z]{2},? )?[A-Z][a-z]{2} [ \d]?\d (?:\d{4} )?)(?=\d\d:\d\d)", re.ASCII
+)
+_ZONE = re.compile(r"(?:\.0+)?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?$", re.ASCII)
 _TEST = re.compile(r"[^\s:]+?::")
+_DOTTED = re.compile(r"(?:[A-Za-z_][\w-]*\.)+(?=[\w-]+$)")
 _PATH = re.compile(r"[^\s]*/")
 _LITERAL = re.compile(r"(?! )[^,{}\[\]=\"\x00-\x1f\x7f]*")
 
@@ -90,7 +93,7 @@ def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_Candidate]:
         elif type(node) is Leaf and "" not in node.cells and not (node.float32 or node.shared or node.entries):
             if node.strings and not prefix and (found := _headed(node)):
                 yield found
-            if not is_asked_of_a_record(node.name, prefix) and _has_runs(node.cells):
+            if not is_asked_of_a_record(node.name, prefix, node.cells[0]) and _has_runs(node.cells):
                 path = prefix + node.name
                 gain = _size(node) + len(node.cells)
                 yield _Candidate(path, [f"{path}={cell}" for cell in node.cells], None, gain)
@@ -103,7 +106,7 @@ def _has_runs(cells: Sequence[str]) -> bool:
 def _headed(leaf: Leaf) -> _Candidate | None:
     """Return a column of times, paths or names of tests by day, directory or file."""
     column = leaf.strings or []
-    head = _head_of(column)
+    head = _head_of(column, is_key=leaf.name == KEY)
     if head is None:
         return None
     heads = [found[0] if (found := head.match(text)) else "" for text in column]
@@ -127,10 +130,11 @@ def _size(leaf: Leaf) -> int:
     return sum(_TAG if cell in often else len(cell) for cell in leaf.cells)
 
 
-def _head_of(column: Sequence[str]) -> re.Pattern[str] | None:
+def _head_of(column: Sequence[str], *, is_key: bool) -> re.Pattern[str] | None:
     """Return what finds the beginning that most of these strings have, and that may be the same in several."""
+    heads: list[re.Pattern[str]] = [_DATE, _TEST, _PATH]
     middle = column[len(column) // 2]
-    for head in (_DATE, _TEST, _PATH):
+    for head in [*heads, _DOTTED] if is_key else heads:
         if head.match(middle) and sum(1 for text in column if head.match(text)) >= _MOSTLY * len(column):
             return head
     return None

@@ -6,9 +6,12 @@ import re
 from datetime import datetime, timedelta
 from itertools import groupby
 from json import JSONDecodeError, JSONDecoder
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from shaping.encoders.table.cells import MISSING, cell, name, quoted, read_cell
+import orjson
+
+from shaping.encoders.table.cells import MISSING, bare, cell, name, quoted, read_cell
 from shaping.encoders.table.header import TableError, read_path, split_cells
 
 if TYPE_CHECKING:
@@ -27,6 +30,10 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _STEPPED = re.compile(r"from (.+?) to .+? every (-?\d+)(?: (day|hour|minute|second)s?)?", re.ASCII)
 _SERIES = re.compile(r"\[(\d+)\] (?:in runs: |pairs, first |(?=from ))")
 _TIMES_RUN = re.compile(r" x(\d+)", re.ASCII)
+_TO, _FOLLOW = " to ", 2  # steps from which values that follow each other are written as the first and the last
+_NUMBERED = re.compile(r'("?(?:[^"\\]*[^"\\\d])?)(0|[1-9]\d{0,14})("?)', re.ASCII)
+_HEADED = re.compile(r"\[(\d+)\] strings, each == line says how those after it begin:")
+_FOLDER = re.compile(r"[^\x00-\x1f\x7f ](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f ])?|")
 _ROWS = re.compile(r"\[(\d+)\] lists:")
 _COLUMNS = re.compile(r", (\d+) lists as columns, (\d+) rows:")
 _scan = JSONDecoder().raw_decode
@@ -60,6 +67,8 @@ def read_series(rest: str) -> Any:
 
 def write_lists(label: str, value: Json, indent: int) -> list[str]:
     """Return a list of lists as rows, or parallel lists as columns, or nothing."""
+    if type(value) is list and len(value) >= _LONG and set(map(type, value)) == {str}:
+        return _headed(label, value, indent)  # type: ignore[arg-type]
     if type(value) is list and len(value) > 1 and set(map(type, value)) == {list}:
         kinds = {type(item) for each in value for item in each}  # type: ignore[union-attr]
         return _written(f"{label}[{len(value)}] lists:", value, indent) if all(value) and kinds <= _SCALARS else []
@@ -74,6 +83,8 @@ def write_lists(label: str, value: Json, indent: int) -> list[str]:
 
 def read_lists(rest: str, take: Callable[[], str]) -> Any:
     """Return the lists that a label line announces, or MISSING; `take` gives the next line."""
+    if found := _HEADED.fullmatch(rest):
+        return _read_headed(int(found[1]), take)
     if found := _ROWS.fullmatch(rest):
         return [list(map(read_cell, split_cells(take()))) for _ in range(int(found[1]))]
     if found := _COLUMNS.fullmatch(rest):
@@ -81,6 +92,28 @@ def read_lists(rest: str, take: Callable[[], str]) -> Any:
         rows = [list(map(read_cell, split_cells(take()))) for _ in range(int(found[2]))]
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     return MISSING
+
+
+def _headed(label: str, values: list[str], indent: int) -> list[str]:
+    """Return paths below the folders that they begin with, or nothing where that is not much shorter."""
+    heads = [value[: value.rfind("/") + 1] for value in values]
+    if not all(map(_FOLDER.fullmatch, set(heads))):
+        return []
+    pad = " " * indent
+    lines = [f"{pad}{label}[{len(values)}] strings, each == line says how those after it begin:"]
+    for head, group in groupby(zip(heads, values, strict=True), itemgetter(0)):
+        tails = ",".join(bare(value[len(head) :]) for _, value in group)
+        lines += [f"{pad}== {head}".rstrip(), pad + tails]
+    return lines if sum(map(len, lines)) + len(lines) < _SHORTER * len(quoted(values)) else []  # type: ignore[arg-type]
+
+
+def _read_headed(count: int, take: Callable[[], str]) -> list[str]:
+    found: list[str] = []
+    while len(found) < count:
+        head = take()[len("== ") :]
+        cells = split_cells(take())
+        found += [head + (orjson.loads(each) if each[:1] == '"' else each) for each in cells]
+    return found
 
 
 def _written(label: str, rows: Sequence[Any], indent: int) -> list[str]:
@@ -135,8 +168,32 @@ def _read_values(rest: str, at: int, count: int) -> list[Any]:
 def _runs(values: list[Any]) -> str:
     """Return values as JSON, one that comes several times in a row once, with how many times."""
     texts = quoted(values)[1:-1].split(",") if set(map(type, values)) <= _NUMBERS else list(map(quoted, values))
-    counted = ((text, sum(1 for _ in same)) for text, same in groupby(texts))
+    counted = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
+    if len(counted) == len(texts):
+        return ",".join(first_to_last(texts))
     return ",".join(f"{text} x{times}" if times > 1 else text for text, times in counted)
+
+
+def first_to_last(texts: list[str]) -> Iterator[str]:
+    """Return numbers, or texts that end with one: of several that follow each other the first and the last."""
+    at = 0
+    while at < len(texts):
+        end = _last_of_run(texts, at)
+        yield from [f"{texts[at]} to {texts[end]}"] if end - at >= _FOLLOW else texts[at : end + 1]
+        at = end + 1
+
+
+def _last_of_run(texts: list[str], at: int) -> int:
+    first = _NUMBERED.fullmatch(texts[at])
+    if first is None or at + 1 == len(texts) or (second := _NUMBERED.fullmatch(texts[at + 1])) is None:
+        return at
+    step = int(second[2]) - int(first[2])
+    if step not in {1, -1}:
+        return at
+    end, number = at, int(first[2])
+    while end + 1 < len(texts) and texts[end + 1] == f"{first[1]}{number + step}{first[3]}":
+        end, number = end + 1, number + step
+    return end
 
 
 def _read_runs(text: str, at: int) -> Iterator[Any]:
@@ -145,9 +202,24 @@ def _read_runs(text: str, at: int) -> Iterator[Any]:
             value, at = _scan(text, at)
         except JSONDecodeError as error:
             raise TableError(f"expected JSON at {at + 1} of {text!r}") from error
+        if text.startswith(_TO, at):
+            last, at = _scan(text, at + len(_TO))
+            yield from _between(value, last)
+            at += 1
+            continue
         times = _TIMES_RUN.match(text, at)
         yield from [value] * (int(times[1]) if times else 1)
         at = (times.end() if times else at) + 1
+
+
+def _between(first: Any, last: Any) -> Iterator[Any]:
+    one, other = _NUMBERED.fullmatch(quoted(first)), _NUMBERED.fullmatch(quoted(last))
+    if one is None or other is None or (one[1], one[3]) != (other[1], other[3]):
+        raise TableError(f"expected numbers that follow each other, got {first!r} to {last!r}")
+    start, end = int(one[2]), int(other[2])
+    step = 1 if end >= start else -1
+    for number in range(start, end + step, step):
+        yield read_cell(f"{one[1]}{number}{one[3]}")
 
 
 def steps(values: list[Any]) -> str | None:

@@ -52,7 +52,7 @@ def _candidates(nodes: Sequence[Node], count: int, prefix: str) -> Iterator[_Can
     leaves = [node for node in nodes if type(node) is Leaf and _is_plain(node)]
     for leaf in leaves:
         cell, times = Counter(leaf.cells).most_common(1)[0]
-        if times == count or is_asked_of_a_record(leaf.name, prefix):
+        if times == count or is_asked_of_a_record(leaf.name, prefix, cell):
             continue
         if times < _MOSTLY * count:
             if len(leaves) <= _SIDE_BY_SIDE and (other := _same_as(leaf, leaves, prefix, count)):

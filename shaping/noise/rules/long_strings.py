@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from shaping.noise.kinds import LONG
@@ -18,6 +19,7 @@ _WORDS = bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256)) +
 _HEAD_CODE = 96
 _HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 60_000  # of prose: the most, the least, and what all heads together may take
 _LOOK, _SOME = 1500, 6  # characters of a string, and strings of a column, that tell what it is
+_LONG_ENUMERATION, _ENUMERATION = 4 * LONG, re.compile(r"[\d,;: .-]+")
 _OTHERS, _MANY_OTHERS = 3, 6  # other members from which code, and from which prose, is not the point of its record
 
 
@@ -49,6 +51,8 @@ def is_prose(text: str) -> bool:
 def _limits(key: str, values: list[str], records: Records) -> tuple[int, int] | None:
     """Return from which length on to cut and what to leave, or None where the strings are the point."""
     others = records.other_members(key)
+    if others >= _OTHERS and all(map(_is_enumeration, values)):
+        return _LONG_ENUMERATION, _HEAD_CODE
     if len(records.rows) == 1 or not records.listed:
         beside = others >= _OTHERS and not meaning(key).prose and _any_table(records)
         return (LONG, _HEAD_CODE) if beside else None
@@ -82,6 +86,11 @@ def _has_licence(text: str) -> bool:
 
 def _is_diff(text: str) -> bool:
     return "@@ -" in text[:400]
+
+
+def _is_enumeration(text: str) -> bool:
+    """Whether a string lists numbers and ranges of them, as scanners list the ports that they try."""
+    return len(text) > _LONG_ENUMERATION and _ENUMERATION.fullmatch(text) is not None
 
 
 def _is_code(text: str) -> bool:
