@@ -1,16 +1,15 @@
-"""Tools from anywhere in one registry: local functions, HTTP APIs, MCP servers, commands.
-
-What has the name of its module is imported from there: `from shaping.operations.from_mcp import from_mcp`.
-"""
+"""Tools from anywhere in one registry: local functions, HTTP APIs, MCP servers, commands."""
 
 from shaping.operations.call_handler import CallHandler
+from shaping.operations.commands import from_command
 from shaping.operations.context import Access, Context, Identity
-from shaping.operations.decorate import operation
-from shaping.operations.from_mcp import McpConfig, McpLoader
+from shaping.operations.decorate import operation, scan
 from shaping.operations.guard import admit, visible
+from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp
 from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
 from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
+from shaping.operations.schema_types import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec, manifest
 from shaping.operations.transports import InProcess, RedisTransport
 
@@ -30,11 +29,15 @@ __all__ = [
     "Registry",
     "Spec",
     "admit",
+    "from_command",
+    "from_mcp",
     "from_openapi",
     "from_openapi_file",
     "from_openapi_url",
+    "from_schema",
     "make_spec",
     "manifest",
     "operation",
+    "scan",
     "visible",
 ]

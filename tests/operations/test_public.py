@@ -16,13 +16,12 @@ EXTRAS = ("httpx", "mcp", "fastmcp", "redis", "starlette", "tree_sitter", "jsons
 PROGRAM = f"""
 import sys
 import shaping.operations as o
-from shaping.operations import decorate, from_command, from_mcp, from_schema
 
 o.Registry()
 o.make_spec('x', operation_type='query', input=int)
 o.McpConfig(url='x')
 o.from_openapi({{'openapi': '3.1.0', 'paths': {{'/x': {{'get': {{}}}}}}}})
-o.CallHandler, o.PendingCalls, o.admit
+o.CallHandler, o.PendingCalls, o.admit, o.scan, o.from_mcp, o.from_command, o.from_schema
 print([name for name in {EXTRAS} if name in sys.modules])
 """
 

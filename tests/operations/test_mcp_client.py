@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from shaping.envelope import Envelope
-from shaping.operations.from_mcp import McpConfig, McpLoader, from_mcp, read_result
+from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp, read_result
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def test_an_error_stays_in_the_envelope(result: Any, code: str, message: str) ->
 
 
 def test_a_tool_whose_schema_makes_no_sense_takes_anything(caplog: pytest.LogCaptureFixture) -> None:
-    from shaping.operations.from_mcp import McpServer
+    from shaping.operations.mcp_client import McpServer
 
     tools = [{"name": "odd", "inputSchema": {"type": "nonsense"}, "outputSchema": {"$ref": "http://x/y"}}]
     ((spec, _),) = McpServer("s", None, tools).operations

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shaping.operations.from_schema import SchemaWarning, from_schema
+from shaping.operations.schema_types import SchemaWarning, from_schema
 
 PERSON = {
     "type": "object",
