@@ -19,7 +19,7 @@ from shaping.ledger.entries import LedgerEntry, MeasuredCall
 from shaping.ledger.metrics import MetricLabels, prometheus_text
 from shaping.ledger.telemetry import Telemetry, trace_context
 from shaping.ledger.totals import Totals, add_up
-from shaping.tokens import counter
+from shaping.tokens import CountingError, TokenCount, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +33,7 @@ logger = logging.getLogger("shaping")
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _REMEMBERED: Final = 10_000
 _BATCH: Final = 128
+_EXACT_UP_TO: Final = 2_000_000  # characters: 40 ms
 _MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
@@ -215,8 +216,8 @@ def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
     """Count a call's texts; one that cannot be counted is left out, with a warning in the log."""
     try:
         sent, read = call.before(), call.after()
-        before, after = count.count(sent), count.count(read)
-        added = count.count(call.added()) if call.added is not None else 0
+        before, after = _tokens(sent, count), _tokens(read, count)
+        added = _tokens(call.added(), count) if call.added is not None else 0
         ref = call.keep(read) if call.keep is not None else None
         return LedgerEntry(
             time=call.time,
@@ -238,6 +239,16 @@ def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
     except Exception:  # (whatever a text's maker raises, the ledger goes on)
         logger.warning("the ledger could not count a call of %r", call.tool, exc_info=True)
         return None
+
+
+def _tokens(text: str, count: TokenCounter) -> TokenCount:
+    """Count a text exactly, which nobody waits for here; one that is very long by samples."""
+    if len(text) > _EXACT_UP_TO:
+        return count.count(text)
+    try:
+        return TokenCount(count.exact(text))
+    except CountingError:
+        return count.count(text)
 
 
 @lru_cache(maxsize=1024)

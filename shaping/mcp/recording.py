@@ -66,7 +66,7 @@ class CallRecorder:
                 after if raw is None else partial(client.shown_within_limit, raw),
                 after,
                 server=server,
-                added=partial(_notices, context.shaped),
+                added=partial(_additions, context.shaped, raw, sent),
                 milliseconds=seconds * 1000,
                 keep=partial(self._keep, context.shaped) if self._keeps else None,
                 **about,
@@ -135,9 +135,16 @@ def _about(session: Session, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _notices(shaped: Sequence[Shaped]) -> str:
-    """Return what shaping says below the data: what was left out, and how to ask for it."""
-    return "".join(f"{one.notice}{one.absent_line}" for one in shaped)
+def _additions(shaped: Sequence[Shaped], raw: Mapping[str, Any] | None, sent: Mapping[str, Any]) -> str:
+    """Return what shaping itself says: what was left out and how to ask for it, and the code of an error."""
+    if sent.get("isError") is not True:
+        return "".join(f"{one.notice}{one.absent_line}" for one in shaped)
+    told, before = _first_text(sent), _first_text(raw or {})
+    return told.removesuffix(before) if before and told.endswith(before) else ""
+
+
+def _first_text(result: Mapping[str, Any]) -> str:
+    return next((str(block["text"]) for block in result.get("content") or () if block.get("type") == "text"), "")
 
 
 def _shown_definition(entry: Mapping[str, Any]) -> str:

@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from shaping import tokens
-from shaping.ledger import Ledger, LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, add_up, default_path
+from shaping.ledger import (
+    Ledger,
+    LedgerDatabase,
+    LedgerEntry,
+    LedgerError,
+    MeasuredCall,
+    add_up,
+    default_path,
+    record_text,
+)
 from shaping.ledger.database import VERSION
 from shaping.ledger.totals import group
 
@@ -147,3 +156,78 @@ def test_without_a_variable_it_lies_in_the_users_data_directory(
     if os.name == "posix" and sys.platform != "darwin":
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
         assert default_path({}) == tmp_path / "shaping" / "ledger.sqlite"
+
+
+def test_long_texts_are_counted_exactly_too() -> None:
+    text = "one two three, " * 4_000
+    ledger = Ledger()
+    ledger.record(MeasuredCall("long", lambda: text, lambda: ""))
+    assert ledger.flush()
+    (found,) = ledger.entries()
+    assert (found.before, found.error_bound) == (tokens.exact(text), 0.0)
+    ledger.close()
+
+
+def test_names_from_outside_are_bounded_and_hold_no_secret() -> None:
+    ledger = Ledger()
+    ledger.record(measured("t" * 10_000, client="key ghp_" + "a1B2" * 9))
+    assert ledger.flush()
+    (found,) = ledger.entries()
+    assert len(found.tool) == 200
+    assert "ghp_a1B2" not in found.client
+    ledger.close()
+
+
+def test_any_caller_records_by_two_texts_through_one_ledger_of_the_process(tmp_path: Path) -> None:
+    script = (
+        "from shaping.ledger import record_text\n"
+        "record_text('search', 'some more words', 'words', client='langchain')\n"
+        "record_text('search', '', lambda: 'asked back', kind='expand')\n"
+    )
+    environ = {**os.environ, "SHAPING_LEDGER": str(tmp_path / "ledger.sqlite")}
+    subprocess.run([sys.executable, "-c", script], env=environ, check=True)
+    call, expansion = LedgerDatabase(tmp_path / "ledger.sqlite").entries()
+    assert (call.client, call.before, call.after, call.added) == ("langchain", 3, 1, 0)
+    assert (expansion.kind, expansion.before, expansion.after, expansion.added) == ("expand", 0, 2, 2)
+
+
+def test_a_ledger_that_is_off_records_nothing_anywhere(tmp_path: Path) -> None:
+    record_text("search", "a", "b", environ={"SHAPING_LEDGER": "off"})
+    environ = {**os.environ, "SHAPING_LEDGER": "off", "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    script = "from shaping.ledger import record_text; record_text('a', 'b', 'c')"
+    subprocess.run([sys.executable, "-c", script], env=environ, check=True)
+    command = [sys.executable, "-m", "shaping", "run", "--", sys.executable, "-c", "print('[1, null]')"]
+    subprocess.run(command, env=environ, check=True, capture_output=True)
+    assert not list(tmp_path.rglob("ledger*"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+def test_a_forked_process_records_through_a_thread_of_its_own(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\n"
+        "from shaping.ledger import Ledger, LedgerDatabase, MeasuredCall\n"
+        "ledger = Ledger(LedgerDatabase(sys.argv[1]))\n"
+        "ledger.record(MeasuredCall('parent', lambda: 'a', lambda: 'a'))\n"
+        "assert ledger.flush(60)\n"
+        "child = os.fork()\n"
+        "ledger.record(MeasuredCall('parent' if child else 'child', lambda: 'a', lambda: 'a'))\n"
+        "assert ledger.close(60)\n"
+        "if child: os.waitpid(child, 0)\n"
+        "else: os._exit(0)\n"
+    )
+    path = tmp_path / "ledger.sqlite"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(path)], check=True)
+    assert sorted(found.tool for found in LedgerDatabase(path).entries()) == ["child", "parent", "parent"]
+
+
+def test_sums_are_written_for_prometheus_and_their_labels_are_bounded() -> None:
+    ledger = Ledger()
+    ledger.record(measured('a"b\nc', server="s"))
+    assert ledger.flush()
+    before = tokens.exact(LONG)
+    line = f'shaping_tokens_before_total{{server="s",tool="a\\"b\\nc",client="",kind="call"}} {before}'
+    assert line in ledger.metrics().splitlines()
+    ledger._label([entry(tool=f"tool {n}") for n in range(2_000)])
+    assert ledger.metrics().count("shaping_calls_total{") <= 1_001
+    assert 'tool="(other)"' in ledger.metrics()
+    ledger.close()

@@ -63,6 +63,11 @@ def text_of(result: Any) -> str:
     return "\n".join(block["text"] for block in content)
 
 
+def our_lines(text: str) -> list[str]:
+    """Find the lines of a result that no tool wrote."""
+    return re.findall(r"^(?:\(.*ref=.*\)|(?:empty|null): .*)$", text, re.MULTILINE)
+
+
 async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Path) -> None:
     async with client_of(tmp_path, "Zed") as client:
         tools = await client.list_tools()
@@ -88,6 +93,10 @@ async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Pat
     total = add_up(found)
     assert (total.before, total.after, total.error) == (before, after + definition, 0.0)
     assert (total.calls, total.expansions) == (4, 2)
+    assert [entry.after for entry in found if entry.kind != "definition"] == [exact(text_of(r)) for r in (*got, *asked)]
+    notices = sum(exact(line) + 1 for result in got for line in our_lines(text_of(result)))
+    ours = definition + sum(exact(text_of(result)) for result in asked) + notices + exact("FILE_NOT_FOUND: ")
+    assert total.added == pytest.approx(ours, abs=6)  # a line break costs a token, or none beside another sign
     assert [(entry.kind, entry.tool) for entry in found if entry.kind != "call"] == [
         ("definition", "shaping_expand"),
         ("expand", "records"),
@@ -105,10 +114,19 @@ async def test_three_servers_behind_one_proxy_are_recorded_by_their_names(tmp_pa
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": listed}))
     async with client_of(tmp_path, "Zed", ("--servers", str(tmp_path / "servers.json"))) as client:
         got = [await client.call_tool(f"{name}_records", {"count": 8 + at}) for at, name in enumerate(names)]
+        refs = [ref for result in got for ref in re.findall(r"ref=(r_\w+)", text_of(result))]
+        asked = [await client.call_tool("shaping_expand", {"ref": ref, "path": "[0:2]"}) for ref in refs]
+        asked += [await client.call_tool("shaping_expand", {"ref": ref, "search": "Widget 1"}) for ref in refs]
     found = calls(tmp_path)
     assert [entry.server for entry in found] == list(names)
     assert [entry.before for entry in found] == [exact(text_of(result)) for result in sent_by_server(tmp_path)]
     assert [entry.after for entry in found] == [exact(text_of(result)) for result in got]
+    back = [entry for entry in entries(tmp_path) if entry.kind == "expand"]
+    assert len(refs) == 3
+    assert [entry.server for entry in back] == [*names, *names]
+    assert [(entry.before, entry.after, entry.added) for entry in back] == [
+        (0, exact(text_of(result)), exact(text_of(result))) for result in asked
+    ]
 
 
 async def test_a_result_that_the_client_would_have_cut_counts_as_it_would_have_shown_it(tmp_path: Path) -> None:
