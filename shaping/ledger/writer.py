@@ -37,7 +37,7 @@ _EXACT_UP_TO: Final = 2_000_000  # characters: 40 ms
 _MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
-_EXIT_SECONDS: Final = 0.8  # how long a process whose ledger nobody closed may wait for it at its end
+_EXIT_SECONDS: Final = 2.0  # how long a process whose ledger nobody closed may wait for it at its end
 _STOP: Final = object()
 
 

@@ -180,7 +180,8 @@ def test_names_from_outside_are_bounded_and_hold_no_secret() -> None:
 
 def test_any_caller_records_by_two_texts_through_one_ledger_of_the_process(tmp_path: Path) -> None:
     script = (
-        "from shaping.ledger import record_text\n"
+        "from shaping.ledger import record_text, writer\n"
+        "writer._EXIT_SECONDS = 60\n"
         "record_text('search', 'some more words', 'words', client='langchain')\n"
         "record_text('search', '', lambda: 'asked back', kind='expand')\n"
     )
