@@ -2,31 +2,38 @@
 
 `python -m benchmarks.asking`: lists of records of both corpora and 5,000 made ones. Questions that count, filter,
 group, sort, join a child list, ask for distinct values and ranges are made from the data, and Python answers them too.
+
+`python -m benchmarks.asking --packets DIR --key DIR`: packets for readers who see our tool's definition, a cut answer
+and questions in words, and write one query each. `--score DIR --key DIR` runs what they wrote (`DIR/*.answers.json`)
+and says how many ran and were right at the first try.
+
+`python -m benchmarks.asking --large`: the time of queries over 100,000 records of 20 columns.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.asking_readers import score, write_packets
+from benchmarks.asking_sources import Source, sources
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.parsers import parse
 from shaping.store.sql import Database
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 WANTED = 200
-LEAST = 10  # records that a list must have to be worth a question
 
 
 @dataclass(frozen=True)
@@ -36,52 +43,6 @@ class Question:
     kind: str
     sql: str
     expected: Any
-
-
-@dataclass(frozen=True)
-class Source:
-    """One answer of a tool, a list of records in it, and the table that it is."""
-
-    name: str
-    data: Any
-    table: str
-    rows: list[dict[str, Any]]
-
-
-def made() -> Any:
-    """Make 5,000 records as an issue tracker has them."""
-    draw = random.Random(5)  # noqa: S311 (records, not secrets)
-    return [
-        {
-            "id": number,
-            "state": draw.choice(["open", "closed", "merged"]),
-            "author": {"login": f"user{draw.randrange(40)}"},
-            "comments": draw.randrange(60),
-            "created_at": f"2026-{draw.randrange(1, 13):02}-{draw.randrange(1, 29):02}T08:00:00Z",
-            "labels": [{"name": draw.choice(["bug", "docs", "infra", "ui"])} for _ in range(draw.randrange(3))],
-            "title": f"Issue {number} about {draw.choice(['login', 'search', 'export'])}",
-        }
-        for number in range(1, 5001)
-    ]
-
-
-def sources() -> Iterator[Source]:
-    """Find every list of records of the corpora, and the made one."""
-    answers = {"5,000 made records": made()}
-    for path in sorted([*CORPUS.glob("payloads/p*.json"), *CORPUS.glob("more/k*.json")]):
-        if (value := _data(json.loads(path.read_text()))) is not None:
-            answers[path.stem] = value
-    for name, value in answers.items():
-        for table in Database(value).tables:
-            rows = [row for row in table.rows if isinstance(row, dict)]
-            if len(rows) >= LEAST and table.parent is None and len(rows) == len(table.rows):
-                yield Source(name, value, table.name, rows)
-
-
-def _data(result: dict[str, Any]) -> Any:
-    texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
-    parsed = parse(texts[0]) if len(texts) == 1 else None
-    return None if parsed is None else parsed.value
 
 
 def questions(source: Source) -> Iterator[Question]:
@@ -150,7 +111,57 @@ def _of_children(source: Source) -> Iterator[Question]:
         yield Question("join", sql, [{"n": with_child}])
 
 
+LARGE, WIDE = 100_000, 20
+
+
+def large() -> None:
+    """Time queries over many records, as the first and the second one after the answer was kept."""
+    draw = random.Random(3)  # noqa: S311 (records, not secrets)
+    kinds = ["open", "closed", "merged"]
+    records = [
+        {"id": n, "state": draw.choice(kinds), **{f"column_{at}": draw.randrange(10_000) for at in range(WIDE - 2)}}
+        for n in range(LARGE)
+    ]
+    shaper = Shaper({}, expandable=True)
+    ref = shaper.shape(records, tool="large").ref or ""
+    rows = []
+    for sql in (
+        "SELECT count(*) AS n FROM items",
+        "SELECT state, count(*) AS n FROM items GROUP BY state",
+        "SELECT count(*) AS n FROM items WHERE state = 'open' AND column_3 > 5000",
+        "SELECT max(column_7) AS m FROM items",
+    ):
+        wall, cpu = time.perf_counter(), time.process_time()
+        shaper.query(ref, sql)
+        rows.append((sql, f"{1000 * (time.perf_counter() - wall):.0f}", f"{1000 * (time.process_time() - cpu):.0f}"))
+    body = markdown_table(("query, in this order", "ms", "ms of CPU"), rows)
+    print(body)
+    write_section(
+        "Asking large lists",
+        body,
+        recipe={"what": f"{LARGE:,} records of {WIDE} columns, kept; the first query builds"},
+    )
+    shaper.close()
+
+
 def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--packets", type=Path, help="write packets for readers here")
+    options.add_argument("--score", type=Path, help="score the answers that are here")
+    options.add_argument("--key", type=Path, help="where the key of the packets is")
+    options.add_argument("--large", action="store_true", help="time queries over 100,000 records")
+    said = options.parse_args()
+    if said.packets is not None:
+        write_packets(said.packets, said.key)
+    elif said.score is not None:
+        score(said.score, said.key)
+    elif said.large:
+        large()
+    else:
+        _measure()
+
+
+def _measure() -> None:
     draw = random.Random(8)  # noqa: S311 (a sample, not a secret)
     asked = [(source, question) for source in sources() for question in questions(source)]
     chosen = draw.sample(asked, min(WANTED, len(asked)))

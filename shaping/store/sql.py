@@ -81,7 +81,11 @@ class Database:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         for limit, most in _LIMITS.items():
             self._connection.setlimit(limit, most)
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "temp_store = MEMORY"):
+            self._connection.execute(f"PRAGMA {pragma}")  # nothing to come back to: it is in memory, and written once
+        self._connection.execute("BEGIN")
         load(self._connection, self.tables)
+        self._connection.execute("COMMIT")
         self._connection.create_function("regexp", 2, _regexp, deterministic=True)
         # From here on nothing can be written: tables are complete before anybody asks.
         self._connection.set_authorizer(self._authorize)

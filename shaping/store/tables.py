@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
@@ -33,7 +34,15 @@ class Column:
 
     name: str
     trail: tuple[str, ...]
-    is_flag: bool = False  # whether it holds true and false, and nothing else but null
+    types: frozenset[type] = frozenset()
+    values: Sequence[Any] | None = (
+        None  # one for each row, until they are in SQLite; None where they are still to be read
+    )
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it holds true and false, and nothing else but null."""
+        return bool in self.types and self.types <= {bool, type(None)}
 
     @property
     def dotted(self) -> str:
@@ -83,8 +92,11 @@ def describe_tables(tables: Sequence[SqlTable], paths: Iterable[str]) -> str:
         columns = [str(table.parent), *(column.name for column in table.columns)]
         more = ", …" if len(columns) > _CHILD_COLUMNS else ""
         told.append(f"{table.name}({', '.join(columns[:_CHILD_COLUMNS])}{more})")
-    kept = list(accumulate(told, lambda line, one: f"{line}, {one}" if len(line) + len(one) < _LONGEST else line))
-    return kept[-1] if kept else ""
+    line = ""
+    for one in told:
+        longer = f"{line}, {one}" if line else one
+        line = longer if len(longer) <= _LONGEST else line
+    return line
 
 
 def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
@@ -139,20 +151,19 @@ def _add(
         rows = [row if type(row) is dict else {"value": row} for row in rows]
     table = SqlTable(_table_name(trail, found), rows, parent=parent, owners=owners)
     found.append(table)
-    kinds = _members(rows)
-    table.columns = _named_columns(kinds, {parent} if parent else set())
+    members = _members(rows)
+    table.columns = _named_columns(members, {parent} if parent else set())
     if depth < _DEEPEST:
-        _add_children(table, trail, kinds, depth, found)
+        _add_children(table, trail, members, depth, found)
 
 
 def _add_children(
-    table: SqlTable, trail: tuple[str, ...], kinds: dict[tuple[str, ...], set[type]], depth: int, found: list[SqlTable]
+    table: SqlTable, trail: tuple[str, ...], members: dict[tuple[str, ...], _Member], depth: int, found: list[SqlTable]
 ) -> None:
     """Add a table for each list inside the records, with a column that leads back to the record."""
-    key, keys = _identify(table)
-    for member, types in kinds.items():
-        if list not in types:
-            continue
+    lists = [name for name, member in members.items() if list in member.types]
+    key, keys = _identify(table) if lists else ("", ())
+    for member in lists:
         elements: list[Any] = []
         owners: list[Any] = []
         for owner, row in zip(keys, table.rows, strict=True):
@@ -165,36 +176,47 @@ def _add_children(
             _add(elements, inside, depth + 1, found, parent=f"{table.name}_{key}", owners=owners)
 
 
-def _members(rows: list[dict[str, Any]]) -> dict[tuple[str, ...], set[type]]:
+@dataclass(slots=True)
+class _Member:
+    """The types of a member's values, and the values themselves where every record has the member at its top."""
+
+    types: set[type]
+    values: list[Any] | None = None
+
+
+def _members(rows: list[dict[str, Any]], *, outermost: bool = True) -> dict[tuple[str, ...], _Member]:
     """Find the members of records, those of nested records included, and the types of their values."""
     names: dict[str, None] = dict.fromkeys(rows[0])
-    if any(row.keys() != names.keys() for row in rows):
+    in_order = list(names)
+    same = all(list(row) == in_order for row in rows)
+    if not same:
         names = dict.fromkeys(chain.from_iterable(rows))
-    found: dict[tuple[str, ...], set[type]] = {}
+    found: dict[tuple[str, ...], _Member] = {}
     for name in names:
-        values = [row.get(name, _MISSING) for row in rows]
+        values = list(map(itemgetter(name), rows)) if same else [row.get(name, _MISSING) for row in rows]
         types = set(map(type, values)) - {object}
         inner = [value for value in values if type(value) is dict and value] if dict in types else []
         if inner and len(found) < _COLUMNS and _uniform_map(inner[0]) is None:
-            for trail, kinds in _members(inner).items():
-                found[name, *trail] = kinds
-            types -= {dict, type(None)}
+            for trail, member in _members(inner, outermost=False).items():
+                found[name, *trail] = _Member(member.types)
+            if types <= {dict, type(None)}:
+                continue
         if types:
-            found[(name,)] = types
+            found[(name,)] = _Member(types, values if same and outermost else None)
     return found
 
 
-def _named_columns(kinds: Mapping[tuple[str, ...], set[type]], taken: set[str]) -> list[Column]:
+def _named_columns(members: Mapping[tuple[str, ...], _Member], taken: set[str]) -> list[Column]:
     """Name each column by its path; SQLite does not tell upper from lower case."""
     columns: list[Column] = []
     lower = {name.lower() for name in taken}
-    for trail in list(kinds)[:_COLUMNS]:
+    for trail, member in islice(members.items(), _COLUMNS):
         name = _name(trail)
         free, number = name, 2
         while free.lower() in lower:
             free, number = f"{name}_{number}", number + 1
         lower.add(free.lower())
-        columns.append(Column(free, trail, bool in kinds[trail] and kinds[trail] <= {bool, type(None)}))
+        columns.append(Column(free, trail, frozenset(member.types), member.values))
     return columns
 
 
@@ -236,23 +258,30 @@ def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _cells(table: SqlTable) -> Iterator[tuple[Any, ...]]:
-    columns = [_bound(_values(table.rows, column.trail)) for column in table.columns]
+    columns = [_bound(_values(table.rows, column), column) for column in table.columns]
+    for column in table.columns:
+        column.values = None
     return zip(*([table.owners] if table.parent else []), *columns, strict=True)
 
 
-def _values(rows: Sequence[Any], trail: tuple[str, ...]) -> list[Any]:
-    if len(trail) > 1:
-        return [_value(row, trail) for row in rows]
-    only = trail[0]
+def _values(rows: Sequence[Any], column: Column) -> Sequence[Any]:
+    if column.values is not None:
+        return column.values
+    if len(column.trail) > 1:
+        return [_value(row, column.trail) for row in rows]
+    only = column.trail[0]
     return [row.get(only) for row in rows]
 
 
-def _bound(values: list[Any]) -> list[Any]:
+def _bound(values: Sequence[Any], column: Column) -> Sequence[Any]:
     """Write the values of a column as SQLite can hold them."""
-    types = set(map(type, values))
-    if not types <= _SCALARS:
+    if not column.types <= _SCALARS:
         values = list(map(_cell, values))
-    if int in types and not all(_INT_MIN <= value <= _INT_MAX for value in values if type(value) is int):
+    numbers: Sequence[int] = ()
+    if int in column.types:
+        only_numbers = column.types == {int} and values is column.values
+        numbers = values if only_numbers else [value for value in values if type(value) is int]
+    if numbers and not (min(numbers) >= _INT_MIN and max(numbers) <= _INT_MAX):
         values = [str(value) if type(value) is int else value for value in values]
     return values
 
