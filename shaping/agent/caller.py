@@ -111,9 +111,11 @@ def read_result(result: Any) -> tuple[Any, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Wraps a callable that returns wire forms; calling it gives the decision that was left at the end.
+    """Calls a tool until there is a result: retries, pages, refreshes and follows redirects as the responses ask for.
 
-    It is as sync or async as the callable. What it cannot do for want of a callback it returns undone.
+    `call` returns responses in any dialect; the Caller is called with the same arguments, is as sync or async as
+    `call`, and returns the last decision (`take` gives its data or raises its error). Each callback allows one kind of
+    action: without `refresh`, `cache` or `redirect` the decision that asks for it is returned undone.
     """
 
     call: Callable[..., Any]
@@ -264,7 +266,7 @@ class _Attempt:
 
 
 def take(decision: Decision) -> Any:
-    """Return the data of a decision to use it, or raise the error for which there is none."""
+    """Return the data of a `UseData` decision; raise `ToolError` for any other."""
     match decision:
         case UseData(data=data):
             return data

@@ -129,7 +129,13 @@ def interpret(
     state_changing: bool = False,
     exit_codes: ExitTable = "contract",
 ) -> Decision:
-    """Decide what to do next with a response in any dialect; `attempts` counts the retries so far, by code."""
+    """Decide what to do next with a response: use its data, retry, fetch the next page, refresh credentials, give up.
+
+    `wire` is the response as it came, in any dialect or as an MCP result; `dialect` names the form where it is known.
+    `exit_code` is a command's, read by the table `exit_codes`. `attempts` counts the retries so far, in all or by code.
+    A failure of a `state_changing` call is retried only where nothing can have been done. Branch on the result's type
+    or on its `action`.
+    """
     exited = None
     if type(exit_code) is int:
         # A number that no table has is a command's own.

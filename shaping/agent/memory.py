@@ -17,7 +17,9 @@ MAX_HOPS = 32
 
 
 class Memory:
-    """Old command form to new command form, without arguments; several processes may share the file without locking it.
+    """A file of commands that have moved: the old form and the new one, without arguments.
+
+    Several processes may share the file without locking it.
 
     A write replaces the file whole, so a reader never sees half of one. Where two writers cross, the entry that lost is
     still known to its own memory, which puts it back at its next look.

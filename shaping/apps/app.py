@@ -37,7 +37,11 @@ def manifest_of(
     exit_codes: Mapping[int, str],
     outputs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Describe a Click or Typer application; `outputs` has the schemas that no annotation tells."""
+    """Describe a Click or Typer application for a program: its commands, their flags, exit codes and output schemas.
+
+    `exit_codes` names each number; `renamed` maps old command names to new ones; `outputs` gives the JSON Schema of a
+    command's data by the command's name, where its return annotation does not say.
+    """
     schemas = outputs or {}
     found: dict[str, Any] = {
         "name": name,
@@ -141,9 +145,12 @@ def shape_click(
     version: str | None = None,
     exit_codes: ExitTable | None = None,
 ) -> Any:
-    """Shape a Click application in place: what its commands return is their data.
+    """Shape a Click application in place: what its commands return is their data, printed as text or as an envelope.
 
-    `renamed` maps old names of commands to new ones; `exit_codes` is `contract` (3 for wrong arguments) or `posix` (2).
+    Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag`, `--quiet`, `--verbose` and
+    `--debug`, and a group gets the command `manifest`. `name` is the program's in tool names (`app list`), `version`
+    goes into the manifest, `renamed` maps old names of commands to new ones, and `exit_codes` is `contract` (3 for
+    wrong arguments) or `posix` (2).
     """
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 

@@ -40,11 +40,13 @@ def shape(
     form: Literal["envelope", "text"] = "envelope",
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
-    """Shape what a function returns.
+    """Shape what a function returns; a plain function stays plain, an async one async, a generator yields shaped items.
 
-    `if_none_match` names the argument in which callers send the tag they hold. A failure of a function that is
-    `state_changing` is not told to be retryable where something may have been done. With `form="text"` the function
-    returns what a model should read, and raises a coded `ToolError` where it fails.
+    Use it bare, `@shape`, or with options. `tool` is the name by which the config knows the function (else its own),
+    `profile` the one to use where nothing else names one, `config` or `shaper` the rules to go by. `if_none_match`
+    names the argument in which callers send the tag of the answer they hold. A failure of a function that is
+    `state_changing` is not reported as retryable where something may have been done. With `form="text"` the function
+    returns the text that a model should read, and raises a coded `ToolError` where it fails.
     """
     if function is None:
         return lambda given: _decorate(given, DecoratedTool(given, **options))

@@ -183,7 +183,11 @@ class ErrorFields(TypedDict, total=False):
 
 
 class ToolError(Exception):
-    """What a tool raises to say what went wrong, in a way its caller can act on."""
+    """What a tool raises to say what went wrong: `ToolError("NOT_FOUND", "there is no issue 7")`.
+
+    `code` is a registered code; retryability, HTTP status and hint come from the registry unless `fields` give them:
+    `hint`, `details`, `similar`, `next_actions`, `retryable`, `retry_after`, `phase`, `redirect` and the like.
+    """
 
     def __init__(self, code: str, message: str, **fields: Unpack[ErrorFields]) -> None:
         super().__init__(message)

@@ -44,7 +44,11 @@ def claimed(request: Requested) -> Identity | None:
 
 
 class CallHandler(Listener):
-    """Serves the operations of a registry on a channel; use it as `async with`."""
+    """Serves the operations of a registry on a channel of a transport, as an `async with` block.
+
+    `identify` returns who a request comes from; by default it believes the request, which is right only where trusted
+    processes alone can publish. `shape` shapes the answers for a model.
+    """
 
     def __init__(
         self,

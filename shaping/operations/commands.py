@@ -31,7 +31,12 @@ def from_command(
     env: Mapping[str, str] | None = None,
     **more: Any,
 ) -> tuple[Spec, Callable[..., Awaitable[Envelope[Any]]]]:
-    """Make an operation that runs a program; `{member}` in its arguments stands for a member of the input."""
+    """Make an operation that runs a program, without a shell: `from_command("blame", ["git", "blame", "{file}"])`.
+
+    `{member}` in an argument stands for a member of the input, which the input schema requires. What the program prints
+    is the data, as JSON where it is JSON; an exit code other than 0 is an error. `more` goes to `make_spec`:
+    `operation_type` must be among it.
+    """
     members = list(dict.fromkeys(member for argument in argv for member in HOLE.findall(argument)))
     schema = {
         "type": "object",

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who calls: an id, the scopes it has, and what it may do with which resources."""
+    """Who calls: an id, the scopes it has, and what it may do with which resources.
+
+    `resources` maps `type:id`, or `type:*` for every resource of a type, to actions; the action `*` is every action.
+    """
 
     id: str
     scopes: Collection[str] = frozenset()
@@ -43,7 +46,10 @@ async def identified(identify: Callable[..., Identified] | None, *about: Any) ->
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller needs: all of `scopes`, one of `any_scopes`, and the action on the resource."""
+    """What a caller needs: all of `scopes`, one of `any_scopes`, and `action` on a resource of `resource_type`.
+
+    The resource is `resource_id`, or the one that the input member `id_member` names.
+    """
 
     scopes: Collection[str] = ()
     any_scopes: Collection[str] = ()
@@ -151,7 +157,11 @@ class Env(Names):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One call: which operation, for whom, under which request id, and the way to call others in the caller's name."""
+    """What a handler knows of its call: the operation, the identity, the request id.
+
+    `context.env()` gives the other operations as callables, checked against the same identity:
+    `await context.env().github.get_issue(number=1)`.
+    """
 
     operation_id: str
     identity: Identity | None = None

@@ -38,9 +38,11 @@ class Operation:
 
 
 def operation(**more: Any) -> Callable[[Callable[..., Any]], Operation]:
-    """Make an operation of a typed function: its parameters are the input, its annotation the output.
+    """Make an operation of a typed function: its parameters are the input, its return annotation the output.
 
-    What a function does to the world cannot be read from it, so `type` is always said; a generator is a subscription.
+    `more` are fields of `Spec`. `type` (`query` or `mutation`) is required, because a signature does not tell what a
+    function changes; an async generator is a `subscription`. A parameter annotated with `Context` receives the call's
+    context and is no input. The function can still be called as before; `registry.register(function)` registers it.
     """
     return lambda function: operation_of(function, **more)
 
@@ -153,7 +155,11 @@ class Scan:
 
 
 def scan(directory: str, files: Files | None = None) -> Scan:
-    """Import every module under a directory by itself, and collect what each exports."""
+    """Import every module under a directory, each on its own, and collect the operations that it exports.
+
+    A module exports `spec` (with or without `handler`) or functions under `@operation`; a module that cannot be
+    imported is one of the result's `problems`. `files` is another file system to read from.
+    """
     files, found = files or LocalFiles(), Scan()
     for path in _modules(directory, files):
         try:

@@ -52,12 +52,16 @@ log = logging.getLogger("shaping")
 
 
 def visible(tools: Iterable[Manifest], *, allow_eval: bool = False) -> list[Manifest]:
-    """Leave out of a tool list what the server's policy does not allow to be called."""
+    """Return the tools that may be listed: without `allow_eval`, those that evaluate code are left out."""
     return [tool for tool in tools if allow_eval or tool.operation_type != "eval"]
 
 
 def admit(tool: Manifest, payload: Any, *, allow_eval: bool = False) -> None:
-    """Let a payload through to its tool, or raise the ToolError that says which rule it broke."""
+    """Check a payload before its tool runs: return, or raise the ToolError that says which rule it breaks.
+
+    Any payload must be JSON of bounded size and depth; the code of an `eval` tool is also looked through for what
+    reaches outside of it, and is refused altogether without `allow_eval`.
+    """
     if tool.operation_type != "eval":
         _check_shape(payload)
         return

@@ -32,7 +32,7 @@ CODES = {-32602: "BAD_ARGUMENT", -32601: "NOT_FOUND", -32600: "BAD_ARGUMENT", -3
 
 @dataclass(frozen=True, slots=True)
 class McpConfig:
-    """Where a server is: a command to start, or an address; exactly one of the two."""
+    """Where an MCP server is: `command` with `args`, `env` and `cwd` to start, or `url` with `headers`."""
 
     command: str | None = None
     args: tuple[str, ...] = ()
@@ -205,13 +205,20 @@ def _parsed(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:
 
 @asynccontextmanager
 async def from_mcp(name: str, config: McpConfig) -> AsyncIterator[McpServer]:
-    """Connect to a server while the context is open; its tools are operations of the namespace `name`."""
+    """Connect to an MCP server while the context is open; its tools are operations of the namespace `name`.
+
+    `async with from_mcp("github", McpConfig(url=...)) as server: registry.add(server.operations)`.
+    """
     async with _client(config) as client:
         yield await _connected(name, client)
 
 
 class McpLoader:
-    """Several servers at once: connected side by side, closed one after the other, each failing for itself."""
+    """Connects to several MCP servers at once, as an `async with` block; one that fails does not stop the others.
+
+    In the block `operations` are those of every connected server, `servers` the servers by name, and `failures` the
+    errors of those that could not be reached within `connect_seconds` or were lost.
+    """
 
     def __init__(self, servers: Mapping[str, McpConfig], *, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._configs = dict(servers)

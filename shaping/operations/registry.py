@@ -38,7 +38,13 @@ class RegistrationError(ValueError):
 
 
 class Registry:
-    """Specs and handlers by `namespace.name`; where `allow_eval` is not given, the config says."""
+    """Operations by `namespace.name`: register them, list them, call them; every call is answered with an envelope.
+
+    `shaper` shapes answers where a call asks for it (else one made from the config that is found), `allow_eval` lets
+    operations run that evaluate code (else the config says), and `debug` puts tracebacks into errors.
+    `registry.add(from_openapi(document))` registers what an adapter returns, `registry.register(op)` a function under
+    `@operation`; `await registry.execute("github.get_issue", {"number": 1}, identity)` calls one.
+    """
 
     def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None, debug: bool = False) -> None:
         self._specs: dict[str, Spec] = {}
@@ -94,7 +100,7 @@ class Registry:
         self._join(name)
 
     def add(self, operations: Iterable[tuple[Spec, Handler]], *, replace: bool = False) -> None:
-        """Register what an adapter gives."""
+        """Register the pairs of spec and handler that an adapter (`from_openapi`, `McpServer.operations`) returns."""
         for spec, handler in operations:
             self.register(spec, handler, replace=replace)
 
@@ -150,7 +156,7 @@ class Registry:
         time_limit: float | None = None,
         shape: bool = False,
     ) -> Envelope[Any]:
-        """Call an operation and let out what it raises; an answer that is an error is still an answer."""
+        """Call an operation and let its exceptions through; an error that the operation answered with is returned."""
         entry, context = self._find(name, "call"), self._context(name, identity, request_id)
         given = {} if input is None else input
         envelope = await perform(entry, given, context, self.policy, time_limit=time_limit)
@@ -164,7 +170,7 @@ class Registry:
         identity: Identity | None = None,
         **more: Any,
     ) -> Any:
-        """Call an operation and give its data; raise what it failed with."""
+        """Call an operation and return its data; raise `ToolError` where it failed."""
         return unwrap(await self.execute(name, input, identity, **more))
 
     async def subscribe(

@@ -38,7 +38,11 @@ class SchemaWarning(UserWarning):
 
 
 def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft: Draft | None = None) -> Any:
-    """Return a pydantic type for a JSON Schema; what cannot be expressed becomes Any, with a warning."""
+    """Return a pydantic type for a JSON Schema: models for objects, lists, unions, literals.
+
+    The schema itself decides what is valid, so the type takes exactly what the schema takes. A part that no type
+    expresses becomes Any, with a `SchemaWarning`. `draft` is read from the schema where it is not given.
+    """
     written: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
     try:
         validator = Validator(written, draft)

@@ -54,7 +54,7 @@ class Manifest:
 
 
 def manifest(declared: Mapping[str, Any]) -> Manifest:
-    """Check a tool's declaration and give it back typed; whatever is missing or unknown refuses it."""
+    """Check a tool's declaration and return it typed; raise ManifestError where something is missing or unknown."""
     name = declared.get("name")
     if not isinstance(name, str) or not name:
         raise ManifestError(str(name), "name", "its manifest has no name")
@@ -207,7 +207,11 @@ class Spec:
 
 
 def make_spec(name: str, *, input: Any = None, output: Any = None, **more: Any) -> Spec:  # noqa: A002  the spec's own word
-    """Make a spec and check it whole: a wrong one is refused before anything is routed to it."""
+    """Make a spec and check it; one that is wrong raises ManifestError before anything can be routed to it.
+
+    `input` and `output` are a JSON Schema, a pydantic model, a TypeAdapter or any type; `access` an `Access` or a
+    mapping. `more` are the other fields of `Spec`; `operation_type` is required.
+    """
     access = more.pop("access", None)
     spec = Spec(
         name=name,

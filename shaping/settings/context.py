@@ -65,7 +65,11 @@ _notes: ContextVar[Notes | None] = ContextVar("shaping_notes", default=None)
 
 @contextmanager
 def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
-    """Override the profile, fields, budgets, encoding, dialect or channels for every call in this block."""
+    """Override choices of the config for every call in a `with` block.
+
+    `choices` are `fields` (paths to keep), `max_tokens`, `max_items`, `max_string`, `encoding`, `dialect` and
+    `channels`. An inner block overrides an outer one choice by choice; the block holds for this thread or task alone.
+    """
     unknown = sorted(set(choices) - set(_CHOICES))
     if unknown:
         raise TypeError(f"using() knows profile, {', '.join(_CHOICES)}; not {', '.join(unknown)}")
@@ -86,7 +90,11 @@ def note(
     upgrade_hint: Mapping[str, str] | None = None,
     request_id: str | None = None,
 ) -> None:
-    """Note something about the call that is running: a warning, an upgrade hint, the client's request id."""
+    """Add to the answer of the call that is running, from inside the tool; outside of a shaped call nothing happens.
+
+    `warning` is a sentence for the reader, `upgrade_hint` an object with `feature`, `tier` and `reason`, `request_id`
+    the id that the client gave the call.
+    """
     notes = _notes.get()
     if notes is None:
         return

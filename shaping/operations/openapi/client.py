@@ -32,7 +32,11 @@ AUTH_PLACES = ("header", "query", "cookie")
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """How an API wants to be told who calls; the secret is never shown."""
+    """How requests to an API are authenticated; the secret never appears in a repr.
+
+    `token` is the bearer token, the key, or `user:password` for `basic`. `name` and `place` say where a key goes,
+    unless the document's security schemes do; `prefix` stands before the token.
+    """
 
     type: Literal["bearer", "api_key", "apiKey", "basic"]
     token: str = field(repr=False)  # for basic, `user:password`
@@ -68,7 +72,11 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """What is known of an API beside its document."""
+    """What is known of an API besides its document: where it is, how to authenticate, and the operations' namespace.
+
+    `base_url` replaces the document's server address; `headers` go with every request; `transport` is an httpx
+    transport in place of the network, for tests.
+    """
 
     namespace: str = ""
     base_url: str | None = None

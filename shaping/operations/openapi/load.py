@@ -44,7 +44,11 @@ class HttpOperations:
 def from_openapi(
     source: Mapping[str, Any] | str | bytes | OpenApiDocument, config: HttpConfig | None = None
 ) -> HttpOperations:
-    """Make an operation of every path and method of a document, given as a mapping, JSON or YAML."""
+    """Make an operation of every path and method of an OpenAPI 3 document, given as a mapping, JSON or YAML.
+
+    Parameters and body members become one input object; an operation that streams events becomes a subscription. Close
+    the result when done: `await operations.aclose()`.
+    """
     document = source if isinstance(source, OpenApiDocument) else read_document(source)
     config = _with_scheme(config or HttpConfig(), document)
     client = Client(config, config.base_url or document.base_url)
