@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors import scrub
-from shaping.errors.detail import scrub_error
+from shaping.errors.detail import changed_texts, scrub_error
 from shaping.redaction import redact as replace_secrets
 from shaping.response import NOTHING, StepNotes, Warned
 
@@ -37,7 +37,7 @@ def without_secrets(warned: Warned) -> Warned:
 
 def scrub_call(call: CallContext, plan: Plan) -> CallContext:
     """Take secrets and private fields out of the error and the envelope that others described a call by."""
-    error, source = call.error, call.source
+    error, source, names = call.error, call.source, plan.redact.names
     if plan.private is not None and error is not None:
         error = error_without_private(error, plan)
         call = replace(call, error=error)
@@ -46,19 +46,11 @@ def scrub_call(call: CallContext, plan: Plan) -> CallContext:
     if source is not None:
         said: dict[str, Any] = {"warnings": tuple(without_secrets(warned) for warned in source.warnings)}
         if source.error is not None:
-            said["error"] = scrub_error(source.error)
+            said["error"] = scrub_error(source.error, names=names)
         source = source.model_copy(update=said)
-    return replace(call, error=None if error is None else scrub_error(error), source=source)
+    return replace(call, error=None if error is None else scrub_error(error, names=names), source=source)
 
 
 def error_without_private(error: ErrorDetail, plan: Plan) -> ErrorDetail:
-    """Take private fields out of an error's words and details; the same error where there are none."""
-    if plan.private is None:
-        return error
-    said = {name: getattr(error, name) for name in ("message", "detail", "details")}
-    said["next_actions"] = list(error.next_actions)
-    kept = plan.private.at_any_depth()
-    clean = {name: kept.apply(value) for name, value in said.items()}
-    if clean == said:
-        return error
-    return error.model_copy(update={**clean, "next_actions": tuple(clean["next_actions"])})
+    """Take private fields out of all that an error says; the same error where there are none."""
+    return error if plan.private is None else changed_texts(error, plan.private.at_any_depth().apply)

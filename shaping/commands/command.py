@@ -178,6 +178,7 @@ def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
 
 
 _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
+_WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
 
 
 def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable[[bytes], None]) -> CommandResponse:
@@ -201,6 +202,7 @@ class LineShaper:
     def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
         self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
         self._waiting = bytearray()
+        self._withheld = False
         self.count = 0
 
     def take(self, chunk: bytes) -> None:
@@ -225,6 +227,13 @@ class LineShaper:
         try:
             value = read_json(line)
         except orjson.JSONDecodeError:
-            value = withhold_private(render_terminal(decode(line)).rstrip(), self._plan)
+            value = self._text(render_terminal(decode(line)).rstrip())
+        if self._withheld and not isinstance(value, dict | list):
+            value = _WITHHELD  # the content of a private field may stand in any line after its name
         self.count += 1
         self._emit(orjson.dumps(self._shaper.shape_by(self._plan, value).value, option=orjson.OPT_APPEND_NEWLINE))
+
+    def _text(self, text: str) -> str:
+        shown = withhold_private(text, self._plan)
+        self._withheld = self._withheld or shown != text
+        return shown

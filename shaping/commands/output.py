@@ -216,12 +216,15 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
 
 def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
     """Clean an output too large to hold: its two ends, and between them the important lines with their numbers."""
-    beginning = withhold_private(decode(capture.held), plan)
-    if beginning != decode(capture.held):
-        return CleanedOutput(NumberedLines(beginning.split("\n")), exact=False)
-    head, hits = _redacted(beginning, plan)
-    tail, more = _redacted(decode(capture.end), plan)
     between, lost = capture.important_between()
+    held = [decode(capture.held), decode(capture.end), *(line for _, line in between)]
+    if any(withhold_private(one, plan) != one for one in held):
+        # What names a private field in one part may have its content in another, or in what is not held.
+        return CleanedOutput(
+            NumberedLines([f"[withheld: {capture.size:,} bytes with private fields]", ""]), exact=False
+        )
+    head, hits = _redacted(held[0], plan)
+    tail, more = _redacted(held[1], plan)
     middle = [_redacted(line, plan) for _, line in between]
     first, dropped = rules.split(clean(head.removesuffix("\n")))
     last, also = rules.split(clean(tail))
@@ -247,7 +250,10 @@ def _is_text(capture: Capture) -> bool:
 
 
 def withhold_private(text: str, plan: Plan) -> str:
-    """Withhold text that looks like data where paths are private: they cannot be found in text that is not parsed."""
-    if plan.private is None or not text.lstrip().startswith(("{", "[")):
+    """Take private fields out of the data in a text; where it names one and cannot be read, nothing of it is left."""
+    if plan.private is None or not text:
         return text
-    return f"[withheld: {len(text):,} characters that could not be read as data and may hold private fields]\n"
+    held = str(plan.private.apply(text))
+    shown = "\n".join(clean(held))
+    # A name that colours or erased characters take apart is read in what a terminal shows.
+    return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))

@@ -12,7 +12,7 @@ from shaping.redaction import redact, redact_text
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 REDIRECT_REASONS = ("renamed", "restructured", "deprecated", "typo_corrected")
@@ -79,16 +79,28 @@ def scrub_value(value: Any) -> Any:
     return redact(_plain(value))[0]
 
 
-def scrub_error(error: ErrorDetail) -> ErrorDetail:
+def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
     """Return an error without secrets, whoever described it; itself where it has none."""
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None
-    if not rules_for([texts, command]).rules:
+    if not names and not rules_for([texts, command]).rules:
         return error
-    clean = scrub_value(texts)
-    clean |= {name: tuple(clean[name]) for name in ("next_actions", "similar")}
+    return changed_texts(error, lambda said: redact(said, names=names)[0])
+
+
+def changed_texts(error: ErrorDetail, change: Callable[[Any], Any]) -> ErrorDetail:
+    """Return an error with a change made to each thing that it says; itself where that changes nothing."""
+    said = {name: value for name in _TEXTS if (value := getattr(error, name))}
     if error.redirect is not None:
-        clean["redirect"] = error.redirect.model_copy(update={"command": scrub(error.redirect.command)})
+        said["redirect"] = error.redirect.command
+    # The caller's own objects may stand in it: what is changed is plain data.
+    said = {name: _plain(value) for name, value in said.items()}
+    clean = {name: change(value) for name, value in said.items()}
+    if clean == said:
+        return error
+    clean |= {name: tuple(clean[name]) for name in ("next_actions", "similar") if name in clean}
+    if error.redirect is not None:
+        clean["redirect"] = error.redirect.model_copy(update={"command": clean["redirect"]})
     return error.model_copy(update=clean)
 
 

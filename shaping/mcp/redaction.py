@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 _BARE = frozenset({"type", "text"})
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
-_BINARY = frozenset({"data", "blob", "bytes"})  # base64, in which a rule can only match by chance and so break it
+_BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
+_BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
 
 def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
@@ -56,12 +59,7 @@ def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         out["content"] = [_unshaped_block(block, plan) for block in out["content"]]
     structured = out.get("structuredContent")
     if isinstance(structured, dict):
-        binary = {key: value for key, value in structured.items() if key in _BINARY}
-        rest = {key: value for key, value in structured.items() if key not in _BINARY}
-        clean = without_held(rest, plan)
-        out["structuredContent"] = {
-            key: binary.get(key, clean.get(key)) for key in structured if key in {*binary, *clean}
-        }
+        out["structuredContent"] = _unshaped_structure(structured, plan)
     return out
 
 
@@ -93,18 +91,27 @@ def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, 
         return wire
     hits: list[Warned] = []
     out, private = dict(wire), _private_of_any_tool(shaper)
-    # The address is what was asked for and comes back as it was.
-    skipped = {*_BINARY, "uri"}
     if "contents" in wire:
+        # The address is what was asked for and comes back as it was.
+        skipped = [{"uri", *_binary(one)} for one in wire["contents"]]
         out["contents"] = [
-            _members(_without(one, private, skipped), "", plan.redact, hits, skipped) for one in wire["contents"]
+            _members(_without(one, private, held), "", plan.redact, hits, held)
+            for one, held in zip(wire["contents"], skipped, strict=True)
         ]
     if "messages" in wire:
-        out["messages"] = [
-            {**one, "content": _block(_without(one["content"], private, _BINARY), "", plan.redact, hits)}
-            for one in wire["messages"]
-        ]
+        out["messages"] = [_prompt_message(one, private, plan.redact, hits) for one in wire["messages"]]
     return wire if out == wire else out
+
+
+def _prompt_message(
+    message: Mapping[str, Any], private: FieldPlan | None, rules: Redact, hits: list[Warned]
+) -> dict[str, Any]:
+    content = message["content"]
+    blocks = [
+        _block(_without(one, private, _binary(one)), "", rules, hits)
+        for one in (content if isinstance(content, list) else [content])
+    ]
+    return {**message, "content": blocks if isinstance(content, list) else blocks[0]}
 
 
 def redact_members(
@@ -147,15 +154,16 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
     failed = result.get("isError") is True
     out = dict(_private_members(result, plan, {"content"} if failed else {"content", "structuredContent"}))
     if "content" in result:
-        skipped = _BINARY if failed else {*_BINARY, "text"}
-        out["content"] = [_private_members(block, plan, skipped) for block in result["content"]]
+        skipped = frozenset[str]() if failed else frozenset({"text"})
+        out["content"] = [_private_members(block, plan, {*_binary(block), *skipped}) for block in result["content"]]
     return out
 
 
 def _private_of_any_tool(shaper: Shaper) -> FieldPlan | None:
     """Return what is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
-    overrides = (shaper.generation.config.tool_overrides or {}).values()
-    paths = sorted({path for override in overrides for path in override.private or ()})
+    config = shaper.generation.config
+    layers = (config.global_, *(config.tool_overrides or {}).values())
+    paths = sorted({path for layer in layers if layer is not None for path in layer.private or ()})
     return _private_plan(tuple(paths)) if paths else None
 
 
@@ -176,6 +184,20 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
 
 
+def _binary(value: Mapping[str, Any]) -> set[str]:
+    """Return the names of the members that are base64."""
+    return {name for name in _BINARY if isinstance(value.get(name), str) and _BASE64.fullmatch(value[name])}
+
+
+def _unshaped_structure(structured: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    binary = _binary(structured)
+    if plan.private is not None:
+        # A framework may have put the data under a member of its own, so that paths begin anywhere.
+        plan = replace(plan, private=plan.private.at_any_depth())
+    clean = without_held({key: value for key, value in structured.items() if key not in binary}, plan)
+    return {key: structured[key] if key in binary else clean[key] for key in structured if key in {*binary, *clean}}
+
+
 def _unshaped_block(block: Any, plan: Plan) -> Any:
     if not isinstance(block.get("text"), str):
         return block
@@ -191,8 +213,8 @@ def _block(
     """Clean a content block; the text of a text block is skipped where it is data."""
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, _BINARY)}
-    passed = {*_BINARY, "resource", *(skipped if block.get("type") == "text" else ())}
+        block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, _binary(resource))}
+    passed = {*_binary(block), "resource", *(skipped if block.get("type") == "text" else ())}
     return _members(block, place, rules, hits, passed)
 
 

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shaping.paths.filter import Filters, PlaceFilter
-from shaping.paths.rules import Restoring, State, after, fits_key, read_rules, rule
+from shaping.paths.rules import Private, Restoring, State, after, fits_key, read_rules, rule
 from shaping.paths.schema_keywords import WRITERS
 from shaping.paths.schema_projection import Projection, SchemaDocument, Unprojectable
 from shaping.paths.strings import StringFilter
@@ -100,6 +100,8 @@ def compile_fields(
 ) -> FieldPlan:
     """Compile field rules; `include=None` wants everything, `include=[]` nothing but the container."""
     state = read_rules(include, exclude, rename)
+    if withhold:
+        state = Private(exclude=state.exclude)
     opener = opener or open_plainly
     return FieldPlan(
         include=None if include is None else tuple(include),

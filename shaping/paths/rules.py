@@ -107,6 +107,29 @@ class Restoring(State):
         yield from State(self.restore, self.held).heads()
 
 
+@dataclass(frozen=True, slots=True)
+class Private(State):
+    """Rules for what must not leave; they hold for a member that stands for several, as `user.email` in flat tables."""
+
+    def member(self, key: str) -> Verdict | None:
+        """Decide about a member by its key, and by each of the names that a key with dots is made of."""
+        verdict = self.judge(key, fits_key(key))
+        if verdict is None or "." not in key:
+            return verdict
+        state: State = self
+        for name in key.split("."):
+            inner = state.judge(name, fits_key(name))
+            if inner is None:
+                return None
+            state = inner.state
+        return Verdict(key, Private(exclude=verdict.state.exclude | state.exclude))
+
+    def judge(self, key: str, fits: Fits) -> Verdict | None:
+        """Decide about a member that fits some names and patterns."""
+        exclude = frozenset(after(self.exclude, fits))
+        return None if () in exclude else Verdict(key, Private(exclude=exclude))
+
+
 def fits_key(key: str) -> Fits:
     """Return the test whether a name or pattern fits a key."""
     return lambda step: step.fits(key)

@@ -7,9 +7,12 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote_plus
 
 from shaping.paths.grammar import Deep, Glob, Name, Path
+from shaping.paths.rules import Private
 from shaping.paths.walk import GONE, FilterWalk, OmissionNode
 
 if TYPE_CHECKING:
@@ -27,7 +30,9 @@ _IS_WITHHELD = re.compile(re.escape(WITHHELD).replace(r"\{!r\}", r"'[^']{0,80}'"
 _DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
 _MOST_STARTS = 16
+_MOST_ESCAPES = 3  # kinds of escapes inside each other
 _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
+_SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _BLANK = re.compile(r"[\s\ufeff]*")
@@ -53,14 +58,19 @@ class StringFilter:
     notes: list[Unreadable] = field(default_factory=list)
     root: OmissionNode = field(default_factory=OmissionNode)  # what is left out of texts is counted in it
     decided: dict[State, dict[Any, State | None]] = field(default_factory=dict)  # the rules inside a member, by its key
+    document: frozenset[Rest] = frozenset()  # rules that hold in each text as if it were all of the data
 
     def run(self, value: Any, state: State, keys: Keys = ()) -> Any:
         """Return the value with its strings filtered: the same object where nothing changed."""
         kind = type(value)
-        if state.whole or len(keys) > _DEEPEST:
+        if self.withhold and not keys:
+            self.document = state.exclude
+        if (state.whole and not self.document) or len(keys) > _DEEPEST:
             return value
         if kind is str:
-            return self._text(value, state, keys, top=not keys)
+            # What stands in a text has come from somewhere: its root may be the one that a private path begins at.
+            inside = Private(exclude=state.exclude | self.document) if self.document else state
+            return self._text(value, inside, keys, top=not keys)
         if kind is dict:
             return self._members(value, state, keys)
         if kind is list:
@@ -85,7 +95,7 @@ class StringFilter:
             if decided is None:
                 decided = self.decided.setdefault(state, {})
             if key not in decided:
-                decided[key] = _inside(state, str(key))
+                decided[key] = _inside(state, str(key), whole=bool(self.document))
             inside = decided[key]
             if inside is None:
                 continue
@@ -163,6 +173,9 @@ class Found(NamedTuple):
 
 def _data_in(text: str) -> Iterator[Found]:
     """Find the JSON documents and Python literals of a text, in order: alone, a line each, after prose, in fences."""
+    if (quoted := _quoted(text)) is not None:
+        yield quoted
+        return
     at = tries = 0
     while at < len(text) and tries < _MOST_STARTS:
         start = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing too
@@ -211,14 +224,26 @@ def _literal(text: str, start: int) -> Found | None:
     return None
 
 
+def _quoted(text: str) -> Found | None:
+    """Read a text that is all of it one Python string."""
+    inner = text.strip()
+    if len(inner) < _SHORTEST_QUOTED or inner[0] != "'" or inner[-1] != "'" or len(inner) > _LARGEST_REPR:
+        return None
+    try:
+        value = ast.literal_eval(inner)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return Found(0, len(text), value) if type(value) is str else None
+
+
 def _line_end(text: str, start: int) -> int:
     end = text.find("\n", start)
     return len(text) if end < 0 else end
 
 
-def _inside(state: State, key: str) -> State | None:
+def _inside(state: State, key: str, *, whole: bool) -> State | None:
     verdict = state.member(key)
-    return None if verdict is None or verdict.state.whole else verdict.state
+    return None if verdict is None or (verdict.state.whole and not whole) else verdict.state
 
 
 def _deep(state: State) -> frozenset[Rest]:
@@ -250,7 +275,8 @@ def _patterns(name: Any) -> tuple[re.Pattern[str], re.Pattern[str]]:
     spelt = r"[\w-]{0,40}".join(re.sub(r"(?:_|\\-|\\ )", r"[_ -]?", piece) for piece in pieces)
     word = rf"(?<![A-Za-z0-9]){spelt}(?![A-Za-z0-9])"
     key = (
-        rf"[\"'`\\]{spelt}[\"'`\\]|{word}[\"'\\]{{0,3}}\s{{0,4}}(?:[:=])|<{spelt}[\s>/]"
+        # A member of a private object may stand behind its name: `address.city=`.
+        rf"[\"'`\\]{spelt}[\"'`\\]|{word}(?:\.[\w.-]{{1,40}})?[\"'\\]{{0,3}}\s{{0,20}}[:=|]|<{spelt}[\s>/]"
         rf"|(?:^|[^\w\s]|\t|\ {{2}})[ ]?{spelt}\s?(?=$|[^\w\s]|\t|\ {{2}})"
     )
     return re.compile(word, re.IGNORECASE), re.compile(key, re.IGNORECASE | re.MULTILINE)
@@ -264,11 +290,23 @@ def _first_hit(
     texts: list[str], names: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...], *, words: bool
 ) -> str | None:
     for text in texts:
-        plain = _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+        plain = _without_escapes(text)
         for label, word, key in names:
             if (word if words else key).search(plain):
                 return label
     return None
+
+
+def _without_escapes(text: str) -> str:
+    """Undo the escapes in which a name may be spelt: of URLs, of HTML and of JSON, one inside the other."""
+    for _ in range(_MOST_ESCAPES):
+        plain = unquote_plus(text) if "%" in text else text
+        plain = unescape(plain) if "&" in plain else plain
+        plain = _ESCAPE.sub(_unescaped, plain) if "\\" in plain else plain
+        if plain == text:
+            break
+        text = plain
+    return text
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -121,6 +121,14 @@ def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper
     assert "deadbeef" not in repr(emitted) + repr(mine.expand(envelope.meta.ref, surface="command").value)
 
 
+def test_lines_after_one_that_names_a_private_field_are_withheld(make_shaper: Callable[..., Shaper]) -> None:
+    mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
+    emitted: list[bytes] = []
+    argv = ["printf", 'first\n"hash":\n"deadbeef"\n{"id": 1}\n']
+    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    assert [line.startswith(b'"[withheld') for line in emitted] == [False, True, True, False]
+
+
 def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(shaper: Shaper) -> None:
     argv = ["sh", "-c", "echo '[1]'; echo oops >&2; exit 4"]
     emitted: list[bytes] = []

@@ -231,7 +231,16 @@ def test_private_paths_are_in_no_stored_output(make_shaper: Callable[..., Shaper
 
 
 @pytest.mark.parametrize("code", [0, 1])
-@pytest.mark.parametrize("raw", ['{"id": 1, "password_hash": "deadbeef"', '[{"password_hash": "deadbeef"}] and more'])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"id": 1, "password_hash": "deadbeef"',
+        "id: 1\npassword_hash: deadbeef\n",
+        "id,password_hash\n1,deadbeef,x\n2\n",
+        "\x1b[31mpassword\x1b[0m_hash=deadbeef\n",
+        "User(id=1, password_hash='deadbeef')\n",
+    ],
+)
 def test_what_may_hold_private_fields_and_cannot_be_read_is_withheld(
     raw: str, code: int, make_shaper: Callable[..., Shaper], replay: Any
 ) -> None:
@@ -240,6 +249,12 @@ def test_what_may_hold_private_fields_and_cannot_be_read_is_withheld(
     assert "deadbeef" not in repr(envelope)
     assert "withheld" in repr(envelope)
     assert "deadbeef" not in repr(mine.expand(envelope.meta.ref, surface="command").value)
+
+
+def test_data_in_a_text_loses_its_private_fields_alone(make_shaper: Callable[..., Shaper], replay: Any) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"private": ["**.password_hash"]}}})
+    envelope = replay(mine, ["x"], 'found:\n[{"id": 1, "password_hash": "deadbeef"}]\nand more\n')
+    assert envelope.data == {"stdout": 'found:\n[{"id":1}]\nand more\n'}
 
 
 def test_debug_drops_no_line(make_shaper: Callable[..., Shaper], replay: Any) -> None:
