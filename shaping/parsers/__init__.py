@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from itertools import islice, product
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that s
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 3  # lines before rows, and after them, that may be of another kind
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
+_HEAD = 32_000  # characters of a long text by which it is judged
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
 
@@ -63,8 +64,20 @@ def parse(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
 
 def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
     """Return the data of a whole text, unless writing it as data saves less than 15% of its tokens."""
+    if (head := _head(text)) is not text:
+        # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
+        first = parse(head, formats)
+        if first is not None and first.format in _ROWS:
+            return parse(text, (first.format,)) if is_cheaper(first) else None
+        formats = [name for name in formats if name not in _ROWS]
     parsed = parse(text, formats)
     return parsed if parsed is None or parsed.exact or is_cheaper(parsed) else None
+
+
+def _head(text: str) -> str:
+    """Return the first lines of a long text, or all of one that is not long."""
+    end = text.rfind("\n", 0, _HEAD) + 1 if len(text) > 2 * _HEAD else 0
+    return text[:end] or text
 
 
 def is_cheaper(parsed: Parsed) -> bool:
@@ -111,15 +124,28 @@ def _parse_trimmed(text: str, least: float) -> Parsed | None:
     stops = [len(text)]
     while len(stops) <= _FEW and (stop := text.rstrip("\n").rfind("\n", 0, stops[-1])) > 0:
         stops.append(stop)
-    for start, stop in product(ends, stops):
-        if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, _ROWS)):
-            return parsed
+    for start in ends:
+        if (first := _rows_at(text[start:])) is None:
+            continue
+        for stop in stops:
+            if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, first)):
+                return parsed
     return None
+
+
+def _rows_at(text: str) -> Collection[str] | None:
+    """Return which formats of rows a text may be of; of a long one the first lines tell."""
+    if (head := _head(text)) is text:
+        return _ROWS
+    first = parse(head, _ROWS)
+    return None if first is None else (first.format,)
 
 
 def _parse_span(text: str, span: tuple[int, int], least: float, formats: Collection[str]) -> Parsed | None:
     start, end = span
-    parsed = parse(text[start:end], formats) if end - start >= least else None
+    if end - start < least or (formats is FORMATS and not (text[:start].strip() or text[end:].strip())):
+        return None  # too little, or the whole text, which the caller has tried
+    parsed = parse(text[start:end], formats)
     return None if parsed is None else replace(parsed, before=text[:start], after=text[end:])
 
 

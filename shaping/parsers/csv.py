@@ -15,6 +15,8 @@ def parse(text: str) -> list[dict[str, Any]] | None:
     if delimiter not in first or len(text) > LARGEST:
         return None
     try:
+        if not are_names(next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True), [])):
+            return None
         rows = list(csv.reader(text.splitlines(), delimiter=delimiter, strict=True))
     except csv.Error:
         return None

@@ -37,11 +37,12 @@ def parse(text: str) -> list[dict[str, Any]] | None:
     if form is None or len(text) > LARGEST:
         return None
     lines = text.strip("\n").split("\n")
-    found = [form.fullmatch(line.rstrip("\r")) for line in lines]
-    if len(lines) < _LEAST or not all(found):
+    if len(lines) < _LEAST:
         return None
-    return [
-        {name: number(said) for name, said in match.groupdict().items() if said is not None}
-        for match in found
-        if match is not None
-    ]
+    found: list[dict[str, Any]] = []
+    for line in lines:
+        match = form.fullmatch(line.rstrip("\r"))
+        if match is None:
+            return None
+        found.append({name: number(said) for name, said in match.groupdict().items() if said is not None})
+    return found

@@ -17,15 +17,19 @@ _COMMENT = re.compile(r"^[ \t]*#|[ \t]#\s", re.MULTILINE)
 _ALIAS = re.compile(r"(?:^|[\s\[,])[&*]\w|<<:", re.MULTILINE)
 _BLOCK = re.compile(r":\s*[|>][+-]?\d?\s*$", re.MULTILINE)
 _LARGEST = 2_000_000  # characters
+_HEAD = 4_000  # characters by which most other texts are told
 _LEAST, _SURE = 6, 0.95  # lines, and the part of them that must look like YAML
 
 
 def parse(text: str) -> Any:
     """Return the documents of a text of YAML; comments and aliases say more than the data does, so they stay text."""
     start = text.lstrip()[:200]
-    if ":" not in start or "[ref=" in start or text[:1] in "{[<" or len(text) > _LARGEST or not _NESTED.search(text):
+    if ":" not in start or "[ref=" in start or text[:1] in "{[<" or len(text) > _LARGEST:
         return None
-    if _COMMENT.search(text) or _ALIAS.search(text) or not _looks_like_yaml(text):
+    first = text[:_HEAD].split("\n")[:-1]
+    if len(first) > _LEAST and sum(1 for line in first if _LINE.fullmatch(line)) < len(first) // 4:
+        return None
+    if not _NESTED.search(text) or _COMMENT.search(text) or _ALIAS.search(text) or not _looks_like_yaml(text):
         return None
     from yaml import YAMLError, load_all  # noqa: PLC0415 (few texts are YAML: costs 20 ms)
 

@@ -232,12 +232,12 @@ def _of_times(column: list[str]) -> tuple[str, str]:
     if date and times >= _MOSTLY * len(column):
         of_day = [text for text in column if text.startswith(date)]
         for which in (_ZONE, _OFFSET):
-            zone, times = Counter(_edges(which, text) for text in of_day).most_common(1)[0]
+            zone, times = Counter(_ending(which, text) for text in of_day).most_common(1)[0]
             if times >= _MOSTLY * len(column):
                 return date, zone
         return date, ""
     for which in (_ZONE, _OFFSET):
-        zone, times = Counter(_edges(which, text) for text in column).most_common(1)[0]
+        zone, times = Counter(_ending(which, text) for text in column).most_common(1)[0]
         if times >= _MOSTLY * len(column):
             return "", zone
     return "", ""
@@ -245,6 +245,12 @@ def _of_times(column: list[str]) -> tuple[str, str]:
 
 def _edges(which: re.Pattern[str], text: str) -> str:
     found = which.search(text)
+    return found[0] if found else ""
+
+
+def _ending(which: re.Pattern[str], text: str) -> str:
+    """Return the end of a time; to look for it from the start of the text would take ten times as long."""
+    found = which.search(text, max(0, len(text) - 24))
     return found[0] if found else ""
 
 
