@@ -49,6 +49,9 @@ OUTPUTS: Mapping[str, Any] = {
     "bench": _object(tokenizer=_TEXT, payloads=_list({"type": "object"}), total={"type": "object"}),
     "check": _object(files=_list(_TEXT), hash=_TEXT),
     "explain": _object(tool=_TEXT, config_hash=_TEXT, files=_list(_TEXT), choices=_list({"type": "object"})),
+    "hook": _object(
+        client=_TEXT, file=_TEXT, changed={"type": "boolean"}, installed={"type": "object"}, running={"type": "object"}
+    ),
     "init": _list(_object(file=_TEXT, written={"type": "boolean"})),
     "profiles": _list(_object(name=_TEXT, source=_TEXT, extends=_list(_TEXT))),
     "run": _ENVELOPE,

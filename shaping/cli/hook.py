@@ -1,0 +1,120 @@
+"""`shaping hook`: shape the results of a client's own shell, search and fetch tools."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import orjson
+import typer
+
+from shaping.cli.support.json_option import JSON
+from shaping.cli.support.output import print_result, stopped
+from shaping.clients.files import UnusableFileError
+from shaping.clients.hooks.install import (
+    CLIENTS,
+    backup_of,
+    file_of,
+    install,
+    installed_files,
+    socket_directory,
+    uninstall,
+)
+from shaping.settings.problems import suggestion_for
+
+ACTIONS: Final = ("install", "uninstall", "status")
+ACTION = typer.Argument(metavar="ACTION", help=f"One of {', '.join(ACTIONS)}.")
+CLIENT = typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}; status without one tells of all.")
+PROJECT = typer.Option("--project", help="For this working directory alone, in the client's personal settings for it.")
+
+
+def hook(
+    action: Annotated[str, ACTION],
+    client: Annotated[str | None, CLIENT] = None,
+    *,
+    project: Annotated[bool, PROJECT] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Shape what a client's own shell, search and fetch tools return, by a hook in it; never what files hold."""
+    _check(action, client)
+    if action == "status":
+        _status([client] if client else list(CLIENTS), as_json=as_json)
+        return
+    name = str(client)
+    try:
+        file = file_of(name, project=Path.cwd() if project else None)
+        changed = install(name, file) if action == "install" else uninstall(name, file)
+    except UnusableFileError as problem:
+        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
+    except OSError as problem:
+        raise stopped(f"cannot write {problem.filename}: {problem.strerror}", 1, code="PERMISSION_DENIED") from None
+    if as_json:
+        print_result({"client": name, "file": str(file), "changed": changed})
+        return
+    for line in _installed(name, file, changed) if action == "install" else _uninstalled(file, changed):
+        typer.echo(line, err=True)
+
+
+def _check(action: str, client: str | None) -> None:
+    if sys.platform == "win32":
+        raise stopped("hooks need Unix sockets, which Python has not on Windows", 1, code="UNSUPPORTED")
+    if action not in ACTIONS:
+        raise stopped(f"there is no action {action!r}; there are {', '.join(ACTIONS)}")
+    if client is None and action != "status":
+        raise stopped(f"say for which client: {', '.join(CLIENTS)}")
+    if client is not None and client not in CLIENTS:
+        meant = suggestion_for(client, CLIENTS)
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        raise stopped(f"there is no hook for {client!r}; there are hooks for {', '.join(CLIENTS)}{hint}")
+
+
+def _installed(client: str, file: Path, changed: bool) -> list[str]:
+    if not changed:
+        return [f"the hook is already in {file}"]
+    kept = [f"the file as it was is kept in {backup_of(file)}"] if backup_of(file).exists() else []
+    return [
+        f"installed in {file}; sessions of {client} that start from now on use it",
+        *kept,
+        f"undo with: shaping hook uninstall {client}; see what it saves with: shaping stats --by tool",
+    ]
+
+
+def _uninstalled(file: Path, changed: bool) -> list[str]:
+    if not changed:
+        return [f"there is no hook of ours in {file}"]
+    if backup_of(file).exists():
+        return [f"removed from {file}; it was edited since, so the edits stay, and {backup_of(file)} is left as it is"]
+    return [f"removed from {file}, which is as it was before" if file.exists() else f"{file} is removed; it was ours"]
+
+
+def _status(clients: list[str], *, as_json: bool) -> None:
+    found = {name: [str(file) for file in installed_files(name, Path.cwd())] for name in clients}
+    running = _running()
+    if as_json:
+        print_result({"installed": found, "running": running})
+        return
+    for name, files in found.items():
+        typer.echo(f"{name}: {', '.join(files) if files else 'not installed'}")
+    if running is None:
+        typer.echo("no resident process runs; the first call starts it")
+    else:
+        counts = ", ".join(f"{running[name]} {name}" for name in ("shaped", "rejected", "unknown", "waiting"))
+        typer.echo(f"the resident process {running['pid']} runs; results: {counts}")
+
+
+def _running() -> dict[str, Any] | None:
+    here = Path.cwd()
+    try:
+        os.chdir(socket_directory())  # the path of a socket may have 108 bytes; its name alone always fits
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(2)
+            connection.connect("socket")
+            connection.sendall(b"status 0\n\n")
+            return dict(orjson.loads(connection.makefile("rb").read()))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.chdir(here)

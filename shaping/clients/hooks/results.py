@@ -1,0 +1,175 @@
+"""What each client's hook is told of a tool result, and how it takes a new one: the same object with another text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.clients.hooks.shell import printing_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class HookedResult:
+    """A tool result whose text may be shaped: the command that printed it, and how the client is told of another."""
+
+    argv: tuple[str, ...]
+    text: str  # what the client would show its model
+    replaced: Callable[[str], dict[str, Any]]
+    call_id: str = ""
+    session: str = ""
+    cwd: str = "/"
+    limit: int | None = None  # characters of a text that the client shows: the first and the last ones
+    file: Path | None = None  # where the client keeps the whole output of which it shows a part
+    transcript: Path | None = None  # in which the client records what it showed; else our plugin tells
+    shown: Callable[[Any], str | None] | None = None  # reads one line of the transcript
+
+    def cut(self, text: str) -> str:
+        """Return what the client shows its model of a text."""
+        if self.limit is None or len(text) <= self.limit:
+            return text
+        half = self.limit // 2
+        return f"{text[:half]}\n\n...[truncated {len(text) - self.limit} chars]...\n\n{text[-half:]}"
+
+
+def read_result(client: str, payload: Mapping[str, Any]) -> HookedResult | None:
+    """Read what a client's hook is told; None where the result must stay as it is."""
+    reader = _READERS.get(client)
+    return None if reader is None else reader(payload)
+
+
+_CLAUDE_SPECIAL: Final = ("isImage", "backgroundTaskId", "interrupted", "structuredContent", "stderr")
+# Of an output of over 30,000 characters Claude Code shows the first 2 KB: no shaped text of it would be cheaper.
+_CLAUDE_SAVED: Final = "persistedOutputPath"
+
+
+def _claude_code(payload: Mapping[str, Any]) -> HookedResult | None:
+    response, given = payload.get("tool_response"), payload.get("tool_input") or {}
+    if payload.get("hook_event_name") != "PostToolUse" or not isinstance(response, dict):
+        return None
+    argv, member = {
+        "Bash": (printing_command(str(given.get("command", ""))), "stdout"),
+        "Grep": (("grep",), "content"),
+        "WebFetch": (("WebFetch",), "result"),
+    }.get(str(payload.get("tool_name")), (None, ""))
+    text = response.get(member)
+    if argv is None or not _is_text(text) or any(response.get(name) for name in (*_CLAUDE_SPECIAL, _CLAUDE_SAVED)):
+        return None
+    call_id = str(payload.get("tool_use_id", ""))
+
+    def replaced(text: str) -> dict[str, Any]:
+        new = {**response, member: text}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": new}}
+
+    def shown(line: Any) -> str | None:
+        content = line["message"]["content"]
+        blocks = (
+            [block for block in content if block.get("tool_use_id") == call_id] if isinstance(content, list) else []
+        )
+        return _joined(blocks[0].get("content")) if blocks else None
+
+    return HookedResult(
+        argv,
+        str(text),
+        replaced,
+        call_id,
+        str(payload.get("session_id", "")),
+        str(payload.get("cwd") or "/"),
+        transcript=Path(str(payload.get("transcript_path", ""))),
+        shown=shown,
+    )
+
+
+# The last line that Copilot's shell tool adds, and how its text begins where the output lies in a file.
+_COPILOT_EXIT: Final = re.compile(r"\n?<shellId: [^\n]*>\s*\Z")
+_COPILOT_SAVED: Final = "Output too large to read at once"
+
+
+def _copilot(payload: Mapping[str, Any]) -> HookedResult | None:
+    result, given = payload.get("toolResult"), payload.get("toolArgs") or {}
+    argv = {
+        "bash": printing_command(str(given.get("command", ""))) if isinstance(given, dict) else None,
+        "grep": ("grep",),
+        "web_fetch": ("web_fetch",),
+    }.get(str(payload.get("toolName")))
+    text = result.get("textResultForLlm") if isinstance(result, dict) else None
+    if argv is None or not _is_text(text) or str(text).startswith(_COPILOT_SAVED):
+        return None
+    ended = _COPILOT_EXIT.search(str(text))
+    body, end = (str(text)[: ended.start()], ended[0]) if ended else (str(text), "")
+
+    def replaced(new: str) -> dict[str, Any]:
+        return {"modifiedResult": {**dict(result or {}), "textResultForLlm": new + end}}
+
+    def shown(line: Any) -> str | None:
+        if line["type"] != "tool.execution_complete" or line["data"]["result"].get("detailedContent") != text:
+            return None
+        return str(line["data"]["result"]["content"])
+
+    session = str(payload.get("sessionId", ""))
+    return HookedResult(
+        argv,
+        body,
+        replaced,
+        session=session,
+        cwd=str(payload.get("cwd") or "/"),
+        transcript=Path.home() / ".copilot" / "session-state" / session / "events.jsonl",
+        shown=shown,
+    )
+
+
+# How opencode 1.18 begins an output of more than 2,000 lines or 50 KB, of which it shows the end.
+_OPENCODE_SAVED: Final = re.compile(r"\.\.\.output truncated\.\.\.\s+Full output saved to: (\S+)\s")
+
+
+def _plugin(payload: Mapping[str, Any]) -> HookedResult | None:
+    """Read what our own plugins for opencode, Kilo and Cline send."""
+    text, given = payload.get("output"), payload.get("args") or {}
+    argv = {
+        "bash": printing_command(str(given.get("command", ""))),
+        "grep": ("grep",),
+        "webfetch": ("webfetch",),
+    }.get(str(payload.get("tool")))
+    if argv is None or not _is_text(text):
+        return None
+    saved = _OPENCODE_SAVED.match(str(text))
+    return HookedResult(
+        argv,
+        str(text),
+        lambda text: {"output": text},
+        str(payload.get("call", "")),
+        str(payload.get("session", "")),
+        str(payload.get("cwd") or "/"),
+        file=Path(saved[1]) if saved else None,
+    )
+
+
+_CLINE_SHOWS: Final = 8_000  # characters of each result, as measured with version 3.0.65
+
+
+def _cline(payload: Mapping[str, Any]) -> HookedResult | None:
+    result = _plugin(payload)
+    return None if result is None else replace(result, limit=_CLINE_SHOWS)
+
+
+def _is_text(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip())
+
+
+def _joined(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
+    return str(content or "")
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], HookedResult | None]]] = {
+    "claude-code": _claude_code,
+    "cline": _cline,
+    "copilot-cli": _copilot,
+    "kilo": _plugin,
+    "opencode": _plugin,
+}

@@ -1,0 +1,182 @@
+"""The resident process's work: a client's tool result in, what its hook answers out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.clients.hooks.counting import ShownResults
+from shaping.clients.hooks.results import read_result
+from shaping.commands.command import output, plan_for
+from shaping.commands.output import Finished, Invocation
+from shaping.commands.process import ProcessExit
+from shaping.commands.response import respond
+from shaping.ledger import MeasuredCall
+from shaping.settings.context import mode
+from shaping.shaper import Shaper
+from shaping.tokens import counter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from shaping.clients.hooks.results import HookedResult
+    from shaping.settings import Plan
+
+logger = logging.getLogger("shaping")
+
+_LARGEST: Final = 256 * 1024  # bytes of an output in a file; shaping more takes longer than anybody wants to wait
+_SHAPERS: Final = 8  # working directories whose config is held
+
+
+class HookService:
+    """Shapes the results of clients' own tools, each by the config of the directory in which the client works."""
+
+    def __init__(self) -> None:
+        self._shapers: dict[tuple[object, ...], Shaper] = {}
+        self.shown = ShownResults()
+        self._program = _program()
+
+    def answer(self, request: bytes) -> bytes:
+        """Answer one request: the client's name and our variables in its environment, a line each, then the payload."""
+        head, _, body = request.partition(b"\n\n")
+        first, *variables = head.decode().split("\n")
+        client = first.partition(" ")[0]
+        if client == "status":
+            return orjson.dumps(self.status())
+        try:
+            payload = orjson.loads(body)
+            if "shown" in payload:
+                self.shown.told(str(payload["call"]), str(payload["shown"]))
+                return b""
+            with _environment(dict(line.split("=", 1) for line in variables)):
+                result = read_result(client, payload)
+                answered = None if result is None or mode() == "off" else self._answer(client, result)
+        except Exception:  # whatever it is, it must not cost the tool's answer
+            logger.warning("a result of %s was left as it is", client, exc_info=True)
+            return b""
+        return b"" if answered is None else orjson.dumps(answered)
+
+    def status(self) -> dict[str, Any]:
+        """Return what `shaping hook status` prints of this process."""
+        return {"pid": os.getpid(), **self.shown.counts()}
+
+    def warm(self) -> None:
+        """Load what the first call would wait for."""
+        rows = [{"id": number, "url": f"https://example.com/{number}", "name": "warm"} for number in range(40)]
+        shaper = Shaper({}, expandable=False)
+        for text in (orjson.dumps(rows).decode(), "a line\n" * 40):
+            _shaped(shaper, plan_for(shaper, ("warm",), {}), ("warm",), text)
+        shaper.close()
+
+    def close(self) -> None:
+        """Write what is still to be counted."""
+        self.shown.close()
+        for shaper in self._shapers.values():
+            shaper.close()
+
+    def _answer(self, client: str, result: HookedResult) -> dict[str, Any] | None:
+        started = perf_counter()
+        shaper = self._shaper(result.cwd)
+        plan = plan_for(shaper, result.argv, {})
+        text, ref = self._text(shaper, plan, result)
+        shown = text if mode() == "on" and _is_cheaper(text, result, plan) else result.text
+        self.shown.add(
+            result,
+            shown,
+            MeasuredCall(
+                plan.tool,
+                lambda: result.cut(result.text),
+                lambda: result.cut(shown),
+                client=client,
+                profile=plan.profile,
+                config=plan.config_hash,
+                session=result.session,
+                milliseconds=(perf_counter() - started) * 1000,
+                ref=ref if shown is text else None,
+            ),
+            plan.tokenizer,
+        )
+        return result.replaced(text) if shown is text else None
+
+    def _text(self, shaper: Shaper, plan: Plan, result: HookedResult) -> tuple[str, str | None]:
+        """Return the text that the model should read of a result, and the ref to what it leaves out."""
+        count = counter(plan.tokenizer).count
+        whole, where = _whole(result.file), ""
+        if whole is not None:
+            where = f"\n(the whole output: {result.file})"
+            plan = _limited(plan, count(result.text) - count(where) - 1)
+        text, ref = _shaped(shaper, plan, result.argv, whole or result.text)
+        if result.limit is not None and len(text) > result.limit:
+            # The client would cut the rest out of the middle; a budget leaves out what matters least, and says so.
+            text, ref = _shaped(
+                shaper, _limited(plan, count(text) * result.limit // len(text)), result.argv, result.text
+            )
+        text = (text.rstrip("\n") + where).replace("shaping expand r_", f"{self._program} expand r_")
+        return f"{text}\n" if result.text.endswith("\n") else text, ref
+
+    def _shaper(self, cwd: str) -> Shaper:
+        variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith("SHAPING")))
+        key = (cwd, variables)
+        if key not in self._shapers:
+            os.chdir(cwd if Path(cwd).is_dir() else "/")  # a config is looked for from the working directory
+            while len(self._shapers) >= _SHAPERS:
+                self._shapers.pop(next(iter(self._shapers))).close()
+            self._shapers[key] = Shaper(expandable=True)
+        return self._shapers[key]
+
+
+def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> tuple[str, str | None]:
+    """Shape a text as `shaping run` would have printed it, and return the ref to what it left out."""
+    stdout, stderr = output(shaper, plan), output(shaper, plan)
+    stdout.capture.take(text.encode())
+    response = respond(shaper, plan, Finished(Invocation(argv), plan.tool, ProcessExit(0), stdout, stderr))
+    return response.stdout + response.stderr, response.envelope.meta.ref
+
+
+def _whole(file: Path | None) -> str | None:
+    """Read an output that the client keeps in a file, unless it is too large to be read while somebody waits."""
+    try:
+        return None if file is None or file.stat().st_size > _LARGEST else file.read_text(errors="replace")
+    except OSError:
+        return None
+
+
+def _limited(plan: Plan, tokens: int) -> Plan:
+    return replace(plan, max_tokens=max(1, tokens if plan.max_tokens is None else min(tokens, plan.max_tokens)))
+
+
+def _is_cheaper(text: str, result: HookedResult, plan: Plan) -> bool:
+    if text == result.text:
+        return False
+    count = counter(plan.tokenizer).count
+    return "secrets redacted" in text or count(result.cut(text)) < count(result.cut(result.text))
+
+
+def _program() -> str:
+    """Return how a model calls shaping in the client's shell."""
+    if shutil.which("shaping"):
+        return "shaping"
+    beside = Path(sys.executable).with_name("shaping")
+    return str(beside) if beside.exists() else f"{sys.executable} -m shaping"
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Take on our variables as the client has them, for one request."""
+    own = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("SHAPING")}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(own)
