@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.ledger import open_ledger
+from shaping.ledger import record_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from shaping.clients.hooks.results import HookedResult
-    from shaping.ledger import Ledger, MeasuredCall
 
 _WAIT_SECONDS: Final = 60.0  # for a transcript to tell of a result; after that nobody knows what was shown
 _TAIL: Final = 4 * 1024 * 1024  # bytes of a transcript's end in which a result is looked for
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class GivenResult:
+    """A result, the text that its client was given in its place, and what the ledger is told besides."""
+
     result: HookedResult
     text: str
-    call: MeasuredCall
-    ledger: Ledger | None
-    since: float
+    tool: str
+    about: Mapping[str, Any]
+    since: float = field(default_factory=monotonic)
 
 
 class ShownResults:
     """Waits for each result to appear in its client's transcript, and records what stands there."""
 
     def __init__(self) -> None:
-        self._waiting: list[_Waiting] = []
-        self._ledgers: dict[tuple[str | None, str], Ledger | None] = {}
+        self._waiting: list[GivenResult] = []
         self._shaped = self._rejected = self._unknown = 0
 
     @property
@@ -53,13 +54,12 @@ class ShownResults:
             "waiting": len(self._waiting),
         }
 
-    def add(self, result: HookedResult, text: str, call: MeasuredCall, tokenizer: str) -> None:
-        """Take a result and the text that the client was given for it."""
-        waiting = _Waiting(result, text, call, self._ledger(tokenizer), monotonic())
-        if text is result.text:
-            self._record(waiting, call)
+    def add(self, given: GivenResult) -> None:
+        """Take a result that was left as it is, or one that the client has still to show."""
+        if given.text is given.result.text:
+            self._record(given, given.text)
         else:
-            self._waiting.append(waiting)
+            self._waiting.append(given)
 
     def told(self, call_id: str, shown: str) -> None:
         """Take what a client has recorded of a call."""
@@ -70,7 +70,7 @@ class ShownResults:
         self._settle(_shown)
 
     def _settle(self, shown_of: Callable[[HookedResult], str | None]) -> None:
-        still: list[_Waiting] = []
+        still: list[GivenResult] = []
         for waiting in self._waiting:
             shown = shown_of(waiting.result)
             if shown is not None:
@@ -81,30 +81,17 @@ class ShownResults:
                 self._unknown += 1
         self._waiting = still
 
-    def close(self) -> None:
-        """Record what can be, and write it."""
-        self.look()
-        for ledger in self._ledgers.values():
-            if ledger is not None:
-                ledger.close()
-
-    def _confirm(self, waiting: _Waiting, shown: str) -> None:
+    def _confirm(self, waiting: GivenResult, shown: str) -> None:
         if waiting.text.strip() in shown:
-            self._record(waiting, waiting.call)
-            return
-        self._rejected += 1
-        self._record(waiting, replace(waiting.call, before=lambda: shown, after=lambda: shown, ref=None))
+            self._shaped += 1
+            self._record(waiting, waiting.result.text)
+        else:
+            self._rejected += 1
+            record_text(waiting.tool, shown, shown, **{**waiting.about, "keep": None})
 
-    def _record(self, waiting: _Waiting, call: MeasuredCall) -> None:
-        self._shaped += call is waiting.call and waiting.text is not waiting.result.text
-        if waiting.ledger is not None:
-            waiting.ledger.record(call)
-
-    def _ledger(self, tokenizer: str) -> Ledger | None:
-        key = (os.environ.get("SHAPING_LEDGER"), tokenizer)
-        if key not in self._ledgers:
-            self._ledgers[key] = open_ledger(tokenizer=tokenizer)
-        return self._ledgers[key]
+    def _record(self, given: GivenResult, before: str) -> None:
+        cut = given.result.cut
+        record_text(given.tool, partial(cut, before), partial(cut, given.text), **given.about)
 
 
 def _shown(result: HookedResult) -> str | None:

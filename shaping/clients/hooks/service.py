@@ -8,19 +8,20 @@ import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.clients.hooks.counting import ShownResults
+from shaping.clients.hooks.counting import GivenResult, ShownResults
 from shaping.clients.hooks.results import read_result
 from shaping.commands.command import output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
 from shaping.commands.response import respond
-from shaping.ledger import MeasuredCall
+from shaping.ledger.texts import keep_output
 from shaping.settings.context import mode
 from shaping.shaper import Shaper
 from shaping.tokens import counter
@@ -78,8 +79,8 @@ class HookService:
         shaper.close()
 
     def close(self) -> None:
-        """Write what is still to be counted."""
-        self.shown.close()
+        """Record what can be; what is recorded is written as this process ends."""
+        self.shown.look()
         for shaper in self._shapers.values():
             shaper.close()
 
@@ -87,41 +88,35 @@ class HookService:
         started = perf_counter()
         shaper = self._shaper(result.cwd)
         plan = plan_for(shaper, result.argv, {})
-        text, ref = self._text(shaper, plan, result)
+        text = self._text(shaper, plan, result)
         shown = text if mode() == "on" and _is_cheaper(text, result, plan) else result.text
-        self.shown.add(
-            result,
-            shown,
-            MeasuredCall(
-                plan.tool,
-                lambda: result.cut(result.text),
-                lambda: result.cut(shown),
-                client=client,
-                profile=plan.profile,
-                config=plan.config_hash,
-                session=result.session,
-                milliseconds=(perf_counter() - started) * 1000,
-                ref=ref if shown is text else None,
-            ),
-            plan.tokenizer,
-        )
+        kept = shown is text and plan.private is None
+        about = {
+            "client": client,
+            "profile": plan.profile,
+            "config": plan.config_hash,
+            "session": result.session,
+            "milliseconds": (perf_counter() - started) * 1000,
+            "tokenizer": plan.tokenizer,
+            "environ": dict(os.environ),
+            "keep": partial(_keep, shaper, result.text) if kept else None,
+        }
+        self.shown.add(GivenResult(result, shown, plan.tool, about))
         return result.replaced(text) if shown is text else None
 
-    def _text(self, shaper: Shaper, plan: Plan, result: HookedResult) -> tuple[str, str | None]:
-        """Return the text that the model should read of a result, and the ref to what it leaves out."""
+    def _text(self, shaper: Shaper, plan: Plan, result: HookedResult) -> str:
+        """Return the text that the model should read of a result."""
         count = counter(plan.tokenizer).count
         whole, where = _whole(result.file), ""
         if whole is not None:
             where = f"\n(the whole output: {result.file})"
             plan = _limited(plan, count(result.text) - count(where) - 1)
-        text, ref = _shaped(shaper, plan, result.argv, whole or result.text)
+        text = _shaped(shaper, plan, result.argv, whole or result.text)
         if result.limit is not None and len(text) > result.limit:
             # The client would cut the rest out of the middle; a budget leaves out what matters least, and says so.
-            text, ref = _shaped(
-                shaper, _limited(plan, count(text) * result.limit // len(text)), result.argv, result.text
-            )
+            text = _shaped(shaper, _limited(plan, count(text) * result.limit // len(text)), result.argv, result.text)
         text = (text.rstrip("\n") + where).replace("shaping expand r_", f"{self._program} expand r_")
-        return f"{text}\n" if result.text.endswith("\n") else text, ref
+        return f"{text}\n" if result.text.endswith("\n") else text
 
     def _shaper(self, cwd: str) -> Shaper:
         variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith("SHAPING")))
@@ -134,12 +129,16 @@ class HookService:
         return self._shapers[key]
 
 
-def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> tuple[str, str | None]:
-    """Shape a text as `shaping run` would have printed it, and return the ref to what it left out."""
+def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str:
+    """Shape a text as `shaping run` would have printed it."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     stdout.capture.take(text.encode())
     response = respond(shaper, plan, Finished(Invocation(argv), plan.tool, ProcessExit(0), stdout, stderr))
-    return response.stdout + response.stderr, response.envelope.meta.ref
+    return response.stdout + response.stderr
+
+
+def _keep(shaper: Shaper, before: str, read: str) -> str | None:
+    return keep_output(shaper.keeper("command"), read, before, ttl=shaper.generation.config.store.ttl_seconds)
 
 
 def _whole(file: Path | None) -> str | None:
