@@ -43,7 +43,7 @@ def test_records_that_differ_only_by_a_regular_time_need_no_rows() -> None:
     text = encode(value)
     assert text == (
         "[48], all with hosts=14:\n"
-        " hour: row by row from 2021-11-24T00:00 to 2021-11-25T23:00 every 1 hour\n(no columns)"
+        " hour: row by row from 2021-11-24T00:00 to 2021-11-25T23:00 every 1 hour\n(the rows differ in nothing else)"
     )
     assert decode(text) == value
 

@@ -144,7 +144,7 @@ def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
 
 def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
     value: Any = {"runs": [{"tool": "x", "results": [{"id": 1}, {"id": 2}]}]}
-    assert encode(value) == "runs[0]:\n tool: x\n results[2]:\n id\n 1\n 2"
+    assert encode(value) == "runs[only]:\n tool: x\n results[2]:\n id\n 1\n 2"
 
 
 def test_a_value_without_records_is_compact_json() -> None:
@@ -321,7 +321,7 @@ def test_lists_written_as_maps_keep_their_order_behind_a_gap_too() -> None:
 
 def test_records_that_say_nothing_of_their_own_need_no_rows() -> None:
     rows: Any = [{"kind": "a", "size": 2}] * 3
-    assert encode(rows) == "[3], all with kind=a,size=2:\n(no columns)"
+    assert encode(rows) == "[3], all with kind=a,size=2:\n(the rows differ in nothing else)"
     assert decode(encode(rows)) == rows
 
 
@@ -464,4 +464,34 @@ def test_the_member_that_identifies_a_record_comes_first() -> None:
 def test_a_string_that_looks_like_something_else_is_quoted(text: str) -> None:
     value: Any = [{"id": 0, "v": text, "n": None}, {"id": 1, "v": "x", "n": 7}]
     assert f'0,"{text}",null' in encode(value)
+    assert decode(encode(value)) == value
+
+
+def test_what_all_rows_have_is_written_in_lines_that_can_be_read() -> None:
+    constants = {f"member_{n}": f"the same words in every row, part {n}" for n in range(9)}
+    value: Any = [{"id": n, **constants, "in": {"a": n, **constants}} for n in range(4)]
+    text = encode(value)
+    lines = text.splitlines()
+    assert lines[0] == "[4]:"
+    assert lines[1].startswith(" all with member_0=")
+    assert decode(text) == value
+    assert decode(encode([{"all with x": n, "y": "z" * 9} for n in range(9)]))[3] == {"all with x": 3, "y": "z" * 9}  # type: ignore[index]
+
+
+def test_all_tags_stand_together_directly_above_the_header() -> None:
+    long = [f"{word} that comes back in many rows of the table" for word in ("this", "that", "else")]
+    value: Any = [
+        {"n": n, "a": long[n % 3], "rows": [{"m": n * m, "c": long[m % 3]} for m in range(7)]} for n in range(30)
+    ]
+    text = encode(value)
+    lines = text.splitlines()
+    tags = [at for at, line in enumerate(lines) if line.startswith(" #")]
+    header = lines.index("n,a,rows")
+    assert tags == list(range(header - len(tags), header))
+    assert decode(text) == value
+
+
+def test_a_record_that_is_all_of_its_row_stays_in_it() -> None:
+    value: Any = [{"data": {f"m{m}": n * m for m in range(20)}} for n in range(3)]
+    assert "below" not in encode(value)
     assert decode(encode(value)) == value

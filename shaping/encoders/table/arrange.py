@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from shaping.encoders.table.model import Node
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
-_WIDE = 24  # cells of a row that a reader still counts right
+_WIDE = 16  # cells of a row that a reader still counts right
+_LEFT = 2  # cells that must stay in a row when a nested record leaves it
 _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 4  # columns that a nested record must have to be worth a line of its own
 _COLUMNS = (*COLUMN, Also, Usual)
@@ -138,7 +139,10 @@ def _narrowed(nodes: list[Node]) -> list[Node]:
         if type(node) is not Group or sizes[at] < _WORTH:
             continue
         present = _present(node)
-        if total > _WIDE or (sizes[at] > _GAP and not all(present)):
+        if total - sizes[at] < _LEFT and all(present):
+            # A row with nothing left in it helps nobody to count.
+            moved[at] = [Group(node.name, _narrowed(node.nodes))]
+        elif total > _WIDE or (sizes[at] > _GAP and not all(present)):
             moved[at] = _on_its_own_line(node, present)
             total -= sizes[at] - 1
     return [part for at, node in enumerate(nodes) for part in moved.get(at, (node,))]

@@ -19,6 +19,7 @@ class Missing:
 MISSING: Final = Missing()
 KEY = "(key)"  # the column of a table made of an object: the members' names
 VALUE = "(value)"  # and of an object of scalars: the members' values
+ONLY = "[only]"  # after a name: the only element of the list that it names
 EMPTY = "-"  # a row without any cell; as a value it is always quoted
 
 # Possessive throughout: a date or a version begins like a number, and nothing is gained by reading it twice.
@@ -41,7 +42,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CELL_STARTS = frozenset(' ="[…') | {""}
 _MARKS = re.compile(r"below|-|#\d+", re.ASCII)
 _LINE_STARTS = frozenset(' "[{') | {""}
-_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|null|empty)$| $|^$")
+_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|null|empty)$|^all with | $|^$")
 _NOTED = frozenset({"null", "empty"})  # with which the line begins that names what records lack
 _last = itemgetter(-1)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from json import JSONDecodeError, JSONDecoder
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shaping.encoders.table.cells import read_cell
+from shaping.encoders.table.cells import ONLY, read_cell
 
 if TYPE_CHECKING:
     from shaping.response import Json
@@ -43,9 +43,9 @@ def read_path(text: str, at: int) -> tuple[Path, int]:
     while True:
         name, at = _name(text, at)
         path.append(name)
-        if text.startswith("[0]", at):
+        if text.startswith(ONLY, at):
             path.append(0)
-            at += 3
+            at += len(ONLY)
         if not text.startswith(".", at):
             return tuple(path), at
         at += 1

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.table.arrange import arranged
-from shaping.encoders.table.cells import KEY, MISSING, VALUE, Missing, cell, cells, name, quoted, texts
+from shaping.encoders.table.cells import KEY, MISSING, ONLY, VALUE, Missing, cell, cells, name, quoted, texts
 from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
 from shaping.encoders.table.dedupe import (
     ColumnPath,
@@ -203,7 +203,7 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     has_empty = any(value is not MISSING and not value for value in column)
     if max(map(len, present)) == 1 and not has_empty:
         rows = [each[0] if each else {} for each in lists]
-        return _group(rows, context, at._replace(label=f"{at.label}[0]"))
+        return _group(rows, context, at._replace(label=f"{at.label}{ONLY}"))
     if entries := _entries(column, items, at):
         return [entries]
     worth = 60 + 16 * len(present)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, VALUE, name, quoted
+from shaping.encoders.table.cells import MISSING, ONLY, VALUE, name, quoted
 from shaping.encoders.table.dedupe import TableContext
 from shaping.encoders.table.header import TableError, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
@@ -67,7 +67,7 @@ def _outline(label: str, value: Json, context: TableContext, indent: int) -> lis
 
 def _list(label: str, value: list[Json], context: TableContext, indent: int) -> list[str]:
     if len(value) == 1 and type(value[0]) is dict:
-        return _object(f"{label}[0]", value[0], context, indent)
+        return _object(f"{label}{ONLY}", value[0], context, indent)
     if len(value) < 2 or set(map(type, value)) != {dict}:
         found = series(value) if label else None
         return [f"{' ' * indent}{label}{found}"] if found else write_lists(label, value, indent)
@@ -117,7 +117,7 @@ def _is_page(value: Json) -> bool:
 
 def _read_lines(lines: TableLines, indent: int) -> Json:
     first = lines.peek() or ""
-    if first[indent:] == "[0]:":
+    if first[indent:] == f"{ONLY}:":
         lines.take()
         return [_read_lines(lines, indent + 1)]
     if first.startswith(("[", "{"), indent):

@@ -14,7 +14,7 @@ from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BELOW, REST
 from shaping.encoders.table.series import read_series, read_steps
-from shaping.encoders.table.write import NO_COLUMNS, SECTION, SECTIONS, USUALLY
+from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,6 +169,9 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         return
     if tag := _TAG.match(text):
         lines.tags[tag[0]] = read_cell(text[tag.end() + 1 :])
+        return
+    if text.startswith(ALL_LINE):
+        schema.constants += _all(text, len(ALL_LINE))
         return
     if text.startswith(USUALLY):
         members, _ = read_members(text, len(USUALLY))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shaping.encoders.table.arrange import columns_of
 from shaping.encoders.table.cells import EMPTY, line
+from shaping.encoders.table.header import ALL_WITH
 from shaping.encoders.table.model import (
     BELOW,
     COLUMN,
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
     from shaping.encoders.table.model import Node, Table
 
 USUALLY = "each row, unless (but …) follows it: "
+ALL_LINE, _LONG_LINE = "all with ", 120  # characters of a line with what all rows have
 SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the next"
-NO_COLUMNS = "(no columns)"  # a header without any name: its rows are not written, because they say nothing
+NO_COLUMNS = (
+    "(the rows differ in nothing else)"  # a header without any name: its rows are not written, because they say nothing
+)
 _DECLARED = (Derived, Given, Stepped, Lookup, Items, Record)
 _BELOW = (Text, Record, Items)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
@@ -42,10 +46,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 def write(label: str, table: Table, indent: int) -> list[str]:
     """Return a whole table as lines; an element holds several where something stands below a row."""
     pad = " " * indent
-    constants = _constants(table.nodes)
-    fixed = f", all with {','.join(constants)}" if constants else ""
-    lines = [f"{pad}{label}{fixed}:", *_declared_above(table, indent + 1), f"{pad}{header(table)}"]
-    return lines + rows(table, indent)
+    fixed, more = _all_with(table, indent + 1)
+    above = [*more, *_declared_above(table, indent + 1), *_legends(table, indent + 1)]
+    return [f"{pad}{label}{fixed}:", *above, f"{pad}{header(table)}", *rows(table, indent)]
 
 
 def write_text(label: str, value: str, indent: int) -> str:
@@ -137,8 +140,6 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
     for node in nodes:
         if type(node) is Group:
             lines += _declarations(node.nodes, indent, f"{prefix}{node.name}.")
-        elif type(node) is Legend:
-            lines += [f"{pad}{tag}={cell}" for tag, cell in node.cells.items()]
         elif type(node) is Leaf and node.shared:
             lines.append(f"{pad}{prefix}{node.name}: all begin with {node.shared}, written {REST}")
         elif type(node) is Leaf and node.entries:
@@ -159,21 +160,53 @@ def _declared(node: Node, path: str, prefix: str, indent: int) -> Iterator[str]:
         yield f"{pad}{path}[{len(node.cells)}] by {prefix}{node.key}:"
         yield from (f"{pad} {cell},{value}" for cell, value in node.cells.items())
     elif type(node) is Lookup:
-        yield _inner(f"{path}[{node.table.count}] by {node.key}", node.table, pad)
-        yield from _declared_above(node.table, indent + 2)
+        yield from _inner(f"{path}[{node.table.count}] by {node.key}", node.table, indent, indent + 2)
+        yield from _legends(node.table, indent + 2)
         yield from rows(node.table, indent + 1)
     elif type(node) is Items:
-        yield _inner(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, pad)
-        yield from _declared_above(node.table, indent + 1)
+        yield from _inner(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, indent, indent + 1)
     elif type(node) is Record:
-        yield _inner(path, node.table, pad)
-        yield from _declared_above(node.table, indent + 1)
+        yield from _inner(path, node.table, indent, indent + 1)
 
 
-def _inner(label: str, table: Table, pad: str) -> str:
+def _inner(label: str, table: Table, indent: int, inner: int) -> Iterator[str]:
+    """Return the line with the columns of a nested table, and those that belong to it."""
+    fixed, more = _all_with(table, inner)
+    yield f"{' ' * indent}{label}: {header(table)}{fixed}"
+    yield from more
+    yield from _declared_above(table, inner)
+
+
+def _all_with(table: Table, indent: int) -> tuple[str, list[str]]:
+    """Return what all rows have, for the end of the line at hand, or on lines of their own where it is long."""
     constants = _constants(table.nodes)
-    fixed = f", all with {','.join(constants)}" if constants else ""
-    return f"{pad}{label}: {header(table)}{fixed}"
+    if not constants:
+        return "", []
+    whole = ",".join(constants)
+    if len(whole) <= _LONG_LINE:
+        return f"{ALL_WITH}{whole}", []
+    lines: list[list[str]] = [[]]
+    for constant in constants:
+        if lines[-1] and len(",".join([*lines[-1], constant])) > _LONG_LINE:
+            lines.append([])
+        lines[-1].append(constant)
+    return "", [f"{' ' * indent}{ALL_LINE}{','.join(line)}" for line in lines]
+
+
+def _legends(table: Table, indent: int) -> list[str]:
+    """Return a line for each tag that stands in the rows and below them: all of them directly above the header."""
+    pad = " " * indent
+    return [f"{pad}{tag}={cell}" for legend in _tags(table.nodes) for tag, cell in legend.cells.items()]
+
+
+def _tags(nodes: Sequence[Node]) -> Iterator[Legend]:
+    for node in nodes:
+        if type(node) is Legend:
+            yield node
+        elif type(node) is Group:
+            yield from _tags(node.nodes)
+        elif isinstance(node, Items | Record):
+            yield from _tags(node.table.nodes)
 
 
 def _below(nodes: Sequence[Node], path: tuple[str, ...], indent: int) -> Iterator[list[str]]:
