@@ -70,6 +70,7 @@ EXAMPLES: Final[Mapping[str, Any]] = {
     "include_on_error": ["query"],
     "exclude_when_tier": {"free": ["cost"]},
     "exit_codes": {"1": "NOT_FOUND"},
+    "answers": [{"question": "Who opened it?", "path": "user.login"}],
     "description": "What the night jobs see.",
     "extends": "minimal",
     "lossless": True,
@@ -87,6 +88,7 @@ TOP_EXAMPLES: Final[Mapping[str, Any]] = {
     "tools_changed": "announce",
     "allow_eval": True,
     "errors": {"requests.exceptions.Timeout": "TIMEOUT"},
+    "presets": True,
     "exit_codes": "posix",
 }
 

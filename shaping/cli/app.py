@@ -110,6 +110,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "Serve an HTTP API as MCP tools: what they return reaches the model shaped.",
     "shape": "Shape a tool's answer and print what the model would read; the token counts go to standard error.",
     "stats": "Show what shaping has saved: tokens that models did not read, net of what shaping added.",
+    "suggest": "Suggest rules for the tools of recorded traffic, with what each saves; what was used later stays.",
     "tokens": "Count the tokens of files, and say of each number how well it is known.",
     "tools": "Print what each tool definition costs in tokens, as the server gives it and as the config shows it.",
     "ui": "Show a live page: what was saved over time, by tool and by field, the last calls, and what was left out.",

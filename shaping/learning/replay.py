@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from shaping.learning.traffic import ToolCall
     from shaping.learning.usage import Usage
+    from shaping.settings import Surface
     from shaping.shaper import Shaper
+
+SURFACES: Final[Mapping[str, Surface]] = {"mcp": "mcp", "value": "python", "text": "command"}
 
 
 def text_before(call: ToolCall) -> str:
@@ -35,8 +38,7 @@ def text_after(shaper: Shaper, call: ToolCall, arguments: frozenset[str] = froze
     if call.form == "mcp":
         shaped = shaper.shape_result(call.result, tool=call.name, client=call.client, relay=True, arguments=arguments)
         return find_client(call.client).shown_within_limit(shaped)
-    surface: Any = "command" if call.form == "text" else "python"
-    return shaper.shape(call.result, tool=call.name, surface=surface, as_json=False).text
+    return shaper.shape(call.result, tool=call.name, surface=SURFACES[call.form], as_json=False).text
 
 
 @dataclass(slots=True)

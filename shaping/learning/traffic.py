@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -127,8 +128,7 @@ def _zstd(path: Path) -> IO[bytes]:
         import zstandard  # noqa: PLC0415 (an extra, for files that somebody compressed)
     except ImportError:
         raise TrafficError(f'{path} needs an extra: pip install "shaping[zstd]"') from None
-    found: IO[bytes] = zstandard.open(path, "rb")
-    return found
+    return io.BufferedReader(zstandard.open(path, "rb"))
 
 
 def _pieces(path: Path) -> list[Piece]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -24,6 +25,7 @@ _SMALL: Final = 100  # a number below it is anywhere, and counts only below a na
 _ID: Final = re.compile(r"(?=.*\d)[\w.:-]{6,}|\d+|.*[/@:. ].*")
 _MANY: Final = 24
 _EACH: Final = slice(None)
+_MOST_GIVEN: Final = 500  # values of one call's arguments: of a file that is written not every word is looked for
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class Usage:
 
     def add_call(self, call: ToolCall) -> None:
         """Take the arguments of a call."""
-        self._add(call.session, call.time, _given(call.arguments))
+        self._add(call.session, call.time, islice(_given(call.arguments), _MOST_GIVEN))
 
     def add_transcript(self, transcript: Transcript) -> None:
         """Take the arguments and the texts of a session."""
@@ -143,7 +145,8 @@ def _given(value: Any, key: str = "") -> Iterator[str]:
         for item in value:
             yield from _given(item, key)
     elif isinstance(value, str):
-        yield value
+        if len(value) <= _LONGEST:
+            yield value
         yield from _words(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         written = orjson.dumps(value).decode() if abs(value) < 2**63 else str(value)

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Strict,
+    Tag,
+    WithJsonSchema,
+)
 
 from shaping.envelope.model import Dialect
 from shaping.errors.codes import ExitTable
@@ -17,10 +27,12 @@ from shaping.settings.validators import (
     ExceptionName,
     ExitStatus,
     FieldPath,
+    JmesPath,
     KeptPath,
     LinePattern,
     ToolPattern,
     refuse_null,
+    wrong,
 )
 
 T = TypeVar("T")
@@ -159,6 +171,25 @@ class Global(_Pruning):
     """Which forms of a command's output become data; an empty list leaves it text, and the text of an MCP tool too."""
 
 
+class AnswerContract(_Model):
+    """A question that a tool's answers must go on answering, and where the answer stands."""
+
+    question: str
+    """The question, in words."""
+    path: NotNull[FieldPath] = None
+    """Where the answer stands in the data."""
+    jmespath: NotNull[JmesPath] = None
+    """A JMESPath expression that gives the answer, in place of a path."""
+    expected: Any = None
+    """The answer, where it is always the same; without it, the answer is what the tool's own data gives."""
+
+
+def _has_one_place(answer: AnswerContract) -> AnswerContract:
+    if (answer.path is None) == (answer.jmespath is None):
+        raise wrong("a question with one of path and jmespath")
+    return answer
+
+
 class ToolOverride(Global):
     """Choices for one tool, or for every tool that a pattern matches."""
 
@@ -172,6 +203,8 @@ class ToolOverride(Global):
     """Fields to drop where the caller's tier is the one named."""
     exit_codes: NotNull[dict[ExitStatus, str]] = None
     """Error codes by a command's exit code, as in {"1": "NOT_FOUND"}; without one, it is an EXECUTION_ERROR."""
+    answers: NotNull[tuple[Annotated[AnswerContract, AfterValidator(_has_one_place)], ...]] = None
+    """Questions that what a model reads must answer as the tool's data does; `shaping check --traffic` asks them."""
 
 
 class StoreSettings(_Model):
@@ -234,6 +267,8 @@ class ConfigFile(_Model):
     """List and call tools that run code they are given."""
     errors: NotNull[dict[ExceptionName, str]] = None
     """Error codes by exception, as in {"requests.exceptions.Timeout": "TIMEOUT"}."""
+    presets: NotNull[Flag] = None
+    """Whether the bundled rules for well-known servers apply; `shaping profiles` lists them."""
     exit_codes: NotNull[ExitTable] = None
     """What commands exit with: the contract's table (3 for a wrong argument), or posix (2 for a wrong argument)."""
 
@@ -248,6 +283,7 @@ class Config(ConfigFile):
     tools_changed: ToolsChanged
     allow_eval: bool
     errors: dict[str, str]
+    presets: bool
     exit_codes: ExitTable
 
 

@@ -118,7 +118,7 @@ _UNSAID: Mapping[str, Any] = {
 }
 _DIALECTS = {"python": "lean", "mcp": "none", "command": "none"}
 _FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exclude_when_tier"})
-_NOT_CHOICES = frozenset({"$schema", "extends", "description"})
+_NOT_CHOICES = frozenset({"$schema", "extends", "description", "answers"})
 
 
 def resolve(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 from pydantic import AfterValidator
@@ -50,6 +51,18 @@ def _tried(text: str, use: Callable[[str], object]) -> str:
     return text
 
 
+def _jmes_path(text: str) -> str:
+    if find_spec("jmespath") is None:
+        raise wrong('a path: JMESPath needs an extra: pip install "shaping[jmespath]"')
+    import jmespath  # noqa: PLC0415 (an extra)
+
+    try:
+        jmespath.compile(text)
+    except jmespath.exceptions.JMESPathError as error:
+        raise wrong(f"a JMESPath expression ({str(error).splitlines()[0].rstrip(':')})") from None
+    return text
+
+
 def _line_pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -91,6 +104,7 @@ def _exit_status(text: str) -> str:
 
 
 FieldPath: TypeAlias = Annotated[str, AfterValidator(_field_path)]
+JmesPath: TypeAlias = Annotated[str, AfterValidator(_jmes_path)]
 KeptPath: TypeAlias = Annotated[str, AfterValidator(_kept_path)]
 DroppedPath: TypeAlias = Annotated[str, AfterValidator(_dropped_path)]
 LinePattern: TypeAlias = Annotated[str, AfterValidator(_line_pattern)]

@@ -19,7 +19,7 @@ from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import make_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shaping.errors import ErrorDetail
     from shaping.settings import ConfigError
@@ -112,6 +112,26 @@ def progress(label: str) -> Iterator[None]:
     finally:
         done.set()
         shown.join()
+
+
+@contextmanager
+def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a progress bar on a terminal: what is called with a label, how much is done, and of how much."""
+    if _is_plain():
+        yield lambda *_: None
+        return
+    from rich.console import Console  # noqa: PLC0415 (rich takes 60 ms to import, and only a terminal needs it)
+    from rich.progress import Progress  # noqa: PLC0415 (rich takes 60 ms to import, and only a terminal needs it)
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=total)
+            bar.update(tasks[label], completed=done)
+
+        yield show
 
 
 def _is_plain() -> bool:

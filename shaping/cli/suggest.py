@@ -1,0 +1,124 @@
+"""`shaping suggest`: rules for the tools of some recorded traffic."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shaping.cli.support.output import config_failure, print_result, reading_progress, stopped
+from shaping.learning.drift import Baseline, baseline_path
+from shaping.learning.reading import read_traffic
+from shaping.learning.suggest import suggest as suggested
+from shaping.learning.traffic import TrafficError
+from shaping.learning.write import EMPTY, with_suggestions
+from shaping.settings import ConfigError, bundled, load
+from shaping.settings.jsonc import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shaping.learning.suggest import ToolSuggestion
+
+TRAFFIC = typer.Argument(metavar="TRAFFIC", help="A folder that `--record` wrote, or one file of it.", exists=True)
+OUTPUT = typer.Option(
+    "-o", "--output", metavar="FILE", help="The config to add the rules to, or to write; without it, they are printed."
+)
+TARGET = typer.Option(
+    metavar="PERCENT", help="How much of all tokens to save, as 60%; without it, only what says nothing goes."
+)
+INTERACTIVE = typer.Option("--interactive", help="Ask about each rule before it is written.")
+SCHEDULER = typer.Option(metavar="tcp://HOST:PORT", help="Read the traffic on a Dask cluster.")
+WORKERS = typer.Option(metavar="N", min=1, help="How many processes read the traffic; without it, one for each core.")
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+
+def suggest(
+    traffic: Annotated[Path, TRAFFIC],
+    *,
+    output: Annotated[Path | None, OUTPUT] = None,
+    target: Annotated[str | None, TARGET] = None,
+    interactive: Annotated[bool, INTERACTIVE] = False,
+    scheduler: Annotated[str | None, SCHEDULER] = None,
+    workers: Annotated[int | None, WORKERS] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Suggest rules for the tools of recorded traffic, with what each saves; what was used later stays."""
+    text = output.read_text() if output is not None and output.exists() else EMPTY
+    try:
+        config = dict(read_text(text, str(output or "response_config.json")).data)
+        load(config)
+        with reading_progress() as progress:
+            found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=progress)
+    except ConfigError as error:
+        raise config_failure(error, as_json=as_json) from None
+    except TrafficError as problem:
+        raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
+    chosen = suggested(found, config=config, target=_share(target))
+    if interactive:
+        chosen = [_asked(one) for one in chosen]
+    written = with_suggestions(text, chosen)
+    if output is not None:
+        _write(output, written)
+        baseline_path(output).write_text(Baseline.of(found).written())
+    if as_json:
+        print_result({"config": written, "tools": [_row(one) for one in chosen]})
+        return
+    if output is None:
+        typer.echo(written, nl=False)
+    for line in _table(chosen):
+        typer.echo(line, err=True)
+
+
+def _share(target: str | None) -> float | None:
+    if target is None:
+        return None
+    try:
+        share = float(target.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise stopped(f"--target is {target!r}; expected a percentage such as 60%")
+    return share
+
+
+def _asked(one: ToolSuggestion) -> ToolSuggestion:
+    from dataclasses import replace  # noqa: PLC0415 (asked for by one option)
+
+    kept = [
+        rule for rule in one.rules if typer.confirm(f"{one.tool}: {rule.key} {rule.value}\n  {rule.comment}", err=True)
+    ]
+    return replace(one, rules=tuple(kept))
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        output.write_text(text)
+        schema = output.with_name("response_config.schema.json")
+        if not schema.exists():
+            schema.write_bytes(bundled("config", schema.name))
+    except OSError as problem:
+        raise stopped(f"cannot write {problem.filename}: {problem.strerror}", 1) from None
+
+
+def _row(one: ToolSuggestion) -> dict[str, Any]:
+    return {
+        "tool": one.tool,
+        "calls": one.calls,
+        "tokens_before": one.before,
+        "tokens_now": one.now,
+        "tokens_suggested": one.after,
+        "rules": one.override,
+    }
+
+
+def _table(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
+    rows = sorted(chosen, key=lambda one: (-one.before, one.tool))
+    width = max((len(one.tool) for one in rows), default=4)
+    yield f"{'tool':<{width}}  calls  tokens as sent  shaped now  with the rules"
+    for one in rows:
+        yield f"{one.tool:<{width}}  {one.calls:>5,}  {one.before:>14,}  {one.now:>10,}  {one.after:>14,}"
+    before, now, after = (sum(getattr(one, name) for one in rows) for name in ("before", "now", "after"))
+    saved = f"{1 - after / before:.0%} of {before:,} tokens saved" if before else "there are no calls"
+    yield f"{saved}; {1 - now / before:.0%} without these rules" if before else saved

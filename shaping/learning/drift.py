@@ -1,0 +1,213 @@
+"""Drift: what a server's answers are today against what they were when the rules for them were made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import orjson
+
+from shaping.errors import nearest
+from shaping.learning.fields import covers
+from shaping.ledger import default_path
+from shaping.settings.resolve import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from shaping.learning.statistics import ToolStatistics, TrafficStatistics
+    from shaping.settings import LoadedConfig
+
+DriftKind: TypeAlias = Literal["unmatched", "new", "type", "values", "vanished", "description", "schema"]
+_VERSION: Final = 1
+_NEW_SHARE: Final = 0.05  # of a tool's bytes from which a new field is told
+_ENUM: Final = 12  # values of a field that may be a closed set
+_ENUM_SEEN: Final = 30  # values that were seen before that is believed
+_PATHS: Final = ("include_only", "exclude_fields", "private")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One change: of which tool, at which path, in words, and the rule that answers it."""
+
+    kind: DriftKind
+    tool: str
+    path: str
+    message: str
+    rule: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.tool}: {self.message}" + (f"; {self.rule}" if self.rule else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What traffic was like: the fields of each tool, and hashes of its description and schemas."""
+
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, traffic: TrafficStatistics) -> Baseline:
+        """Take the present traffic as what is usual."""
+        tools = {one.name: {"calls": one.calls, "fields": _fields(one)} for one in traffic.tools.values()}
+        definitions = {
+            server: {tool["name"]: _definition(tool) for tool in tools_of}
+            for server, (_, tools_of) in traffic.definitions.items()
+        }
+        return cls(dict(sorted(tools.items())), definitions)
+
+    def written(self) -> str:
+        """Write it as JSON, in an order that gives small differences."""
+        data = {"version": _VERSION, "tools": self.tools, "definitions": self.definitions}
+        return orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Baseline | None:
+        """Read a baseline; None where there is none."""
+        try:
+            data = orjson.loads(path.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            return None
+        return cls(data["tools"], data["definitions"]) if data.get("version") == _VERSION else None
+
+
+def baseline_path(config: Path) -> Path:
+    """Return where the baseline of a config stands: beside it."""
+    return config.with_name(f"{config.stem}.traffic.json")
+
+
+def find_drift(traffic: TrafficStatistics, config: LoadedConfig, baseline: Baseline | None) -> list[Drift]:
+    """List what changed since the baseline, and the paths of a config that match nothing."""
+    found = [*_unmatched(traffic, config)]
+    if baseline is not None:
+        for one in traffic.tools.values():
+            if (before := baseline.tools.get(one.name)) is not None:
+                found += _changed_fields(one, before["fields"], config)
+        found += _changed_definitions(traffic, baseline)
+    return sorted(found, key=lambda drift: (drift.tool, drift.kind, drift.path))
+
+
+def _unmatched(traffic: TrafficStatistics, config: LoadedConfig) -> Iterator[Drift]:
+    for pattern, override in (config.config.tool_overrides or {}).items():
+        fields = {
+            path
+            for one in traffic.tools.values()
+            if fits(one.name, pattern) and one.calls > one.failed
+            for path in one.fields
+            if path
+        }
+        for key in _PATHS if fields else ():
+            for path in getattr(override, key) or ():
+                if not any(covers(path, one) for one in fields):
+                    near = nearest(path, sorted(fields), n=1)
+                    rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
+                    yield Drift("unmatched", pattern, path, f"{key} {path!r} matches nothing any more", rule)
+
+
+def _changed_fields(one: ToolStatistics, before: Mapping[str, Any], config: LoadedConfig) -> Iterator[Drift]:
+    total = sum(found.bytes for found in one.fields.values()) or 1
+    choices = {choice.name: choice.value for choice in config.explain(one.name, surface="mcp")}
+    dropped = (*choices["exclude_fields"], *choices["private"])
+    for path, found in one.fields.items():
+        known = before.get(path)
+        if known is None:
+            share = found.bytes / total
+            if share >= _NEW_SHARE and not any(covers(rule, path) for rule in dropped):
+                yield Drift(
+                    "new",
+                    one.name,
+                    path,
+                    f"{path or 'a text'} is new and is {share:.0%} of the answer",
+                    _rule(path, choices),
+                )
+            continue
+        types = {*found.types} - {"null"}
+        if known["types"] and types and not types <= {*known["types"]}:
+            was, now = " or ".join(known["types"]), " or ".join(sorted(types))
+            yield Drift(
+                "type",
+                one.name,
+                path,
+                f"{path or 'the answer'} was {was} and is {now} now",
+                f"check rules for {path!r}",
+            )
+        if known["values"] is not None and found.distinct is not None and not found.distinct <= {*known["values"]}:
+            fresh = ", ".join(sorted(found.distinct - {*known["values"]})[:5])
+            yield Drift(
+                "values", one.name, path, f"{path} has values that it never had: {fresh}", "check what reads them"
+            )
+        elif known["values"] is not None and found.distinct is None:
+            yield Drift(
+                "values",
+                one.name,
+                path,
+                f"{path} was one of {len(known['values'])} values and is free now",
+                "check what reads them",
+            )
+
+
+def _rule(path: str, choices: Mapping[str, Any]) -> str:
+    if choices["include_only"] is not None:
+        return f'it is left out; to show it, add "{path}" to include_only'
+    return f'to leave it out, add "exclude_fields": ["{path}"]'
+
+
+def _changed_definitions(traffic: TrafficStatistics, baseline: Baseline) -> Iterator[Drift]:
+    for server, (_, tools) in traffic.definitions.items():
+        now = {tool["name"]: _definition(tool) for tool in tools}
+        for name, before in baseline.definitions.get(server, {}).items():
+            tool = f"{server}/{name}"
+            if name not in now:
+                yield Drift(
+                    "vanished", tool, "", "the server no longer has this tool", "take its rules out of the config"
+                )
+                continue
+            for kind in ("description", "schema"):
+                if before[kind] != now[name][kind]:
+                    said: DriftKind = "description" if kind == "description" else "schema"
+                    yield Drift(said, tool, "", f"its {kind} changed", "run `shaping suggest` on new traffic")
+
+
+def _fields(one: ToolStatistics) -> dict[str, Any]:
+    total = sum(found.bytes for found in one.fields.values()) or 1
+    return {
+        path: {
+            "types": sorted(found.types - {"null"}),
+            "values": _closed(found.distinct, found.values),
+            "share": round(found.bytes / total, 4),
+        }
+        for path, found in sorted(one.fields.items())
+    }
+
+
+def _closed(distinct: frozenset[str] | None, values: int) -> list[str] | None:
+    """Return the values of a field where they are few and were seen often: then a new one is news."""
+    return sorted(distinct) if distinct and len(distinct) <= _ENUM and values >= _ENUM_SEEN else None
+
+
+def _definition(tool: Mapping[str, Any]) -> dict[str, str]:
+    schemas = [tool.get("inputSchema"), tool.get("outputSchema")]
+    return {"description": _hash(tool.get("description")), "schema": _hash(schemas)}
+
+
+def _hash(value: Any) -> str:
+    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+
+
+def findings_path(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return where the last findings are kept for `shaping ui`: beside the ledger; None where that is off."""
+    ledger = default_path(environ)
+    return None if ledger is None else ledger.with_name("drift.json")
+
+
+def keep_findings(drift: list[Drift], failures: list[Any], time: float, path: Path) -> None:
+    """Keep what a check found, as JSON: `time`, `drift` and `contracts`."""
+    data = {"time": time, "drift": [asdict(one) for one in drift], "contracts": [asdict(one) for one in failures]}
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary.write_bytes(orjson.dumps(data, option=orjson.OPT_INDENT_2))
+    temporary.replace(path)

@@ -1,0 +1,204 @@
+"""The fields of a tool's answers as a tree: which of them say nothing, which nobody used, and which must stay."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.learning.statistics import FieldStatistics
+from shaping.noise.vocabulary import meaning
+from shaping.paths import PathError, parse
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice
+from shaping.settings.resolve import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from shaping.learning.statistics import ToolStatistics
+    from shaping.paths.grammar import Step
+
+_FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers
+_CONSTANT: Final = 12  # values that are all the same before a field counts as constant
+_HEAVY: Final = 0.02  # of a tool's bytes
+_IDENTIFYING: Final = 2  # fields that identify a record which are kept with what is wanted of it
+_ERRORS: Final = frozenset({"error", "errors", "message", "warning", "warnings"})
+_STEPS: Final[Mapping[str, Step]] = {"*": Glob("*"), "**": Deep()}
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+class Fields:
+    """The fields of one tool; `told` are paths that somebody asks for."""
+
+    def __init__(self, found: ToolStatistics, told: Iterable[str] = ()) -> None:
+        self._found = found
+        self._told = [names(path) for path in told]
+        self._steps = {path: names(path) for path in found.fields if path}
+        parents = {steps[:at] for steps in self._steps.values() for at in range(len(steps))}
+        self._leaves = {path: steps for path, steps in self._steps.items() if steps and steps not in parents}
+
+    @property
+    def any(self) -> bool:
+        """Whether there are fields at all, and not only texts."""
+        return bool(self._leaves)
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """Fields that must stay: something in them was used or is asked for, or a program goes on by them."""
+        return frozenset(path for path in self._leaves if self._is_needed(path))
+
+    def silent(self) -> dict[str, str]:
+        """Return the fields that say nothing, each with the reason; what stands below one of them goes with it."""
+        return self._highest({path: why for path in self._leaves if (why := self._why_silent(path))})
+
+    def unused(self) -> dict[str, str]:
+        """Return the heavy fields of which nothing was used."""
+        heavy = {
+            path: "never used"
+            for path, steps in self._leaves.items()
+            if path not in self.needed and not self._identifies(steps) and self._weight(path) >= _HEAVY
+        }
+        return dict(sorted(self._highest(heavy).items(), key=lambda pair: (-self.about(pair[0]).bytes, pair[0])))
+
+    def wanted(self) -> list[str]:
+        """Return the fields that were used or are asked for, with what identifies the records that they belong to."""
+        wanted = {path for path in self.needed if not _goes_on(self._leaves[path])}
+        if not wanted:
+            return []
+        owners = {self._leaves[path][:-1] for path in wanted}
+        for owner in sorted(owners):
+            beside = [
+                path
+                for path, steps in self._leaves.items()
+                if steps[:-1] == owner and self._identifies(steps) and path not in wanted
+            ]
+            wanted.update(sorted(beside, key=lambda path: (_rank(self._leaves[path]), path))[:_IDENTIFYING])
+        written = self._written(wanted | self.needed)
+        # A field that is asked for may stand in an answer that is still to come.
+        told = (_text(steps) for steps in self._told if not any(_meets(steps, leaf) for leaf in self._leaves.values()))
+        return [*written, *told]
+
+    @property
+    def longest_list(self) -> int:
+        """The length of the longest list that the answers have at their top, or next to it."""
+        lists = (one for path, one in self._found.fields.items() if "list" in one.types and path.count("[]") == 0)
+        return max((one.longest for one in lists), default=0)
+
+    @property
+    def last_used(self) -> int:
+        """The place of the last element of such a list of which something was used."""
+        return max((one.last_used for path, one in self._found.fields.items() if path.count("[]") == 1), default=0)
+
+    def about(self, path: str) -> FieldStatistics:
+        """Return the statistics of a field and all below it."""
+        steps, merged, calls = names(path), FieldStatistics(), 0
+        for below, found in self._found.fields.items():
+            if below and names(below)[: len(steps)] == steps:
+                merged, calls = merged.merge(found), max(calls, found.calls)
+        return replace(merged, calls=calls)
+
+    def _is_needed(self, path: str) -> bool:
+        steps, found = self._leaves[path], self._found.fields[path]
+        if found.used or any(_meets(told, steps) for told in self._told):
+            return True
+        key = steps[-1]
+        return meaning(key).continues or key.casefold() in _ERRORS
+
+    def _why_silent(self, path: str) -> str:
+        steps, found = self._leaves[path], self._found.fields[path]
+        if path in self.needed or found.values == found.empty or self._found.calls < _FEW_CALLS:
+            return ""
+        said = meaning(steps[-1])
+        if found.equal == found.values >= _FEW_CALLS:
+            return "the same as another field of its record"
+        if said.opaque or (found.links == found.values and said.hypermedia and not said.identifies):
+            return "opaque" if said.opaque else "a link that nobody used"
+        if self._identifies(steps) or said.verdict:
+            return ""
+        constant = found.distinct is not None and len(found.distinct) == 1 and found.values >= _CONSTANT
+        return "always the same" if constant and found.calls >= _FEW_CALLS else ""
+
+    def _identifies(self, steps: tuple[str, ...]) -> bool:
+        return meaning(steps[-1]).identifies and not meaning(steps[-1]).opaque
+
+    def _weight(self, path: str) -> float:
+        return self._found.fields[path].bytes / max(1, sum(one.bytes for one in self._found.fields.values()))
+
+    def _highest(self, reasons: Mapping[str, str]) -> dict[str, str]:
+        """Name a whole branch where all its leaves go for one reason."""
+        out: dict[str, str] = {}
+        for path in self._written(reasons):
+            steps = names(path)
+            whys = {why for leaf, why in reasons.items() if self._leaves[leaf][: len(steps)] == steps}
+            out[path] = next(iter(whys)) if len(whys) == 1 else "says nothing"
+        return out
+
+    def _written(self, chosen: Iterable[str]) -> list[str]:
+        """Write a choice of leaves as few paths: a branch of which all leaves are chosen is one path."""
+        leaves = {self._leaves[path] for path in chosen}
+        every = list(self._leaves.values())
+        found: dict[tuple[str, ...], None] = {}
+        for steps in sorted(leaves):
+            whole = next(
+                steps[:size]
+                for size in range(1, len(steps) + 1)
+                if all(other in leaves for other in every if other[:size] == steps[:size])
+            )
+            found[whole] = None
+        texts = {steps: path for path, steps in self._steps.items()}
+        return [texts.get(steps, _text(steps)).removeprefix("[].").removesuffix("[]") for steps in found]
+
+
+def names(path: str) -> tuple[str, ...]:
+    """Return the names of a path, without its elements: lists are passed through."""
+    if not path:
+        return ()
+    return tuple(_name(step) for step in parse(path).steps if not isinstance(step, Each | Index | Slice))
+
+
+def covers(path: str, other: str) -> bool:
+    """Return whether one path names the other, something in it, or what it stands in."""
+    try:
+        return _meets(names(path), names(other))
+    except PathError:
+        return False
+
+
+def told_paths(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
+    """Return the paths that the `answers` of a config ask of a tool; of a JMESPath, every name in it."""
+    found: list[str] = []
+    for pattern, override in (config.get("tool_overrides") or {}).items():
+        for answer in override.get("answers") or () if fits(tool, pattern) else ():
+            if "path" in answer:
+                found.append(answer["path"])
+            else:
+                found.extend(f"**.{word}" for word in _WORD.findall(answer.get("jmespath", "")))
+    return tuple(found)
+
+
+def _name(step: Step) -> str:
+    return step.key if isinstance(step, Name) else str(step)
+
+
+def _text(steps: tuple[str, ...]) -> str:
+    return str(Path(tuple(_STEPS[step] if step in _STEPS else Name(step) for step in steps)))
+
+
+def _rank(steps: tuple[str, ...]) -> int:
+    order = ("id", "number", "key", "name", "title", "path", "login")
+    return next((at for at, word in enumerate(order) if word == steps[-1].casefold()), len(order))
+
+
+def _goes_on(steps: tuple[str, ...]) -> bool:
+    return meaning(steps[-1]).continues
+
+
+def _meets(told: tuple[str, ...], steps: tuple[str, ...]) -> bool:
+    """Return whether two rows of names lead the same way as far as both go; `**` stands for any number of names."""
+    if not told or not steps:
+        return True
+    if told[0] == "**":
+        return len(told) == 1 or any(_meets(told[1:], steps[at:]) for at in range(len(steps)))
+    same = steps[0] == "*" or (Glob(told[0]).fits(steps[0]) if "*" in told[0] else told[0] == steps[0])
+    return same and _meets(told[1:], steps[1:])

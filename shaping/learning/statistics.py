@@ -1,0 +1,267 @@
+"""What a tool's answers are made of: statistics that merge, so that many files are read by many processes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from shaping.learning.replay import text_before
+from shaping.learning.usage import is_keyed_by_ids
+from shaping.noise.vocabulary import LINK_STARTS
+from shaping.paths import join
+from shaping.tokens import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shaping.learning.traffic import ToolCall
+    from shaping.learning.usage import Usage, Used
+
+_MOST_FIELDS: Final = 4_000  # of one tool; a tool whose keys are data has no end of them
+_MOST_VALUES: Final = 24  # distinct values of a field that are kept
+_LONGEST_VALUE: Final = 60  # characters of a value that is kept
+_SAMPLES: Final = 24  # calls of a tool that are kept whole, on which rules are measured
+_SAMPLE_BYTES: Final = 3_000_000
+_EACH: Final = slice(None)
+
+
+@dataclass(slots=True)
+class FieldStatistics:
+    """One field of a tool's answers, all its values together."""
+
+    calls: int = 0  # in which it stands
+    values: int = 0
+    bytes: int = 0  # of its values and names as compact JSON
+    empty: int = 0  # nulls, empty texts and empty containers
+    links: int = 0
+    equal: int = 0  # values that stand in a sibling of theirs already
+    used: int = 0  # values that an agent used later
+    last_used: int = 0  # the place in the list, counted from 1, of the last element whose value was used
+    longest: int = 0  # the longest list or text that stands here
+    types: frozenset[str] = frozenset()
+    distinct: frozenset[str] | None = frozenset()  # None where there are many
+    sample: str = ""
+
+    def merge(self, other: FieldStatistics) -> FieldStatistics:
+        """Return the statistics of both."""
+        distinct = None if self.distinct is None or other.distinct is None else self.distinct | other.distinct
+        return FieldStatistics(
+            self.calls + other.calls,
+            self.values + other.values,
+            self.bytes + other.bytes,
+            self.empty + other.empty,
+            self.links + other.links,
+            self.equal + other.equal,
+            self.used + other.used,
+            max(self.last_used, other.last_used),
+            max(self.longest, other.longest),
+            self.types | other.types,
+            None if distinct is None or len(distinct) > _MOST_VALUES else distinct,
+            min(filter(None, (self.sample, other.sample)), default=""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One call that is kept whole, and the values of its answer that were used later."""
+
+    call: ToolCall
+    used: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class ToolStatistics:
+    """All calls of one tool: how many, what they cost, what fields they have, and some of them whole."""
+
+    server: str
+    tool: str
+    form: str = "mcp"
+    calls: int = 0
+    failed: int = 0
+    bytes: int = 0
+    tokens: int = 0  # that a model reads without shaping
+    used: int = 0  # values that an agent used later
+    arguments: frozenset[str] = frozenset()  # names that it is called with
+    fields: dict[str, FieldStatistics] = field(default_factory=dict)
+    samples: dict[str, Sample] = field(default_factory=dict)  # by the hash of their content, the smallest ones
+
+    @property
+    def name(self) -> str:
+        """The name by which a config has rules for the tool."""
+        return f"{self.server.replace('/', '_')}/{self.tool}" if self.server and self.form == "mcp" else self.tool
+
+    def merge(self, other: ToolStatistics) -> ToolStatistics:
+        """Return the statistics of both; the order of merging does not matter."""
+        merged = dict(self.fields)
+        for path, found in other.fields.items():
+            if path in merged:
+                merged[path] = merged[path].merge(found)
+            elif len(merged) < _MOST_FIELDS:
+                merged[path] = found
+        return ToolStatistics(
+            self.server,
+            self.tool,
+            self.form,
+            self.calls + other.calls,
+            self.failed + other.failed,
+            self.bytes + other.bytes,
+            self.tokens + other.tokens,
+            self.used + other.used,
+            self.arguments | other.arguments,
+            merged,
+            _smallest({**self.samples, **other.samples}),
+        )
+
+    def add(self, call: ToolCall, used: Used) -> None:
+        """Take one call."""
+        written = orjson.dumps(call.result, option=orjson.OPT_NON_STR_KEYS)
+        self.calls += 1
+        self.failed += call.failed
+        self.bytes += len(written)
+        self.tokens += int(count(text_before(call)))
+        if isinstance(call.arguments, dict):
+            self.arguments |= call.arguments.keys()
+        walk = _Walk(self.fields, used)
+        for data in call.data():
+            walk.add(data, "", "", 0)
+        self.used += len(walk.used)
+        digest = hashlib.blake2b(written + repr((call.session, call.time)).encode(), digest_size=8).hexdigest()
+        if not call.failed and (len(self.samples) < _SAMPLES or digest < max(self.samples)):
+            self.samples = _smallest({**self.samples, digest: Sample(call, frozenset(walk.used))})
+        for path in walk.seen:
+            self.fields[path].calls += 1
+
+
+class _Walk:
+    """Adds the fields of one call to a tool's statistics."""
+
+    def __init__(self, found: dict[str, FieldStatistics], used: Used) -> None:
+        self._fields, self._used = found, used
+        self.seen: set[str] = set()
+        self.used: set[str] = set()
+
+    def add(self, value: Any, path: str, key: str, place: int) -> None:
+        """Take a value at a path; `place` is that of the list's element which it is part of."""
+        kind = type(value)
+        if kind is dict and value:
+            self._object(value, path, place)
+            return
+        here = self._at(path)
+        if here is None:
+            return
+        here.values += 1
+        if kind is list:
+            here.types |= {"list"}
+            here.longest = max(here.longest, len(value))
+            here.empty += not value
+            below = join(path, _EACH)
+            for at, item in enumerate(value, 1):
+                self.add(item, below, key, at)
+            return
+        self._scalar(here, value, key, place)
+
+    def _object(self, value: dict[str, Any], path: str, place: int) -> None:
+        keyed = is_keyed_by_ids(value)
+        texts: set[str] = set()
+        for name, item in value.items():
+            below = (f"{path}.*" if path else "*") if keyed else join(path, name)
+            self.add(item, below, name, place)
+            here = self._fields.get(below)
+            if here is None:
+                continue
+            here.bytes += len(name) + 4
+            if type(item) is str and len(item) > 3:
+                here.equal += item in texts
+                texts.add(item)
+
+    def _scalar(self, here: FieldStatistics, value: Any, key: str, place: int) -> None:
+        if type(value) is str:
+            here.types |= {"text"}
+            here.bytes += len(value) + 2
+            here.longest = max(here.longest, len(value))
+            here.empty += not value
+            here.links += value.startswith(LINK_STARTS)
+            written = value if len(value) <= _LONGEST_VALUE else None
+        else:
+            written = orjson.dumps(value).decode() if value != {} else "{}"
+            here.types |= {_TYPES.get(type(value), "object")}
+            here.bytes += len(written)
+            here.empty += value is None or value == {}
+        if here.distinct is not None:
+            if written is None or len(here.distinct) >= _MOST_VALUES:
+                here.distinct = None if written not in here.distinct else here.distinct
+            elif written not in here.distinct:
+                here.distinct |= {written}
+        shown = written or str(value)[:_LONGEST_VALUE]
+        if shown and (not here.sample or shown < here.sample):
+            here.sample = shown
+        if self._used and (found := self._used(key, value)):
+            here.used += len(found)
+            here.last_used = max(here.last_used, place)
+            self.used.update(found)
+
+    def _at(self, path: str) -> FieldStatistics | None:
+        found = self._fields.get(path)
+        if found is None and len(self._fields) < _MOST_FIELDS:
+            found = self._fields[path] = FieldStatistics()
+        if found is not None:
+            self.seen.add(path)
+        return found
+
+
+_TYPES: Final = {int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+@dataclass(slots=True)
+class TrafficStatistics:
+    """All tools of some traffic, and the last definitions of them that it holds."""
+
+    tools: dict[tuple[str, str], ToolStatistics] = field(default_factory=dict)
+    definitions: dict[str, tuple[float, list[dict[str, Any]]]] = field(default_factory=dict)  # by server
+    torn: int = 0  # lines that could not be read
+
+    def merge(self, other: TrafficStatistics) -> TrafficStatistics:
+        """Return the statistics of both."""
+        tools = dict(self.tools)
+        for key, found in other.tools.items():
+            tools[key] = tools[key].merge(found) if key in tools else found
+        definitions = dict(self.definitions)
+        for server, defined in other.definitions.items():
+            # Of two at one time any may be taken, but always the same one.
+            definitions[server] = max(defined, definitions.get(server, defined), key=lambda one: (one[0], repr(one[1])))
+        return TrafficStatistics(tools, definitions, self.torn + other.torn)
+
+    def add(self, call: ToolCall, usage: Usage) -> None:
+        """Take one call."""
+        key = call.server, call.tool
+        if key not in self.tools:
+            self.tools[key] = ToolStatistics(call.server, call.tool, call.form)
+        self.tools[key].add(call, usage.used(call))
+
+    def define(self, time: float, server: str, tools: list[dict[str, Any]]) -> None:
+        """Take the definitions of a server's tools."""
+        self.definitions = self.merge(TrafficStatistics({}, {server: (time, tools)})).definitions
+
+    def ordered(self) -> TrafficStatistics:
+        """Return the same in an order that does not depend on how the files were read."""
+        tools = {key: replace(found, fields=_sorted(found.fields)) for key, found in sorted(self.tools.items())}
+        return TrafficStatistics(tools, dict(sorted(self.definitions.items())), self.torn)
+
+
+def _sorted(found: Mapping[str, FieldStatistics]) -> dict[str, FieldStatistics]:
+    return dict(sorted(found.items()))
+
+
+def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
+    """Keep the calls with the smallest hashes, which any order of merging gives, within their bound of bytes."""
+    kept: dict[str, Sample] = {}
+    left = _SAMPLE_BYTES
+    for digest in sorted(samples)[:_SAMPLES]:
+        left -= len(orjson.dumps(samples[digest].call.result, option=orjson.OPT_NON_STR_KEYS))
+        if left < 0 and kept:
+            break
+        kept[digest] = samples[digest]
+    return kept

@@ -1,0 +1,284 @@
+"""Rules that some traffic suggests, each measured on calls of that traffic.
+
+A tool's rules come in steps, each of which leaves out more than the one before: fields that say nothing; heavy fields
+that nobody used, where it is known what was used; all fields but those that were used, that a contract asks for or that
+identify a record; and the tails of lists and texts beyond what was ever used. Without a target only the first step is
+taken, with one as many as it needs, where they save most first. No step leaves out a value that was used later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.learning.fields import Fields, covers, told_paths
+from shaping.learning.replay import SURFACES, text_after, text_before
+from shaping.learning.usage import leaves, missing
+from shaping.paths import parse
+from shaping.paths.selection import matches
+from shaping.settings import load
+from shaping.shaper import Shaper
+from shaping.tokens import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from shaping.learning.statistics import Sample, ToolStatistics, TrafficStatistics
+    from shaping.learning.traffic import ToolCall
+
+_LEAST: Final = 0.01  # of a tool's tokens that a rule must save
+_LEAST_TOKENS: Final = 3  # of a call
+_MEASURED: Final = 8  # calls on which every single path is measured
+_MOST_PATHS: Final = 40
+_EVIDENCE: Final = 3  # calls of which something was used, before a list or a text is cut to that
+_ITEMS: Final = (10, 20, 50, 100, 200, 500)
+_TOKENS: Final = (500, 1_000, 2_000, 4_000, 8_000)
+_SPARE: Final = 2  # times as much is kept as was ever used
+_NOISE: Final = ("links", "opaque", "bulk", "boilerplate")
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedRule:
+    """One rule of one tool, and what it does to the recorded calls."""
+
+    key: str  # as in the config
+    value: Any
+    saved: float  # tokens a call, on the mean
+    share: float  # of the calls that it applies to
+    reason: str
+    sample: str = ""
+
+    @property
+    def comment(self) -> str:
+        """The line that stands above the rule in a config."""
+        how = f"{self.saved:,.0f} tokens less" if self.saved >= 0 else f"{-self.saved:,.0f} tokens more"
+        sample = f"; e.g. {self.sample}" if self.sample else ""
+        return f"{self.reason}: {how} a call, in {self.share:.0%} of the calls{sample}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSuggestion:
+    """What is suggested for one tool, in tokens of all its recorded calls."""
+
+    tool: str
+    form: str  # of its results, as they were recorded
+    calls: int
+    before: int  # without shaping
+    now: int  # with the config as it is
+    after: int  # with the rules too
+    rules: tuple[SuggestedRule, ...] = ()
+
+    @property
+    def override(self) -> dict[str, Any]:
+        """The rules as a config has them."""
+        found: dict[str, Any] = {}
+        for rule in self.rules:
+            found[rule.key] = [*found.get(rule.key, ()), *rule.value] if type(rule.value) is tuple else rule.value
+        return found
+
+
+def suggest(
+    traffic: TrafficStatistics, *, config: Mapping[str, Any] | None = None, target: float | None = None
+) -> list[ToolSuggestion]:
+    """Suggest rules for every tool of some traffic; `target` is the part of all tokens that is to be saved.
+
+    `config` is what applies already: its rules stay, and what its `answers` ask for is kept.
+    """
+    tools = [_Tool(found, traffic, config or {}) for found in traffic.tools.values() if found.samples]
+    if target is None:
+        for tool in tools:
+            tool.step = tool.silent
+    else:
+        _reach(tools, target)
+    return [tool.suggestion() for tool in tools]
+
+
+def _reach(tools: Sequence[_Tool], target: float) -> None:
+    """Take steps until so much is saved, the step that saves most first; between equals the first by name."""
+    before = sum(tool.before for tool in tools)
+    while sum(tool.costs[tool.step] for tool in tools) > before * (1 - target):
+        best = max(tools, key=lambda tool: tool.gain, default=None)
+        if best is None or best.gain <= 0:
+            return
+        best.step += 1
+
+
+class _Tool:
+    """One tool while its steps are tried."""
+
+    def __init__(self, found: ToolStatistics, traffic: TrafficStatistics, config: Mapping[str, Any]) -> None:
+        self._found = found
+        self._config = config
+        same = (other.arguments for other in traffic.tools.values() if other.server == found.server)
+        self._arguments: frozenset[str] = frozenset().union(*same)
+        self._existing = existing_rules(config, found.name, found.form)
+        told = told_paths(config, found.name)
+        self._samples = [replace(one, used=one.used | _values(one.call, told)) for one in found.samples.values()]
+        self._fields = Fields(found, told)
+        self._informed = found.used > 0 or bool(told)
+        self.before = found.tokens
+        self.step = self.silent = 0  # the step that is taken, and the one that leaves out only what says nothing
+        self.steps: list[list[SuggestedRule]] = [[]]
+        self._lost = self._missing({})
+        self._repair()
+        self.costs = [self._cost(self.steps[0])]
+        self._add_steps()
+
+    @property
+    def gain(self) -> int:
+        """Tokens of all calls that the next step saves."""
+        return self.costs[self.step] - self.costs[self.step + 1] if self.step + 1 < len(self.costs) else 0
+
+    def suggestion(self) -> ToolSuggestion:
+        """Return what the steps taken so far come to."""
+        rules = tuple(self._measured(self.steps[self.step]))
+        now = self._cost([])
+        found = self._found
+        return ToolSuggestion(found.name, found.form, found.calls, self.before, now, self.costs[self.step], rules)
+
+    def _repair(self) -> None:
+        """Switch a noise rule off that takes values which were used later."""
+        if not self._lost or "prune" in self._existing:
+            return
+        for noise in _NOISE:
+            rule = SuggestedRule("prune", {noise: False}, 0, 1, "keeps values that were used later")
+            left = self._missing(_override([rule]))
+            if len(left) < len(self._lost):
+                sample = ", ".join(sorted(self._lost - left)[:1])
+                saved = (self._cost([]) - self._cost([rule])) / self._found.calls
+                self.steps[0] = [SuggestedRule("prune", {noise: False}, saved, 1, rule.reason, sample)]
+                self._lost = left
+                return
+
+    def _add_steps(self) -> None:
+        start = self.steps[0]
+        if "include_only" not in self._existing and self._fields.any:
+            silent = [*start, *self._exclude(self._fields.silent())]
+            self._try(silent)
+            self.silent = len(self.steps) - 1
+            if self._informed:
+                self._try([*silent, *self._exclude(self._fields.unused())])
+                self._try([*start, *self._only()])
+        for cut in (self._items(), self._tokens()):
+            if cut is not None:
+                self._try([*self.steps[-1], cut])
+
+    def _try(self, rules: list[SuggestedRule]) -> None:
+        """Take a step where it saves something and leaves out no value that was used."""
+        if rules == self.steps[-1] or self._missing(_override(rules)) - self._lost:
+            return
+        cost = self._cost(rules)
+        if self.costs[-1] - cost >= max(_LEAST * self.costs[-1], self._found.calls):
+            self.steps.append(rules)
+            self.costs.append(cost)
+
+    def _exclude(self, paths: Mapping[str, str]) -> Iterator[SuggestedRule]:
+        kept = self._existing.get("include_only") or ()
+        for path, reason in list(paths.items())[:_MOST_PATHS]:
+            if not any(covers(path, one) for one in (*kept, *self._existing.get("exclude_fields", ()))):
+                about = self._fields.about(path)
+                yield SuggestedRule("exclude_fields", (path,), 0, about.calls / self._found.calls, reason, about.sample)
+
+    def _only(self) -> Iterator[SuggestedRule]:
+        paths = self._fields.wanted()
+        if paths and not self._existing.get("exclude_fields"):
+            yield SuggestedRule(
+                "include_only", tuple(paths), 0, 1, "what was used, is asked for or identifies a record"
+            )
+
+    def _items(self) -> SuggestedRule | None:
+        """Cut lists to twice what was ever used of them, where enough calls tell."""
+        last, longest = self._fields.last_used, self._fields.longest_list
+        if "max_items" in self._existing or self._used_calls < _EVIDENCE or not last:
+            return None
+        most = next((size for size in _ITEMS if size >= last * _SPARE), None)
+        if most is None or most >= longest:
+            return None
+        reason = f"nothing beyond element {last} of up to {longest} was used"
+        return SuggestedRule("max_items", most, 0, 1, reason)
+
+    def _tokens(self) -> SuggestedRule | None:
+        """Cut answers to twice the size that still shows all that was used of them, where enough calls tell."""
+        if "max_tokens" in self._existing or self._used_calls < _EVIDENCE:
+            return None
+        for budget, spare in pairwise(_TOKENS):
+            rule = SuggestedRule("max_tokens", budget, 0, 1, "")
+            if not self._missing(_override([*self.steps[-1], rule])) - self._lost:
+                return SuggestedRule("max_tokens", spare, 0, 1, f"all that was used stands in {budget:,} tokens")
+        return None
+
+    @property
+    def _used_calls(self) -> int:
+        return sum(bool(sample.used) for sample in self._samples)
+
+    def _measured(self, rules: list[SuggestedRule]) -> Iterator[SuggestedRule]:
+        """Measure what each rule saves on top of those before it."""
+        before, taken = self._cost([], _MEASURED), []
+        for rule in rules:
+            taken.append(rule)
+            after = self._cost(taken, _MEASURED)
+            saved = (before - after) / self._found.calls
+            before = after
+            if rule.key == "prune" or saved >= _LEAST_TOKENS or rule.key != "exclude_fields":
+                yield SuggestedRule(rule.key, rule.value, saved, rule.share, rule.reason, rule.sample)
+
+    def _cost(self, rules: Sequence[SuggestedRule], most: int | None = None) -> int:
+        """Return what all recorded calls cost with some rules, by the calls that are kept whole."""
+        samples = self._samples[:most]
+        shaped = sum(map(_tokens_of, self._texts(_override(rules), samples)))
+        raw = sum(_tokens_of(text_before(sample.call)) for sample in samples)
+        return round(self.before * shaped / raw) if raw else 0
+
+    def _missing(self, override: Mapping[str, Any]) -> set[str]:
+        texts = self._texts(override, self._samples)
+        return {
+            value for sample, text in zip(self._samples, texts, strict=True) for value in missing(sample.used, text)
+        }
+
+    def _texts(self, override: Mapping[str, Any], samples: Sequence[Sample]) -> list[str]:
+        overrides = dict(self._config.get("tool_overrides") or {})
+        name = self._found.name
+        if override:
+            overrides[name] = {**overrides.get(name, {}), **united(override, self._existing)}
+        shaper = Shaper({**self._config, "tool_overrides": overrides}, watch=False)
+        return [text_after(shaper, sample.call, self._arguments) for sample in samples]
+
+
+def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str, Any]:
+    """Return the rules about fields and sizes that a config has for a tool, whichever of its overrides say them."""
+    overrides = config.get("tool_overrides") or {}
+    if not overrides:
+        return {}
+    said = {key for override in overrides.values() for key in override}
+    choices = load(config).explain(tool, surface=SURFACES[form])
+    keys = {"include_only", "exclude_fields", "max_items", "max_string", "max_tokens", "prune"} & said
+    return {one.name: one.value for one in choices if one.name in keys and one.value not in (None, ())}
+
+
+def united(override: Mapping[str, Any], existing: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what applies already to new rules: a list that stands nearer to the tool would replace it."""
+    out = dict(override)
+    if "exclude_fields" in out:
+        out["exclude_fields"] = list(dict.fromkeys((*existing.get("exclude_fields", ()), *out["exclude_fields"])))
+    return out
+
+
+def _values(call: ToolCall, paths: Iterable[str]) -> set[str]:
+    """Return the values of a call at some paths, but for those that are told by their names."""
+    found = (
+        leaf
+        for data in call.data()
+        for path in paths
+        for one in matches(data, parse(path).steps)
+        for leaf in leaves(one)
+    )
+    return {str(leaf) for _, _, leaf in found if leaf not in (None, "", True, False, [], {})}
+
+
+def _override(rules: Sequence[SuggestedRule]) -> dict[str, Any]:
+    return ToolSuggestion("", "", 0, 0, 0, 0, tuple(rules)).override
+
+
+def _tokens_of(text: str) -> int:
+    return int(count(text))
