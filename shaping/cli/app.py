@@ -96,6 +96,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "bench": "Measure what each profile saves on real answers, counted exactly.",
     "check": "Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0.",
     "demo": "Show what shaping does: one call to a server, direct and through the proxy under each profile.",
+    "discover": "Read the sessions that your clients keep: what shaping would have saved, and what would be missing.",
     "expand": "Show what an answer left out: the exact values under a path, page by page, or a command's own output.",
     "explain": "Show what differs from the bundled default for a tool, and which file, line or profile decided it.",
     "hook": "Shape what a client's own shell, search and fetch tools return, by a hook in it; never what files hold.",

@@ -18,16 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PATH = typer.Argument(help="The config to check, or a directory to look in; without it, the config that is found.")
+TRAFFIC = typer.Option(
+    metavar="DIR", help="Recorded traffic to ask the config's `answers` of, and to look for changes in.", exists=True
+)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
-def check(path: Annotated[Path | None, PATH] = None, *, as_json: Annotated[bool, JSON] = False) -> None:
+def check(
+    path: Annotated[Path | None, PATH] = None,
+    *,
+    traffic: Annotated[Path | None, TRAFFIC] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
     """Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0."""
     try:
         found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
         checked_environment(os.environ, found.profiles)
     except ConfigError as error:
         raise config_failure(error, as_json=as_json) from None
+    if traffic is not None:
+        from shaping.cli.support.traffic import report_traffic  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
+
+        report_traffic(traffic, found, as_json=as_json)
+        return
     if as_json:
         print_result({"files": list(found.files), "hash": found.hash}, [str(warning) for warning in found.warnings])
         return

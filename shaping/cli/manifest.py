@@ -64,6 +64,13 @@ OUTPUTS: Mapping[str, Any] = {
     "stats": _object(
         ledger=_TEXT, total=_object(calls=_COUNT, tokens_saved=_COUNT), groups=_list(_object(calls=_COUNT))
     ),
+    "discover": _object(
+        sessions=_COUNT,
+        tools=_list(_object(server=_TEXT, tool=_TEXT, calls=_COUNT)),
+        config=_TEXT,
+        install=_list(_TEXT),
+    ),
+    "suggest": _object(config=_TEXT, tools=_list(_object(tool=_TEXT, calls=_COUNT))),
     "tokens": _object(tokenizer=_TEXT, files=_list(_object(file=_TEXT, tokens=_COUNT, method=_TEXT)), total=_COUNT),
     "tools": _list(_object(tool=_TEXT, tokens=_COUNT, shown=_COUNT)),
     "wrap": _WRAPPED,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.support.output import config_failure, print_result, reading_progress, stopped
+from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.reading import read_traffic
 from shaping.learning.suggest import suggest as suggested
@@ -45,6 +45,7 @@ def suggest(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Suggest rules for the tools of recorded traffic, with what each saves; what was used later stays."""
+    quiet()
     text = output.read_text() if output is not None and output.exists() else EMPTY
     try:
         config = dict(read_text(text, str(output or "response_config.json")).data)

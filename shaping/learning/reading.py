@@ -40,6 +40,12 @@ def read_traffic(
         return merged.ordered()
 
 
+def run_over(function: Callable[[Piece], Found], todo: list[Piece], workers: int | None = None) -> Iterator[Found]:
+    """Run a function over pieces of traffic, in several processes where there is much of it."""
+    with _mapping(todo, workers, None) as run:
+        yield from run(function, todo)
+
+
 def usage_of(piece: Piece) -> Usage:
     """Read only what agents gave to tools."""
     usage = Usage()

@@ -31,7 +31,7 @@ class _Session:
     """Collects one session: calls wait for their results under their ids."""
 
     def __init__(self, client: str, session: str) -> None:
-        self.client, self.session = client, session
+        self.client, self.session = client, f"{client}/{session}"  # clients may give two sessions one name
         self._calls: dict[str, ToolCall] = {}
         self._answered: dict[str, None] = {}
         self.asked: list[tuple[float, str]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import socket
 import sys
@@ -112,6 +113,11 @@ def progress(label: str) -> Iterator[None]:
     finally:
         done.set()
         shown.join()
+
+
+def quiet() -> None:
+    """Keep what is logged about single answers off the terminal, where a command shapes many to measure them."""
+    logging.getLogger("shaping").setLevel(logging.CRITICAL)
 
 
 @contextmanager

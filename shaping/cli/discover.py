@@ -1,0 +1,154 @@
+"""`shaping discover`: what shaping would have done to the sessions that your clients keep on disk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
+from shaping.learning.replay import replay
+from shaping.learning.statistics import TrafficStatistics
+from shaping.learning.suggest import suggest
+from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, pieces, read_piece
+from shaping.learning.transcripts import find_transcripts
+from shaping.learning.usage import Usage
+from shaping.learning.write import EMPTY, with_suggestions
+from shaping.mcp.tools import EXPAND
+from shaping.redaction import scrub
+from shaping.response import counted
+from shaping.settings import ConfigError
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from shaping.learning.replay import ToolReplay
+
+RECORDINGS = typer.Argument(metavar="[DIR]", help="A folder of recordings to read instead of your clients' sessions.")
+HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
+PROFILE = typer.Option(metavar="NAME", help="The profile to try.")
+SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")
+JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+_SHOWN: Final = 5  # missing values that are shown
+_WRAPS: Final = {"Claude Code": "claude-code", "Codex": "codex", "Gemini CLI": "gemini"}
+
+
+def discover(
+    recordings: Annotated[Path | None, RECORDINGS] = None,
+    *,
+    home: Annotated[Path | None, HOME] = None,
+    profile: Annotated[str, PROFILE] = "minimal",
+    sessions: Annotated[int, SESSIONS] = 200,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Read the sessions that your clients keep: what shaping would have saved, and what would be missing."""
+    by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
+    read = [transcript for found in by_client.values() for transcript in found]
+    calls = [call for transcript in read for call in transcript.calls if call.tool != EXPAND]
+    quiet()
+    usage = Usage()
+    for transcript in read:
+        usage.add_transcript(transcript)
+    try:
+        shaper = Shaper({"global": {"profile": profile}}, watch=False)
+    except ConfigError as error:
+        raise config_failure(error, as_json=as_json) from None
+    rows = sorted(
+        replay(shaper, calls, usage).values(), key=lambda row: (-(row.before - row.after), row.server, row.tool)
+    )
+    config = with_suggestions(EMPTY, suggest(_statistics(calls, usage)))
+    install = [f"shaping wrap --client {_WRAPS[client]}" for client in by_client if client in _WRAPS]
+    if as_json:
+        print_result({"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install})
+        return
+    for line in _report(by_client, rows, profile):
+        typer.echo(line)
+    typer.echo("\nThe config that this traffic suggests (response_config.json):\n")
+    typer.echo(config)
+    for command in install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]:
+        typer.echo(f"To install: {command}")
+
+
+def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
+    found = find_transcripts(home)
+    if not found:
+        raise stopped(
+            f"no sessions of Claude Code, Codex, Gemini CLI or opencode in {home}", 1, code="FILE_NOT_FOUND",
+            hint="Name a folder of recordings, or another home directory with --home.",
+        )  # fmt: skip
+    read: dict[str, list[Transcript]] = {}
+    with reading_progress() as progress:
+        for client, files in found.items():
+            newest = sorted(files, key=lambda pair: pair[0].stat().st_mtime)[-most:]
+            for done, (path, form) in enumerate(newest, 1):
+                read.setdefault(client, []).extend(map(_clean, form.read(path)))
+                progress(client, done, len(newest))
+    return {client: transcripts[-most:] for client, transcripts in read.items()}
+
+
+def _recorded(folder: Path) -> dict[str, list[Transcript]]:
+    calls = [one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)]
+    sessions = dict.fromkeys(call.session for call in calls)
+    found = [Transcript("", name, tuple(call for call in calls if call.session == name)) for name in sessions]
+    return {"recordings": found}
+
+
+def _clean(transcript: Transcript) -> Transcript:
+    """Take secrets out of what a client kept: values of it are printed."""
+    calls = tuple(
+        replace(call, result=scrub(call.result), arguments=scrub(call.arguments)) for call in transcript.calls
+    )
+    return replace(transcript, calls=calls)
+
+
+def _statistics(calls: Sequence[ToolCall], usage: Usage) -> TrafficStatistics:
+    found = TrafficStatistics()
+    for call in calls:
+        if call.server not in {BUILT_IN, SHELL}:
+            found.add(call, usage)
+    return found.ordered()
+
+
+def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], profile: str) -> Iterator[str]:
+    for client, read in by_client.items():
+        yield f"{client}: {counted(len(read), 'session')}, {counted(sum(len(one.calls) for one in read), 'call')}"
+    shaped = [row for row in rows if row.server != BUILT_IN]
+    width = max((len(_name(row)) for row in shaped), default=4)
+    yield f"\n{'server/tool':<{width}}  calls  tokens read  with shaping  saved  used later  missing"
+    for row in shaped:
+        yield (
+            f"{_name(row):<{width}}  {row.calls:>5,}  {row.before:>11,}  {row.after:>12,}  {row.saved:>5.0%}"
+            f"  {row.used:>10,}  {sum(row.missing.values()):>7,}"
+        )
+    before, after = sum(row.before for row in shaped), sum(row.after for row in shaped)
+    if before:
+        saved = f"{1 - after / before:.0%} of {before:,} tokens"
+        yield f"\n{saved} (o200k_base, profile {profile}) would not have been read."
+    for row in shaped:
+        if row.missing:
+            some = ", ".join(sorted(row.missing)[:_SHOWN])
+            yield f"{_name(row)} would have lacked what was used later: {some}"
+    own = [row for row in rows if row.server == BUILT_IN]
+    if own:
+        calls, tokens = sum(row.calls for row in own), sum(row.before for row in own)
+        yield f"{counted(calls, 'call')} of the clients' own tools ({tokens:,} tokens) pass no proxy, and do not count."
+
+
+def _name(row: ToolReplay) -> str:
+    return f"{row.server}/{row.tool}" if row.server else row.tool
+
+
+def _members(row: ToolReplay) -> dict[str, Any]:
+    return {
+        "server": row.server,
+        "tool": row.tool,
+        "calls": row.calls,
+        "tokens_before": row.before,
+        "tokens_after": row.after,
+        "used_later": row.used,
+        "missing": sorted(row.missing),
+    }
