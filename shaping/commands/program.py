@@ -31,7 +31,7 @@ OURS: Final = 125  # as env(1) and docker(1) exit for a failure of their own
 # nobody knows here which agent reads, and what it would not have read is not saved.
 _SHELL_SHOWS: Final = 30_000
 _GUESSED: Final = 4_000
-_LEDGER_SECONDS: Final = 0.8  # how long a command's end may wait for its tokens to be counted
+_LEDGER_SECONDS: Final = 5.0  # the most that a command waits for its tokens to be counted; 0.1 on an idle machine
 
 logger = logging.getLogger("shaping")
 

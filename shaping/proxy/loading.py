@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shaping.mcp.messages import MessageShaper
     from shaping.proxy.shaping import ClientShaping
 
-_LEDGER_SECONDS = 0.8  # how long the end of a session may wait for its last calls to be counted and written
+_LEDGER_SECONDS = 1.5  # how long the end of a session may wait for its last calls; clients kill a server after 2
 
 
 @dataclass(frozen=True, slots=True)
