@@ -1,7 +1,7 @@
 """How far off the sampled counter is, how long it takes, and what it keeps in memory.
 
     python benchmarks/bench_counting.py           # writes its section of RESULTS.md
-    python benchmarks/bench_counting.py --fit     # prints the weights of shaping/tokens/estimate.py
+    python benchmarks/bench_counting.py --fit     # prints the weights of shaping/tokens/sampling.py
     python benchmarks/bench_counting.py --unseen /usr    # checks files of kinds that no choice was made by
 
 Half of the kinds of text are for fitting weights; the other half and files of this machine are for checking, and the
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from benchmarks import texts
 from benchmarks.results import markdown_table, write_section
 from shaping.tokens.bpe import BpeCounter, load, tiktoken_engine
-from shaping.tokens.estimate import byte_classes
+from shaping.tokens.sampling import byte_classes
 from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:

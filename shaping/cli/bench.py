@@ -22,13 +22,13 @@ from shaping.clients.table import find_client
 from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.tokens import CountingError, UnknownTokenizerError, counter
-from shaping.tokens.attribution import add_up, by_field
+from shaping.tokens.savings import add_up, by_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shaping.cli.support.payloads import Payload
-    from shaping.tokens.attribution import FieldCost
+    from shaping.tokens.savings import FieldCost
 
 _NARROWEST: Final = 76  # columns
 

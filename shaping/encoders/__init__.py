@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from shaping.encoders import csv, json, markdown, table, toon
-from shaping.tokens.estimate import cheap
+from shaping.tokens.sampling import cheap
 
 if TYPE_CHECKING:
     from shaping.response import Json

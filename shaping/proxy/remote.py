@@ -16,7 +16,7 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 from shaping.proxy import outage
 from shaping.proxy.messages import PROTOCOL_VERSION, Message, read, write
 from shaping.proxy.upstream import ServerUnavailableError
-from shaping.redaction.checks import random
+from shaping.redaction.engine import random
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Mapping

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from shaping.redaction.checks import mixed, snowflake
-from shaping.redaction.engine import Rule, Ruleset
+from shaping.redaction.engine import Rule, Ruleset, mixed, snowflake
 from shaping.redaction.keys import HINT, kubernetes_secret, private_keys
 from shaping.redaction.names import NAME_ENDS, VALUE_OF_NAME, named_secrets
 from shaping.redaction.places import PLACES

@@ -6,7 +6,7 @@ import re
 import string
 from typing import TYPE_CHECKING, Final
 
-from shaping.redaction.checks import mixed
+from shaping.redaction.engine import mixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

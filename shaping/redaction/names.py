@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shaping.redaction.checks import generated
+from shaping.redaction.engine import generated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from shaping.redaction.checks import chosen, generated, jwt, password, random, user_and_password
-from shaping.redaction.engine import Rule
+from shaping.redaction.engine import Rule, chosen, generated, jwt, password, random, user_and_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shaping.tokens.counts import CountingError, Method, TokenCount, TokenCounter
-from shaping.tokens.estimate import cheap, upper_bound
+from shaping.tokens.bpe import CountingError, Method, TokenCount, TokenCounter
 from shaping.tokens.registry import DEFAULT, UnknownTokenizerError, counter, tokenizers, warm
+from shaping.tokens.sampling import cheap, upper_bound
 from shaping.tokens.savings import Tokens
 from shaping.tokens.vocabulary import Multiplier, multipliers
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from shaping.tokens.bpe import BpeCounter
-from shaping.tokens.counts import CharCounter, CountingError, TokenCount, TokenCounter, by_characters
+from shaping.tokens.bpe import BpeCounter, CharCounter, CountingError, TokenCount, TokenCounter, by_characters
 from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import texts
 from shaping.tokens import CountingError, exact
-from shaping.tokens.attribution import FieldCost, add_up, by_field
+from shaping.tokens.savings import FieldCost, add_up, by_field
 from shaping.tokens.vocabulary import NAMES
 
 RNG = Random(12)  # noqa: S311 - nobody's secret

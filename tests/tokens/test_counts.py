@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from shaping.tokens import CountingError, TokenCount, TokenCounter
-from shaping.tokens.counts import CharCounter
+from shaping.tokens.bpe import CharCounter
 
 
 def test_a_count_is_a_number_that_knows_how_it_was_found() -> None:

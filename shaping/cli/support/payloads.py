@@ -13,7 +13,7 @@ import orjson
 
 from shaping.clients.table import find_client, texts_in
 from shaping.parsers import EXACT, parse
-from shaping.tokens.attribution import pieces
+from shaping.tokens.savings import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
