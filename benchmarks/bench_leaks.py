@@ -32,6 +32,7 @@ from benchmarks.placements import Ways, leaks
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.errors import make_error
+from shaping.paths.strings import visible
 from shaping.redaction import redact_json, redact_stream, scrub
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "percent twice": lambda text: quote(quote(text, safe=""), safe=""),
     "base64": lambda text: base64.b64encode(f"value: {text}\n".encode()).decode(),
     "base64 in lines": lambda text: base64.encodebytes(f"{FILLER}{FILLER}value: {text}\n".encode()).decode(),
+    "colours of a terminal": lambda text: re.sub(r"(\w{3})(\w{3})", "\x1b[01;31m\x1b[K\\1\x1b[m\x1b[K\\2", text),
+    "characters of no width": lambda text: re.sub(r"(\w{5})", "\\1\u200b", text),
     "SQL": lambda text: f"VALUES (1, {text!r}), (2, 'b');",
     "a shell": lambda text: f"$ export VALUE='{text}' && ./run",
 }
@@ -130,7 +133,7 @@ WAYS: dict[str, Callable[[str], str]] = {
 def readable(one: Any, text: str) -> bool:
     """Return whether a secret can be read in a text, by somebody who undoes its escapes and encodings."""
     forms = {text}
-    for undo in (unescaped, html.unescape, unquote, unquote, unescaped, decoded):
+    for undo in (visible, unescaped, html.unescape, unquote, unquote, unescaped, decoded):
         forms |= {undo(form) for form in forms}
     return any(one.shows_in(form) for form in forms)
 

@@ -39,6 +39,27 @@ _BLANK = re.compile(r"[\s\ufeff]*")
 # A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
 _ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _DECODER = json.JSONDecoder()
+# What a reader does not see inside a word: colours of a terminal and characters of no width, also as JSON escapes them.
+HIDDEN = (
+    r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]))"
+    r"(?:\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b\\)?+)"
+    r"|[\u200b-\u200d\u2060\ufeff\xad]|(?<!\\)\\++u(?:200[b-dB-D]|2060|[fF][eE][fF][fF]|00[aA][dD])"
+)
+_HIDDEN = re.compile(HIDDEN)
+_NO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff\xad"
+_ESCAPES_OF_HIDDEN = ("x1b", "x1B", "u001b", "u001B", "u200", "u2060", "ufeff", "uFEFF", "u00ad", "u00AD")
+
+
+def hides(text: str) -> bool:
+    """Return whether a text may hold something that a reader does not see."""
+    if "\x1b" in text or ("\\" in text and any(escape in text for escape in _ESCAPES_OF_HIDDEN)):
+        return True
+    return not text.isascii() and any(sign in text for sign in _NO_WIDTH)
+
+
+def visible(text: str) -> str:
+    """Return the text as a reader sees it."""
+    return _HIDDEN.sub("", text) if hides(text) else text
 
 
 class Unreadable(NamedTuple):
@@ -299,6 +320,7 @@ def _first_hit(
 
 def _without_escapes(text: str) -> str:
     """Undo the escapes in which a name may be spelt: of URLs, of HTML and of JSON, one inside the other."""
+    text = visible(text)
     for _ in range(_MOST_ESCAPES):
         plain = unquote_plus(text) if "%" in text else text
         plain = unescape(plain) if "&" in plain else plain

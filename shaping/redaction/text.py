@@ -8,6 +8,7 @@ from base64 import urlsafe_b64decode
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from shaping.paths.strings import HIDDEN, hides, visible
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
 from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark
 from shaping.redaction.names import assignments
@@ -29,6 +30,7 @@ _ESCAPE: Final = re.compile(
     r"""[\\%&](?:(?<=\\)(?<!\\\\)\\*+(?:u\{?00([0-9a-fA-F]{2})\}?|x([0-9a-fA-F]{2})|([nrtbf/"'&]))"""
     rf"|(?<=%){_OF_URL}|(?<=&){_OF_HTML})"
 )
+_ESCAPE_OR_HIDDEN: Final = re.compile(f"{HIDDEN}|{_ESCAPE.pattern}")
 # The same one by one: a pattern that begins with one character is found at the speed of memory.
 _PERCENT, _AMPERSAND = re.compile(f"%{_OF_URL}"), re.compile(f"&{_OF_HTML}")
 _RUN: Final = r"\\(?<!\\\\)\\*+"  # of backslashes, from its start
@@ -68,22 +70,24 @@ class View(NamedTuple):
 
 
 def views(text: str) -> Iterator[View]:
-    """Yield the text, and what it says without its escapes where it has any."""
+    """Yield the text, and what it says without its escapes, colours and the like where it has any."""
     yield View(text, [], [])
-    if "\\" in text or "%" in text or "&" in text:
-        view = _decode(text)
+    hidden = hides(text)
+    if hidden or "\\" in text or "%" in text or "&" in text:
+        view = _decode(text, _ESCAPE_OR_HIDDEN if hidden else _ESCAPE)
         if view.decoded:
             yield view
 
 
-def _decode(text: str) -> View:
+def _decode(text: str, escape: re.Pattern[str] = _ESCAPE) -> View:
     pieces: list[str] = []
     decoded: list[int] = []
     written: list[int] = []
     last = size = 0
-    for match in _ESCAPE.finditer(text):
-        pieces += (text[last : match.start()], _character(match))
-        size += match.start() - last + 1
+    for match in escape.finditer(text):
+        character = _character(match) if match.lastindex else ""
+        pieces += (text[last : match.start()], character)
+        size += match.start() - last + len(character)
         last = match.end()
         decoded.append(size)
         written.append(last)
@@ -104,6 +108,10 @@ def candidates(text: str) -> Ruleset:
     plain = _without_backslashes(text)
     seen = encodable(plain)
     found = CREDENTIALS.matching(seen)
+    if hides(text):
+        plain = _without_backslashes(visible(text))
+        seen = encodable(plain)
+        found += CREDENTIALS.matching(seen)
     if "%" in plain or "&" in plain:
         found += CREDENTIALS.matching(encodable(_decoded_parts(plain)))
     if _HAS_BASE64(seen):
@@ -138,7 +146,7 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
 
     Its first `rest` characters are the rest of a private key that began in another text.
     """
-    escaped = "\\" in text or "%" in text or "&" in text
+    escaped = "\\" in text or "%" in text or "&" in text or hides(text)
     if not (rest or escaped or (context and rules.knows(context)) or rules.matching(encodable(text))) and (
         len(text) < _SHORTEST_BASE64 or not _HAS_BASE64(encodable(text))
     ):
