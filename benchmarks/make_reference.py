@@ -62,6 +62,7 @@ EXAMPLES: Final[Mapping[str, Any]] = {
     "defaults": {"page": 1},
     "private": ["**.salary"],
     "on_unreadable": "pass",
+    "overflow": "auto",
     "keep_lines": ["^FAILED"],
     "drop_lines": ["^Downloading"],
     "parse": ["json", "lines"],

@@ -39,6 +39,7 @@ class KnownClient:
     code_mode: bool = False
     joins_blocks: bool = False
     fails_on_json_lists: bool = False
+    files: bool = False
     tool_meta: Mapping[str, Any] = field(default_factory=dict)
     expand_meta: Mapping[str, Any] = field(default_factory=dict)
     tool_meta_limit: Mapping[str, int] = field(default_factory=dict)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
+    from shaping.store.files import ResultFile
 
 # How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
 FULL, REF_ONLY, BARE = range(3)
@@ -41,11 +42,15 @@ def facts_of(envelope: Envelope[Any], own: Envelope[Any] | None, ended: ProcessE
         yield from (str(hint) for hint in own.meta.upgrade_hints)
 
 
-def cut_facts(cuts: CutOutputs, ref: str | None, dropped: int, notice: int) -> Iterator[str]:
+def cut_facts(
+    cuts: CutOutputs, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None
+) -> Iterator[str]:
     """Describe how much a budget or `drop_lines` left out of a text, and how to get it."""
     if cuts.whole and (ref is None or not dropped):
         return
     ask = f": shaping expand {ref}" if ref and notice != BARE else ""
+    if file is not None and notice == FULL:
+        ask = f"; {file}"
     if cuts.whole:
         yield f"{counted(dropped, 'line')} left out{ask}"
     elif notice != FULL:

@@ -21,6 +21,7 @@ from shaping.parsers import EXACT, Parsed, parse
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
 from shaping.settings.context import mode
+from shaping.store.files import results_folder, write_result
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.shaper import Shaper
+    from shaping.store.files import ResultFile
 
 _REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored
 _CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"
@@ -192,7 +194,15 @@ class _Response:
             return self._written(envelope)
         if envelope.meta.not_modified:
             out = err = ""
-        return self._written(envelope, out, err, cut_facts(cuts, ref, self._dropped, notice))
+        file = None if cuts.whole or ref == _REF else self._file
+        return self._written(envelope, out, err, cut_facts(cuts, ref, self._dropped, notice, file))
+
+    @cached_property
+    def _file(self) -> ResultFile | None:
+        """The file with the whole text of standard output, where the config asks for one and all of it is held."""
+        if self._plan.overflow == "ref" or not self._out.lines.whole:
+            return None
+        return write_result("\n".join(self._out.lines.lines), self._plan.tool, results_folder())
 
     def _cursor(self, ref: str | None, shown: str) -> str | None:
         return _CURSOR if ref == _REF else self._stored.cursor(ref, shown)

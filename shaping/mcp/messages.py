@@ -56,7 +56,7 @@ class MessageShaper:
 
     `relay` is for a proxy, which sends text alone to clients that run no programs over results. `server` is the name
     that a config may put before a tool's (`github/list_issues`). `ledger` is told what each call saved, and `recorder`
-    keeps what tools answered.
+    keeps what tools answered. `local` says that clients run on this machine, and may be given a file.
     """
 
     def __init__(
@@ -68,8 +68,10 @@ class MessageShaper:
         server: str | None = None,
         ledger: Ledger | None = None,
         recorder: Recorder | None = None,
+        local: bool = False,
     ) -> None:
         self.shaper = shaper
+        self.local = local
         self.expandable = expand
         self.relay = relay
         self.server = server
@@ -251,6 +253,8 @@ class MessageShaper:
         self, session: Session, tool: str, options: ToolCallOptions, *, server: str | None = None, **about: Any
     ) -> ResultContext:
         plan, warnings = self._plan(self.shaper.generation, tool, options, server)
+        if plan.overflow == "auto":
+            plan = replace(plan, overflow="file" if self.local and session.known.files else "ref")
         entry = session.tools.get(tool)
         edited = session.generation is not self.shaper.generation and options.request is None
         begun = None

@@ -15,6 +15,7 @@ from shaping.paths.rules import differs, original
 from shaping.present.page_plan import about_pages
 from shaping.present.summary import summarize_columns
 from shaping.response import grouped
+from shaping.store.files import results_folder, write_result
 from shaping.store.parts import price, price_of
 from shaping.store.tables import describe_tables, find_tables
 from shaping.tokens import cheap, counter
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shaping.cleaning.omitted import OmittedMembers
     from shaping.response import CallContext, Omission
     from shaping.settings import Plan
+    from shaping.store.files import ResultFile
     from shaping.store.originals import Originals
     from shaping.store.tables import SqlTable
 
@@ -55,6 +57,14 @@ class Original:
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
         content = self.call.written or orjson.dumps(self.cleaned.plain_raw(self.plan))
         return self.store.keep(content, self.plan, self.owner, about_pages(self.plan, self.cleaned.fields, self.call))
+
+    @cached_property
+    def file(self) -> ResultFile | None:
+        """The file with all of the cleaned data, written with the first look; None where there is to be none."""
+        wanted = self.plan.overflow == "file" or (self.plan.overflow == "auto" and self.plan.surface == "command")
+        if not wanted or self.call.page is not None:
+            return None
+        return write_result(self.cleaned.value, self.plan.tool.rpartition("/")[2], results_folder())
 
     def cursor(self, position: tuple[str, int]) -> str | None:
         """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""

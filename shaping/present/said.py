@@ -35,6 +35,8 @@ def said_omissions(shown: Presented) -> dict[str, Any]:
         listed = plan.dialect != "none" and shown.omissions
         priced = shown.original.priced(shown.omissions, with_ref=shown.says_ref) if listed else ()
         return {"omissions": priced, "ref": ref} if priced and shown.expandable else {"omissions": priced}
+    if plan.dialect != "none" and shown.truncated and shown.original.file is not None:
+        return {"omissions": _rest_in_file(shown)} | ({"ref": ref} if ref and shown.cleaned.saved > 0 else {})
     if not shown.expandable:
         return _members_gone(shown)
     if ref is None:
@@ -50,14 +52,26 @@ def notice(shown: Presented) -> str:
     if shown.terse:
         return "\n(cut)" if shown.truncated else ""
     parts = _lists(shown)
-    if shown.expandable and shown.worth_a_line:
+    if shown.truncated and shown.original.file is not None:
+        # What noise rules took is not in the file.
+        parts += [_rest_in_file(shown), *([_ask(shown)] if shown.expandable and shown.cleaned.saved > 0 else [])]
+    elif shown.expandable and shown.worth_a_line:
         parts += _columns(shown)
         parts += _unlisted(shown)
-        parts += [] if shown.ref is None else [_ASK[shown.plan.surface].format(shown.ref)]
+        parts += [] if shown.ref is None else [_ask(shown)]
         parts += [f"cursor={shown.cursor}"] if shown.truncated and shown.cursor else []
     elif shown.truncated:
         parts += _unlisted(shown)
     return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def _ask(shown: Presented) -> str:
+    return _ASK[shown.plan.surface].format(shown.ref)
+
+
+def _rest_in_file(shown: Presented) -> str:
+    line = str(shown.original.file)
+    return line if shown.plan.redact.off else scrub(line)
 
 
 def _lists(shown: Presented) -> list[str]:

@@ -35,7 +35,8 @@ def message_shaper(options: Options) -> MessageShaper:
         shaper.keeper("command")
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
     recorder = None if options.record is None else Recorder(options.record)
-    return MessageShaper(shaper, expand=options.expand, relay=True, ledger=ledger, recorder=recorder)
+    choices: dict[str, Any] = {"expand": options.expand, "relay": True, "local": options.for_user}
+    return MessageShaper(shaper, ledger=ledger, recorder=recorder, **choices)
 
 
 class ClientShaping:

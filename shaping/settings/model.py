@@ -42,6 +42,7 @@ Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
 ToolsChanged: TypeAlias = Literal["keep", "announce"]
+Overflow: TypeAlias = Literal["ref", "file", "auto"]
 OnUnreadable: TypeAlias = Literal["withhold", "pass"]
 StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
 EnvelopeMember: TypeAlias = Literal[
@@ -161,6 +162,9 @@ class Global(_Pruning):
     """Values that count as default, by path; dropped where `exclude_default_values` is on."""
     private: NotNull[tuple[DroppedPath, ...]] = None
     """Paths that never leave: in no profile, by no request, by no expand."""
+    overflow: NotNull[Overflow] = None
+    """Where the whole of a cut answer waits: behind a ref (unless said), in a file that the answer names, or auto: a
+    file for clients that work on the files of this machine."""
     on_unreadable: NotNull[OnUnreadable] = None
     """What becomes of a text that cannot be read as data and names a private field: withhold (unless said) or pass."""
     keep_lines: NotNull[tuple[LinePattern, ...]] = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shaping.paths import FieldPlan
     from shaping.paths.walk import Opener
     from shaping.response import Json
-    from shaping.settings.model import Channels, Encoding, OmissionsMode
+    from shaping.settings.model import Channels, Encoding, OmissionsMode, Overflow
     from shaping.settings.resolve import ResolvedChoice
 
 
@@ -138,6 +138,7 @@ class Plan:
     tokenizer: str
     parse: tuple[str, ...] = FORMATS
     exit_codes: tuple[tuple[int, str], ...] = ()
+    overflow: Overflow = "ref"
 
     @property
     def closed(self) -> bool:
@@ -186,7 +187,7 @@ def compile_plan(
 
 _TAKEN_AS_THEY_ARE = (
     "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
-    "typed", "debug", "omissions",
+    "typed", "debug", "omissions", "overflow",
 )  # fmt: skip
 
 

@@ -104,6 +104,7 @@ _UNSAID: Mapping[str, Any] = {
     "rename": {},
     "private": (),
     "on_unreadable": "withhold",
+    "overflow": "ref",
     "redact": Redact(),
     "defaults": {},
     "keep_lines": (),

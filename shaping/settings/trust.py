@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
 _LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
 # A new name takes a field out of reach of the user's own rules by name, and so does text that is left unread.
-_WIDENING = frozenset({"rename", "parse", "on_unreadable", "debug"})
+# A file that somebody's repository asks for is written where others may look.
+_WIDENING = frozenset({"rename", "parse", "on_unreadable", "debug", "overflow"})
 
 
 @dataclass(frozen=True, slots=True)

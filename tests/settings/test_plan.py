@@ -51,6 +51,7 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "tokenizer": "o200k_base",
         "parse": get_args(Format),
         "exit_codes": (),
+        "overflow": "ref",
     }
 
 

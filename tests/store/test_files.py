@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shaping import Shaper
+from shaping.mcp.messages import MessageShaper, ToolCallOptions
+from shaping.mcp.sessions import Session
+from shaping.store.files import ResultFile, results_folder, write_result
+
+ISSUES: list[dict[str, Any]] = [
+    {"id": n, "state": "open" if n % 3 else "closed", "title": f"Issue {n} with a few words", "note": None}
+    for n in range(900)
+]
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "work" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "work"
+
+
+def run(example: str) -> list[str]:
+    done = subprocess.run(example, shell=True, capture_output=True, text=True, check=True)  # noqa: S602 (what a model would run)
+    return done.stdout.splitlines()
+
+
+def written(value: Any, tool: str = "list") -> ResultFile:
+    found = write_result(value, tool, results_folder())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("has_jq", [True, False])
+def test_records_are_lines_and_the_command_finds_some_of_them(monkeypatch: pytest.MonkeyPatch, has_jq: bool) -> None:
+    if has_jq and shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/jq" if has_jq else None)
+    found = written({"total": 900, "page": {"issues": ISSUES}})
+    assert [json.loads(line) for line in found.path.read_text().splitlines()] == ISSUES
+    assert "of page.issues (id, state, title, note)" in str(found)
+    assert found.example.startswith("jq" if has_jq else "grep")
+    assert [json.loads(line)["state"] for line in run(found.example)] == ["open"] * 600
+
+
+def test_odd_names_and_values_are_quoted_for_the_shell(workspace: Path) -> None:
+    records = [{"it's $(touch x)": "a \"b\" 'c' `touch y`", "n": n} for n in range(50)]
+    assert len(run(written(records, "a tool; rm -rf").example)) == 50
+    assert not {"x", "y"} & {path.name for path in workspace.iterdir()}
+
+
+def test_a_text_is_a_text_file_and_grep_finds_its_errors() -> None:
+    found = written("\n".join(["fine"] * 500 + ["ERROR: disk full"] + ["fine"] * 500))
+    assert run(found.example) == ["501:ERROR: disk full"]
+
+
+def test_other_data_is_one_json_document() -> None:
+    value = {"a": {"b": list(range(5))}, "c": ["x" * 400] * 4}
+    found = written(value)
+    assert (found.path.suffix, json.loads(found.path.read_text())) == (".json", value)
+
+
+def test_files_are_for_the_user_alone_and_ignored_by_version_control(workspace: Path) -> None:
+    found = written(ISSUES)
+    assert found.path.parent == workspace / ".shaping" / "results"
+    assert stat.S_IMODE(found.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(found.path.parent.stat().st_mode) == 0o700
+    subprocess.run(["git", "init", "-q"], check=True)
+    status = subprocess.run(["git", "status", "--porcelain", "-uall"], capture_output=True, text=True, check=True)
+    assert status.stdout == ""
+
+
+def test_outside_of_a_working_tree_they_are_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert written(ISSUES).path.parent == tmp_path / "cache" / "shaping" / "results"
+
+
+def test_old_files_go_and_the_oldest_of_too_many(workspace: Path) -> None:
+    folder = results_folder()
+    first, second = written("a" * 1000, "first"), written("b" * 1000, "second")
+    os.utime(first.path, (0, 0))
+    third = write_result("c" * 1000, "third", folder, max_bytes=2500)
+    assert [second.path.exists(), third is not None and third.path.exists(), first.path.exists()] == [True, True, False]
+    os.utime(second.path, (1, 1))
+    write_result("d" * 1000, "fourth", folder, max_bytes=2500)
+    assert not second.path.exists()
+
+
+def test_where_nothing_can_be_written_the_answer_has_a_ref(workspace: Path) -> None:
+    (workspace / ".shaping").write_text("in the way")
+    shaped = Shaper({"global": {"overflow": "file", "max_tokens": 400}}, expandable=True).shape(ISSUES, surface="mcp")
+    assert "shaping_expand ref=r_" in shaped.text
+
+
+@pytest.mark.parametrize("dialect", ["none", "lean", "flat", "invariant", "sourced"])
+def test_a_cut_answer_names_a_file_with_all_of_its_cleaned_data(dialect: str, workspace: Path) -> None:
+    rules = {"overflow": "file", "max_tokens": 500, "dialect": dialect, "private": ["title"]}
+    records = [{**issue, "token": "ghp_" + "a1B2" * 9} for issue in ISSUES]
+    shaped = Shaper({"global": rules}, expandable=True).shape(records, tool="srv/list_issues", surface="mcp")
+    [file] = [path for path in (workspace / ".shaping" / "results").iterdir() if path.suffix == ".jsonl"]
+    assert file.name.startswith("list_issues-")
+    assert str(file) in shaped.text
+    assert shaped.tokens.after <= 500
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(kept) == 900
+    assert "Issue" not in file.read_text()
+    assert "ghp_" not in file.read_text()
+
+
+def test_what_is_not_cut_is_written_nowhere(workspace: Path) -> None:
+    Shaper({"global": {"overflow": "file"}}, expandable=True).shape(ISSUES[:5], surface="mcp").text  # noqa: B018 (written with the first look)
+    assert not (workspace / ".shaping").exists()
+
+
+@pytest.mark.parametrize(
+    ("client", "local", "in_file"),
+    [
+        ("claude-code", True, True),
+        ("claude-code", False, False),
+        ("langchain-mcp-adapters", True, False),
+        ("x", True, False),
+    ],
+)
+def test_auto_writes_files_for_clients_that_work_on_this_machine(client: str, local: bool, in_file: bool) -> None:
+    shaper = Shaper({"global": {"overflow": "auto", "max_tokens": 400}}, expandable=True)
+    messages = MessageShaper(shaper, relay=True, local=local)
+    session = Session(shaper.generation, {"name": client, "version": "9.9.9"})
+    result = {"content": [{"type": "text", "text": json.dumps(ISSUES)}]}
+    text = messages.shape_result(session, "list", ToolCallOptions(), result)["content"][0]["text"]
+    assert (".jsonl" in text, "shaping_expand" in text) == (in_file, not in_file)
+
+
+def test_a_command_that_is_cut_names_a_file(workspace: Path) -> None:
+    (workspace / "c.json").write_text('{"global": {"overflow": "auto"}}')
+    shaping = str(Path(sys.executable).with_name("shaping"))
+    words = [shaping, "run", "--config", "c.json", "--max-tokens", "200", "--"]
+    done = subprocess.run([*words, "seq", "-f", "entry %g", "5000"], capture_output=True, text=True, check=True)
+    assert "of 5,000 lines left out; all of it as text: grep -n -i entry " in done.stderr
+    assert len(run(done.stderr.partition("text: ")[2].strip().removesuffix(")"))) == 5000
