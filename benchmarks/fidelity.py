@@ -87,12 +87,21 @@ def _answer(lib: Any, question: dict[str, Any], original: dict[str, Any], shaped
     """Answer a question by its path from what the model reads; one without a path by its evidence alone."""
     if not question.get("paths") or question["decode"] in {"text", "result"}:
         return kept
+    if question.get("absent") and _is_named_absent(lib, question, shaped):
+        return True
     try:
         document = _document(question["decode"], shaped)
         source = lib.decode(original, question["decode"])
         return all(lib.path_eval(document, path) == lib.path_eval(source, path) for path in question["paths"])
     except (ValueError, TypeError, KeyError, IndexError):
         return False
+
+
+def _is_named_absent(lib: Any, question: dict[str, Any], shaped: dict[str, Any]) -> bool:
+    """Return whether the line below the data names every member that was null or empty."""
+    named = _NAMED.search("\n" + lib.model_view(shaped))
+    words = set(re.findall(r"[\w-]+", named[0])) if named else set()
+    return all(path.rpartition(".")[2] in words for path in question["paths"])
 
 
 def _document(how: str, shaped: dict[str, Any]) -> Any:

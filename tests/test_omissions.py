@@ -159,14 +159,14 @@ def test_what_is_left_out_of_an_object_is_priced_as_in_plain_data() -> None:
 
 def test_what_is_asked_back_comes_in_pages_within_the_tools_budget() -> None:
     shaper = Shaper({"global": {"max_tokens": 80}}, expandable=True)
-    shaped = shaper.shape({"rows": [f"row number {n}" for n in range(100)]}, tool="t")
+    shaped = shaper.shape({"rows": [f"row number {n * n}" for n in range(100)]}, tool="t")
     rows, cursor, pages = [], None, 0
     while pages == 0 or cursor is not None:
         page = shaper.expand(shaped.ref or "", None if cursor else "rows", cursor)
         assert tokens.exact(page.text) <= 80
         rows += page.data
         cursor, pages = page.cursor, pages + 1
-    assert rows == [f"row number {n}" for n in range(100)]
+    assert rows == [f"row number {n * n}" for n in range(100)]
     assert pages > 5
 
 

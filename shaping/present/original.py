@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
 # Names of null or empty members that are written: an object keyed by ids may have any number.
-_NAMES = 40
+_NAMES = 80
 # The line is written where it is cheaper by this factor, which is more than the guess of its tokens is wrong by.
 _SURE = 1.25
 _LOOKED_INTO = 5_000_000  # bytes of data; to find the tables of more takes longer than a reader gains
@@ -173,4 +173,14 @@ class Original:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names if len(names) <= _NAMES else (*names[:_NAMES], f"and {len(names) - _NAMES} more"))
+    """Write names, those of one parent together: `change.after{policy, tags}`."""
+    parents: dict[str, list[str]] = {}
+    for name in names[:_NAMES]:
+        parent, _, last = name.rpartition(".")
+        parents.setdefault(parent, []).append(last)
+    written = parents.pop("", []) + [
+        f"{parent}.{members[0]}" if len(members) == 1 else f"{parent}{{{', '.join(members)}}}"
+        for parent, members in parents.items()
+    ]
+    more = [f"and {len(names) - _NAMES} more"] if len(names) > _NAMES else []
+    return ", ".join([*written, *more])

@@ -270,3 +270,19 @@ def test_the_way_to_the_next_page_of_a_list_is_no_page_of_what_it_holds() -> Non
     items: Any = [{"id": n, "name": f"n{n}", "web_url": f"https://x.dev/n/{n}"} for n in range(4)]
     value: Any = {"total": 40, "next": f"https://x.dev/list?{'q' * 300}&page=2", "items": items, "page": 1}
     assert without_links(value) == value
+
+
+def test_a_link_to_logs_stays_because_somebody_goes_on_there() -> None:
+    value: Any = [
+        {
+            "id": n,
+            "name": f"run {n}",
+            "url": f"https://api.x.dev/runs/{n}",
+            "jobs_url": f"https://api.x.dev/runs/{n}/jobs",
+            "logs_url": f"https://api.x.dev/runs/{n}/logs",
+            "html_url": f"https://x.dev/runs/{n}",
+        }
+        for n in range(9)
+    ]
+    reduced: Any = reduce(value, ("links",))[0]
+    assert set(reduced[0]) == {"id", "name", "logs_url", "html_url"}

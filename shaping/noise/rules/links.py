@@ -98,7 +98,8 @@ def _names(records: Records) -> _Named:
 @lru_cache(maxsize=1024)
 def _named(keys: tuple[str, ...]) -> _Named:
     # A name or a state that happens to be a URL is still what the record is called or how it is.
-    said = {key: meaning(key) for key in keys if not (meaning(key).identifies or meaning(key).verdict)}
+    # A link to logs or details of a failure is where somebody goes on.
+    said = {key: what for key in keys if not ((what := meaning(key)).identifies or what.verdict or what.diagnostic)}
     return _Named(
         found=tuple(said),
         pictures=frozenset(key for key, what in said.items() if what.picture),
