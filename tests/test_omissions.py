@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from shaping import Shaper, tokens, using
-from shaping.present.said import missing
+from shaping.present.notices import missing
 from shaping.response import Omission, grouped
 
 NOISY = [

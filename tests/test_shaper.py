@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +297,7 @@ def test_the_log_of_a_fault_tells_where_and_of_what_kind_but_nothing_of_the_answ
         raise ValueError(f"cannot do {value!r}")
 
     monkeypatch.setattr("shaping.shaper.clean", broken)
-    monkeypatch.setattr("shaping.cleaning.failsafe.redact", broken)
+    monkeypatch.setattr(sys.modules["shaping.cleaning.redact"], "replace_secrets", broken)
     shaped = Shaper({"tool_overrides": {"t": {"private": ["secret"]}}}).shape({"secret": "hunter2"}, tool="t")
     assert shaped.data == "[withheld: redaction failed]"
     assert "ValueError" in caplog.text

@@ -14,7 +14,7 @@ import orjson
 from orjson import dumps
 
 from shaping.apps.stdout import Printed, print_answer, stdin_is_terminal
-from shaping.cleaning.select import unmatched
+from shaping.cleaning.open import unmatched
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.errors.detail import scrub

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning.open import open_plain
-from shaping.cleaning.prune import prune
-from shaping.cleaning.quieten import quieten
+from shaping.cleaning.open import open_plain, select, select_then_open
+from shaping.cleaning.prune import prune, quieten
 from shaping.cleaning.redact import redact, without_secrets
-from shaping.cleaning.select import select, select_then_open
 from shaping.response import NOTHING, StepNotes
 from shaping.values.plain import to_plain
 

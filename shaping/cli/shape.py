@@ -11,12 +11,12 @@ import orjson
 import typer
 
 from shaping import Shaper, using
-from shaping.cleaning.select import unmatched
+from shaping.cleaning.open import unmatched
 from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.cli.support.payloads import Payload
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
-from shaping.present.said import missing
+from shaping.present.notices import missing
 from shaping.response import Warned, counted
 from shaping.settings import ConfigError, Overrides
 from shaping.tokens import Tokens

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.cleaning.open import unmatched
 from shaping.cleaning.redact import replaced
-from shaping.cleaning.select import unmatched
 from shaping.commands.cut import CutOutputs, CutText, NumberedLines, OutputCutter, Rules, price
 from shaping.commands.errors import TIMED_OUT, error_of
 from shaping.commands.facts import BARE, FULL, REF_ONLY, cut_facts, facts_of

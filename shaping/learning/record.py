@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import orjson
 
-from shaping.cleaning.failsafe import without_held
+from shaping.cleaning.redact import without_held
 from shaping.redaction import scrub
 from shaping.tokens import count
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.cleaning.failsafe import WITHHELD, without_held
-from shaping.cleaning.redact import replaced
+from shaping.cleaning.redact import WITHHELD, replaced, without_held
 from shaping.mcp.reading import read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.budget.fitting import Budget, Fitted, fit_value
-from shaping.cleaning.failsafe import log_fault
+from shaping.cleaning.redact import log_fault
+from shaping.present.notices import notice
 from shaping.present.original import Original
-from shaping.present.said import notice
-from shaping.present.wrap import known_meta, tag_of, wire_value, wrap
-from shaping.present.write import write
+from shaping.present.wrap import known_meta, tag_of, wire_value, wrap, write
 from shaping.response import Shaped
 from shaping.store.originals import NOT_KEPT
 from shaping.tokens import Tokens, counter

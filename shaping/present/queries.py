@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.parsers import parse
-from shaping.present.page_plan import whole_plan
+from shaping.present.pages import whole_plan
 from shaping.response import CallContext, Warned
 from shaping.store.search import search
 from shaping.store.sql import Database

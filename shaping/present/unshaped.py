@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.cleaning.failsafe import fail_safe, log_fault
-from shaping.cleaning.redact import without_secrets
+from shaping.cleaning.redact import fail_safe, log_fault, without_secrets
 from shaping.envelope import local_envelope
 from shaping.response import Shaped, Warned
 from shaping.tokens import Tokens

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -401,7 +402,7 @@ def test_a_fault_in_redaction_withholds_everything(shaper: Shaper, monkeypatch: 
         raise ZeroDivisionError
 
     monkeypatch.setattr(module, "_success", broken)
-    monkeypatch.setattr("shaping.cleaning.failsafe.redact", broken)
+    monkeypatch.setattr(sys.modules["shaping.cleaning.redact"], "replace_secrets", broken)
     shaped = shape_result(shaper, {"content": [text("fine")]}, tool="t")
     assert without_meta(shaped) == {"content": [text("[withheld: redaction failed]")], "isError": True}
 

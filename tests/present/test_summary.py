@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shaping.present.summary import summarize_columns
+from shaping.present.notices import summarize_columns
 from shaping.tokens import exact
 
 RECORDS = [
