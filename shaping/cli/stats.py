@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 BY = typer.Option("--by", metavar="GROUP", help=f"Add up by {', '.join(GROUPS)}.")
 WATCH = typer.Option("--watch", help="Print again whenever something was added, until Ctrl-C.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+
+_CLEAR: Final = "\x1b[2J\x1b[H"  # of a terminal
 
 
 def stats(
@@ -49,7 +52,9 @@ def stats(
             entries, dropped = database.entries(since=start), database.dropped(since=start)
             text = "\n".join(_lines(entries, by, str(path), dropped, price))
             if text != shown:
-                typer.echo(text if not shown else f"\n{text}")
+                clear = _CLEAR if watch and sys.stdout.isatty() else "\n" if shown else ""
+                typer.echo(f"{clear}{text}")
+                sys.stdout.flush()
                 shown = text
             if not watch:
                 return

@@ -116,3 +116,43 @@ def test_a_stream_is_entered_by_what_was_printed_of_it_and_of_its_end(tmp_path: 
     raw = "".join(f'{{"id": {n}, "note": null, "tags": []}}\n' for n in range(40))
     (entry,) = LedgerDatabase(file).entries()
     assert (entry.before, entry.after) == (tokens.exact(raw), tokens.exact(done.stdout))
+
+
+def test_what_is_entered_while_it_watches_is_printed(ledger: Path) -> None:
+    command = [sys.executable, "-m", "shaping", "stats", "--watch", "--by", "server"]
+    watching = subprocess.Popen(
+        command, env={**os.environ, "SHAPING_LEDGER": str(ledger)}, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert watching.stdout is not None
+        assert any("in 3 calls" in line for line in iter(watching.stdout.readline, ""))
+        LedgerDatabase(ledger).add([LedgerEntry(time.time(), "search", 500, 100, server="github")])
+        assert any("in 4 calls" in line for line in iter(watching.stdout.readline, ""))
+    finally:
+        watching.terminate()
+        watching.communicate(timeout=30)
+
+
+@pytest.mark.usefixtures("ledger")
+def test_money_is_stated_for_a_model_that_is_named(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    models = {"mine": {"input": 1, "cache_write": 2, "cache_read": 0.5}, "plain": {"input": 1}}
+    prices.write_text(json.dumps({"date": "2026-01-02", "currency": "EUR", "per_tokens": 1000, "models": models}))
+    cached = run("--model", "mine", "--prices", str(prices)).splitlines()[-1]
+    assert cached == (
+        "Worth 151.2000 EUR as cache writes of mine (prices of 2026-01-02), "
+        "and 37.8000 more for each turn that they would have stayed."
+    )
+    plain = run("--model", "plain", "--prices", str(prices)).splitlines()[-1]
+    assert plain == "Worth 75.6000 EUR as input of plain (prices of 2026-01-02)."
+    said = json.loads(run("--model", "mine", "--prices", str(prices), "--json"))["data"]
+    assert said["total"]["saved_eur"] == 151.2
+    unknown = CliRunner().invoke(build(), ["stats", "--model", "min", "--prices", str(prices)])
+    assert (unknown.exit_code, "no model 'min'; did you mean mine?" in unknown.output) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["last", "report", "ui"])
+def test_what_shows_the_ledger_says_that_it_is_off(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", "off")
+    done = CliRunner().invoke(build(), [command])
+    assert (done.exit_code, "SHAPING_LEDGER is off" in done.output) == (1, True)
