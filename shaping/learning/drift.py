@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import orjson
 
 from shaping.errors import nearest
-from shaping.learning.fields import covers
+from shaping.learning.fields import covers, leads_to
 from shaping.ledger import default_path
 from shaping.settings.resolve import fits
 
@@ -102,7 +102,7 @@ def _unmatched(traffic: TrafficStatistics, config: LoadedConfig) -> Iterator[Dri
         }
         for key in _PATHS if fields else ():
             for path in getattr(override, key) or ():
-                if not any(covers(path, one) for one in fields):
+                if not any(leads_to(path, one) for one in fields):
                     near = nearest(path, sorted(fields), n=1)
                     rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
                     yield Drift("unmatched", pattern, path, f"{key} {path!r} matches nothing any more", rule)

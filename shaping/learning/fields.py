@@ -165,6 +165,11 @@ def covers(path: str, other: str) -> bool:
         return False
 
 
+def leads_to(path: str, field: str) -> bool:
+    """Return whether a path names a field, or something that the field stands in."""
+    return _meets(names(path), names(field), whole=True)
+
+
 def told_paths(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
     """Return the paths that the `answers` of a config ask of a tool; of a JMESPath, every name in it."""
     found: list[str] = []
@@ -194,11 +199,11 @@ def _goes_on(steps: tuple[str, ...]) -> bool:
     return meaning(steps[-1]).continues
 
 
-def _meets(told: tuple[str, ...], steps: tuple[str, ...]) -> bool:
+def _meets(told: tuple[str, ...], steps: tuple[str, ...], *, whole: bool = False) -> bool:
     """Return whether two rows of names lead the same way as far as both go; `**` stands for any number of names."""
     if not told or not steps:
-        return True
+        return not told or not whole
     if told[0] == "**":
-        return len(told) == 1 or any(_meets(told[1:], steps[at:]) for at in range(len(steps)))
+        return len(told) == 1 or any(_meets(told[1:], steps[at:], whole=whole) for at in range(len(steps)))
     same = steps[0] == "*" or (Glob(told[0]).fits(steps[0]) if "*" in told[0] else told[0] == steps[0])
-    return same and _meets(told[1:], steps[1:])
+    return same and _meets(told[1:], steps[1:], whole=whole)

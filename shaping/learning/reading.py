@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 _IN_PROCESS: Final = 4_000_000  # bytes that are read sooner than other processes have started
+_CONNECT_SECONDS: Final = 15
 _RESULT: Final = b',"result":'
 
 
@@ -121,12 +122,16 @@ def _dask(scheduler: str) -> Iterator[Callable[..., Iterable[Any]]]:
         from distributed import Client, as_completed  # noqa: PLC0415 (an extra)
     except ImportError:
         raise TrafficError('--scheduler needs an extra: pip install "shaping[dask]"') from None
-    with Client(scheduler, set_as_default=False) as client:  # type: ignore[no-untyped-call]  # as distributed has it
+    try:
+        client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]  # as distributed has it
+    except OSError:
+        raise TrafficError(f"no Dask scheduler answers at {scheduler}") from None
+    with client:
 
         def run(function: Callable[[Piece], Found], todo: list[Piece]) -> Iterator[Found]:
             # A worker that dies loses its pieces to another one; results are merged here as they come.
             futures = client.map(function, todo, pure=False, retries=2)
-            for _, found in as_completed(futures, with_results=True):  # type: ignore[no-untyped-call]  # the same package
-                yield found
+            done = as_completed(futures, with_results=True, loop=client.loop)  # type: ignore[no-untyped-call]  # the same
+            yield from (found for _, found in done)
 
         yield run

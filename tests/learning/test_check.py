@@ -1,0 +1,173 @@
+"""`shaping check --traffic`: answer contracts, and a planted regression of each kind of drift."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shaping import Recorder, Shaper
+from shaping.learning.drift import Baseline, baseline_path, find_drift
+from shaping.learning.reading import read_traffic
+from shaping.settings import load
+
+TOOLS = [
+    {"name": "list", "description": "List orders.", "inputSchema": {"type": "object"}},
+    {"name": "get", "description": "Get an order.", "inputSchema": {"type": "object"}},
+]
+STATES = ("paid", "sent", "open")
+
+
+def orders(day: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": day * 1_000 + n,
+            "state": STATES[n % 3],
+            "total": 9.5 + n,
+            "buyer": {"name": f"Buyer {n}", "email": f"b{n}@example.com"},
+        }
+        for n in range(15)
+    ]
+
+
+def record(folder: Path, day: int, change: Any = None, tools: list[dict[str, Any]] | None = None) -> Path:
+    recorder, plan = Recorder(folder), Shaper({}).plan("shop/list", surface="mcp")
+    recorder.record_tools("shop", TOOLS if tools is None else tools)
+    for call in range(4):
+        listed = orders(day * 10 + call)
+        for order in listed if change else ():
+            change(order)
+        result = {"content": [{"type": "text", "text": json.dumps({"orders": listed})}]}
+        recorder.record(plan, result, server="shop", session=f"{day}-{call}")
+    recorder.close()
+    return folder
+
+
+def config_with(folder: Path, override: dict[str, Any]) -> Path:
+    path = folder / "response_config.json"
+    path.write_text(json.dumps({"tool_overrides": {"shop/list": override}}, indent=2))
+    return path
+
+
+def check(config: Path, traffic: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "shaping", "check", str(config), "--traffic", str(traffic), *words]
+    environ = {**os.environ, "SHAPING_LEDGER": str(config.parent / "ledger.sqlite")}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+
+
+def test_a_contract_that_is_kept_passes_and_one_that_is_not_names_the_rule(tmp_path: Path) -> None:
+    traffic = record(tmp_path / "traffic", 1)
+    answers = [
+        {"question": "Who bought?", "path": "orders[].buyer.name"},
+        {"question": "How many are open?", "jmespath": "length(orders[?state=='open'])", "expected": 5},
+    ]
+    good = check(config_with(tmp_path, {"answers": answers}), traffic)
+    assert good.returncode == 0, good.stderr
+    assert "8 answers compared, 0 contracts not kept, 0 changes" in good.stdout
+    bad = check(
+        config_with(tmp_path, {"answers": answers, "exclude_fields": ["**.email", "orders.buyer.name"]}), traffic
+    )
+    assert bad.returncode == 1
+    assert "not kept: shop/list: 'Who bought?'" in bad.stderr
+    assert "(4 calls)" in bad.stderr
+    assert "exclude_fields 'orders.buyer.name', tool override shop/list" in bad.stderr
+    assert "How many are open?" not in bad.stderr
+
+
+def test_a_budget_that_cuts_an_answer_and_an_include_that_leaves_it_out_are_named(tmp_path: Path) -> None:
+    traffic = record(tmp_path / "traffic", 1)
+    answers = [{"question": "Which orders?", "path": "orders[].number"}]
+    cut = check(config_with(tmp_path, {"answers": answers, "max_items": 5}), traffic)
+    assert cut.returncode == 1
+    assert "max_items" in cut.stderr
+    left = check(config_with(tmp_path, {"answers": answers, "include_only": ["orders.state"]}), traffic)
+    assert left.returncode == 1
+    assert "include_only" in left.stderr
+
+
+def test_an_expected_answer_that_the_tool_itself_no_longer_gives_is_told(tmp_path: Path) -> None:
+    traffic = record(tmp_path / "traffic", 1)
+    answers = [{"question": "How many?", "jmespath": "length(orders)", "expected": 16}]
+    done = check(config_with(tmp_path, {"answers": answers}), traffic)
+    assert done.returncode == 1
+    assert "16 is expected" in done.stderr
+
+
+def drift_after(tmp_path: Path, change: Any = None, tools: Any = None, **override: Any) -> list[tuple[str, str, str]]:
+    config = config_with(tmp_path, override or {"exclude_fields": ["orders.buyer.email"]})
+    baseline_path(config).write_text(Baseline.of(read_traffic(record(tmp_path / "before", 1))).written())
+    traffic = read_traffic(record(tmp_path / "after", 2, change, tools))
+    found = find_drift(traffic, load(config), Baseline.read(baseline_path(config)))
+    assert all(one.rule for one in found)
+    return [(one.kind, one.tool, one.path) for one in found]
+
+
+def test_unchanged_traffic_of_another_day_has_no_drift(tmp_path: Path) -> None:
+    assert drift_after(tmp_path) == []
+
+
+def test_a_configured_path_that_matches_nothing_any_more(tmp_path: Path) -> None:
+    def rename(order: dict[str, Any]) -> None:
+        order["buyer"]["mail"] = order["buyer"].pop("email")
+
+    found = drift_after(tmp_path, rename)
+    assert ("unmatched", "shop/list", "orders.buyer.email") in found
+
+
+def test_a_new_field_above_a_token_share(tmp_path: Path) -> None:
+    def grow(order: dict[str, Any]) -> None:
+        order["history"] = "created, paid, packed, handed over, delivered"
+        order["v"] = 1
+
+    assert drift_after(tmp_path, grow) == [("new", "shop/list", "orders[].history")]
+
+
+def test_a_type_that_changed(tmp_path: Path) -> None:
+    def to_text(order: dict[str, Any]) -> None:
+        order["total"] = f"{order['total']} EUR"
+
+    assert ("type", "shop/list", "orders[].total") in drift_after(tmp_path, to_text)
+
+
+def test_a_value_that_an_enumeration_never_had(tmp_path: Path) -> None:
+    def refund(order: dict[str, Any]) -> None:
+        order["state"] = "refunded" if order["number"] % 7 == 0 else order["state"]
+
+    assert drift_after(tmp_path, refund) == [("values", "shop/list", "orders[].state")]
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "kind"),
+    [
+        ("description", "List all orders.", "description"),
+        ("inputSchema", {"type": "object", "properties": {"page": {"type": "integer"}}}, "schema"),
+        ("outputSchema", {"type": "object"}, "schema"),
+    ],
+)
+def test_a_changed_definition(tmp_path: Path, member: str, value: Any, kind: str) -> None:
+    tools: list[dict[str, Any]] = deepcopy(TOOLS)
+    tools[0][member] = value
+    assert drift_after(tmp_path, None, tools) == [(kind, "shop/list", "")]
+
+
+def test_a_vanished_tool(tmp_path: Path) -> None:
+    assert drift_after(tmp_path, None, TOOLS[:1]) == [("vanished", "shop/get", "")]
+
+
+def test_the_command_tells_drift_with_the_rule_to_add_and_keeps_it_for_the_page(tmp_path: Path) -> None:
+    config = config_with(tmp_path, {"include_only": ["orders.number", "orders.shipped_at"]})
+    baseline_path(config).write_text(Baseline.of(read_traffic(record(tmp_path / "before", 1))).written())
+    done = check(config, record(tmp_path / "after", 2, lambda order: order.update(memo="word " * 20)))
+    assert done.returncode == 0, "warnings alone exit 0"
+    assert "include_only 'orders.shipped_at' matches nothing any more" in done.stderr
+    assert 'add "orders[].memo" to include_only' in done.stderr
+    kept = json.loads((tmp_path / "drift.json").read_text())
+    assert {one["kind"] for one in kept["drift"]} == {"unmatched", "new"}
+    shown = json.loads(check(config, tmp_path / "after", "--json").stdout)["data"]
+    assert shown["drift"] == kept["drift"]
