@@ -15,6 +15,7 @@ import argparse
 import json
 import random
 import re
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +30,13 @@ from shaping.tokens import exact
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KINDS = ("path", "position", "count", "absent", "relation", "lines")
+KINDS = ("path", "position", "count", "absent", "relation", "usual", "lines")
 _LARGEST = 12_000  # tokens of a text that a reader is still asked to read
 _FAR = 12  # index from which a question is about counting and not about reading
-_FEATURES = re.compile(r"\bbelow\b|=.*\{|#\d+|\(also |\bin runs:| lists:|\bby \w+:", re.MULTILINE)
+_MANY, _MOSTLY = 8, 0.6  # rows of a table, and the part of them that must have a value alike
+_FEATURES = re.compile(
+    r"^ *== |\(but |\" to \"|\[only\]|\bbelow\b|=.*\{|#\d+|\(also |\bin runs:| lists:|\bby \w+:", re.MULTILINE
+)
 _HEAD = """Below is the answer of a tool, then questions about it. Answer from the text alone, without any program.
 Paths are as in JavaScript, from the root: `items[0].name` is the member `name` of the first element of `items`, and
 `[0].id` is the member `id` of the first element where the root is a list.
@@ -160,13 +164,31 @@ def _relations(value: Any) -> Iterator[Question]:
                         yield Question("relation", f"{where}: what is its `{inner}`?", found)
 
 
+def _usual(value: Any) -> Iterator[Question]:
+    """Ask for what most rows have alike, which a row need not say, and for the rows that differ."""
+    for path, rows in _tables(value):
+        names = [name for name in rows[0] if len({str(row.get(name)) for row in rows}) == len(rows)]
+        if not names or len(rows) < _MANY or not all(_is_short(row.get(names[0])) for row in rows):
+            continue
+        for name in rows[0]:
+            column = [row.get(name) for row in rows]
+            common, times = Counter(map(str, column)).most_common(1)[0]
+            if times < _MOSTLY * len(rows) or not all(map(_is_short, column)):
+                continue
+            others = [row for row in rows if str(row[name]) != common]
+            alike = [row for row in rows if str(row[name]) == common]
+            for row in [*others, *alike[-max(1, len(others)) :]]:
+                where = f"In `{path or 'the list'}`, take the element whose `{names[0]}` is `{row[names[0]]}`"
+                yield Question("usual", f"{where}: what is its `{name}`?", row[name])
+
+
 def _lines(value: Any) -> Iterator[Question]:
     for path, found in _walk(value):
         if isinstance(found, str) and len(lines := found.split("\n")) > 2 and 0 < len(lines[1].strip()) < 100:
             yield Question("lines", f"What is the second line of the text `{path}`?", lines[1].strip())
 
 
-_ASK = dict(zip(KINDS, (_paths, _positions, _counts, _absent, _relations, _lines), strict=True))
+_ASK = dict(zip(KINDS, (_paths, _positions, _counts, _absent, _relations, _usual, _lines), strict=True))
 
 
 def payloads() -> Iterator[tuple[str, str, Any]]:
