@@ -130,7 +130,11 @@ def write(shown: Presented) -> tuple[str, str]:
     bare = shown.plan.dialect == "none"
     if bare and shown.not_modified:
         return "not modified", "text"
-    text, encoding = written(shown.value, shown.plan)
+    value = shown.value
+    if shown.plan.dialect == "lean" and shown.plan.encoding != "json" and value.keys() == {"data"}:
+        # An envelope of which nothing but the data is left would only make the text dearer.
+        value = value["data"]
+    text, encoding = written(value, shown.plan)
     text += _absent_line(shown, text, encoding)
     return (text + shown.notice if bare else text), encoding
 

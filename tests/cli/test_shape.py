@@ -42,7 +42,7 @@ def shaping(*arguments: str, stdin: str | bytes | None = None) -> Any:
 def test_a_file_is_shaped_and_the_counts_go_to_standard_error() -> None:
     done = shaping("raw.json")
     assert done.exit_code == 0
-    assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
+    assert json.loads(done.stdout) == {"items": [{"number": 1, "title": "Broken"}]}
     assert "tokens" in done.stderr
 
 
@@ -86,22 +86,20 @@ def test_nothing_is_told_where_nothing_was_shaped(mode: str, monkeypatch: pytest
 
 def test_standard_input_is_shaped_where_no_file_is_named() -> None:
     done = shaping("--quiet", stdin=json.dumps(RAW))
-    assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
+    assert json.loads(done.stdout) == {"items": [{"number": 1, "title": "Broken"}]}
     assert done.stderr == ""
 
 
 def test_a_tool_a_config_and_a_profile_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"tool_overrides": {"list": {"include_only": ["items[].title"]}}}')
     done = shaping("raw.json", "--tool", "list", "--config", "mine.json")
-    assert json.loads(done.stdout) == {"data": {"items": [{"title": "Broken"}]}}
+    assert json.loads(done.stdout) == {"items": [{"title": "Broken"}]}
     done = shaping("raw.json", "--tool", "list", "--config", "mine.json", "--profile", "debug")
     assert json.loads(done.stdout)["data"] == RAW
 
 
 def test_fields_can_be_named_for_one_call() -> None:
-    assert json.loads(shaping("raw.json", "--fields", "items[].number, next").stdout) == {
-        "data": {"items": [{"number": 1}]}
-    }
+    assert json.loads(shaping("raw.json", "--fields", "items[].number, next").stdout) == {"items": [{"number": 1}]}
 
 
 def test_text_that_is_not_json_is_shaped_as_text() -> None:
@@ -183,7 +181,7 @@ def test_no_number_is_changed_on_the_way_in(raw: str, expected: Any) -> None:
 
 
 def test_an_empty_answer_has_no_percentage() -> None:
-    assert shaping(stdin="").stderr.splitlines()[-1] == "0 tokens before, 5 after"
+    assert shaping(stdin="").stderr.splitlines()[-1] == "0 tokens before, 0 after"
 
 
 def test_a_broken_config_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -275,7 +273,7 @@ def test_a_mode_that_there_is_not_is_told_once_on_standard_error() -> None:
         timeout=300,
     )
     assert done.stderr == "SHAPING is 'bogus'; expected on, off or observe. It is ignored, and shaping is on.\n"
-    assert json.loads(done.stdout) == {"data": {"items": [{"number": 1, "title": "Broken"}]}}
+    assert json.loads(done.stdout) == {"items": [{"number": 1, "title": "Broken"}]}
 
 
 def test_what_looks_like_json_and_is_not_is_shaped_as_text_with_a_hint(tmp_path: Path) -> None:
