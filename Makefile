@@ -71,7 +71,7 @@ test-versions: .venv/installed-release
 	$(BIN)/uv venv --quiet --clear .cache/lowest
 	$(BIN)/uv pip install --quiet --python .cache/lowest/bin/python --resolution lowest-direct --editable ".[all]"
 	$(BIN)/uv pip install --quiet --python .cache/lowest/bin/python --group dev
-	.cache/lowest/bin/python -m pytest -n 2 --dist worksteal
+	.cache/lowest/bin/python -m pytest -n 2 --dist worksteal -W ignore::DeprecationWarning
 
 # Known vulnerabilities of what is installed; asks the package index for them.
 audit: .venv/installed-release

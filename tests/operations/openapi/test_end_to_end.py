@@ -166,7 +166,7 @@ def running(dice: random.Random) -> Iterator[str]:
         server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="critical", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
-        while not server.started:
+        while not server.started and thread.is_alive():
             time.sleep(0.01)
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
         server.should_exit = True
