@@ -1,3 +1,4 @@
+import hashlib
 from pathlib import Path
 
 import jsonschema
@@ -6,6 +7,7 @@ import pytest
 
 from shaping.envelope import DIALECTS
 from shaping.envelope.dialects import FORMS
+from shaping.envelope.dialects.schemas import VERSION
 
 CONFIG = Path(__file__).parents[3] / "config"
 
@@ -23,3 +25,12 @@ def test_the_schema_in_config_is_what_the_code_says(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_schema_is_one(dialect: str) -> None:
     jsonschema.Draft202012Validator.check_schema(FORMS[dialect].schema())
+
+
+# Where a wire form changes: raise VERSION, say how in the changelog, write the new digest here.
+DIGESTS = {2: "6c7f556eb56fc0d9911e7c3392a97e4f3baf76a9adc598b5d3959dbb708cda0e"}
+
+
+def test_a_wire_form_changes_only_with_the_version() -> None:
+    digest = hashlib.sha256(orjson.dumps([FORMS[dialect].schema() for dialect in sorted(DIALECTS)])).hexdigest()
+    assert DIGESTS.get(VERSION) == digest, f"a wire form changed: raise VERSION, then put {digest} here"
