@@ -22,7 +22,7 @@ from shaping.settings.plan import Plan, PlanRequest, compile_plan
 from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import Given, Stanza, narrow, presets_for, read_sources
-from shaping.settings.trust import is_allowed
+from shaping.settings.trust import is_allowed, stays_inside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -193,7 +193,9 @@ def load(
     environ = os.environ if environ is None else environ
     sources = read_sources(config, cwd=where, environ=environ)
     warnings = [*_checked(sources)]
-    if sources.in_tree is not None and not is_allowed(sources.in_tree, environ):
+    if sources.in_tree is not None and is_allowed(sources.in_tree, environ):
+        _refuse_store_outside(sources, sources.in_tree, cwd=where, environ=environ)
+    elif sources.in_tree is not None:
         sources, warning = _narrowed(sources, sources.in_tree, cwd=where, environ=environ)
         warnings += [warning] if warning else []
     generation = LoadedConfig.of(sources)
@@ -223,6 +225,15 @@ def _narrowed(
         return sources, None
     says = f"is in the working tree and not allowed, so {', '.join(left_out)} in it does not apply"
     return sources, ConfigProblem(str(path), "$", None, None, "`shaping allow`, once you have read it", says=says)
+
+
+def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:
+    """Raise ConfigError where a config of the working tree names a store elsewhere, or one that a link leads out to."""
+    document = sources.configs[-1]
+    path = document.choices("store").get("path")
+    if isinstance(path, str) and not stays_inside(cwd / path, config, environ):
+        expected = "a file in the project, or in your cache or data directory"
+        raise ConfigError([document.problem(("store", "path"), path, expected)])
 
 
 def _uncompiled(generation: LoadedConfig) -> Iterator[ConfigProblem]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.settings.files import data_directory, replace_file
+from shaping.settings.files import NAMES, cache_directory, data_directory, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shaping.settings.jsonc import ConfigDocument
     from shaping.settings.problems import Keys
 
+_CONFIG_DIRECTORIES = frozenset(name.rpartition("/")[0] for name in NAMES if "/" in name)
 _NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
 _LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
 # A new name takes a field out of reach of the user's own rules by name, and so does text that is left unread.
@@ -81,6 +82,13 @@ def read_allowed(environ: Mapping[str, str]) -> Allowed:
         return Allowed(dict(record["configs"]), tuple(record["directories"]))
     except (OSError, ValueError, KeyError, TypeError):
         return Allowed({})
+
+
+def stays_inside(path: Path, config: Path, environ: Mapping[str, str]) -> bool:
+    """Return whether a file lies in a config's project or in the user's cache or data directory, links followed."""
+    project = config.parent.parent if config.parent.name in _CONFIG_DIRECTORIES else config.parent
+    places = (project, cache_directory(environ), data_directory(environ))
+    return any(path.resolve().is_relative_to(place.resolve()) for place in places)
 
 
 def _write(allowed: Allowed, environ: Mapping[str, str]) -> None:

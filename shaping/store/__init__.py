@@ -34,7 +34,9 @@ def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ
     """Open the store that the settings name; nothing is touched before it is first used."""
     if settings.kind == "sqlite":
         # All of a user's commands share one file.
-        return SqliteStore(settings.path or cache_directory(environ) / "store.sqlite", settings.max_bytes)
+        if settings.path is not None:
+            return SqliteStore(settings.path, settings.max_bytes)
+        return SqliteStore(cache_directory(environ) / "store.sqlite", settings.max_bytes, own=True)
     if settings.kind == "redis":
         from shaping.store.redis import RedisStore  # noqa: PLC0415 (an extra)
 

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from shaping.store.protocol import StoreError
@@ -25,6 +26,7 @@ _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
 _REST: Final = 0.05  # seconds that a store of this process alone is left be, so that the answer goes out first
 _PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
+_PACKING: Final = 4096  # bytes that what is kept may have more than its payload
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _PAUSE: Final = 5.0  # seconds without trying after a write failed
 _PATIENCE: Final[float] = 0.25  # seconds that the first call waits for the store's key
@@ -72,9 +74,22 @@ class Keeper:
         """Have the payload written soon; False where it will not be, so that nothing can be expanded."""
         self._after_fork()
         said = dict(meta or {})
+        if size + size // 64 + _PACKING > getattr(self.store, "max_bytes", inf):
+            # Whether it fits is known when it is packed: a ref to what did not fit would be a dead one.
+            return self._kept_now(lambda: self.store.put(ref, make_payload(), meta=said, ttl=ttl))
         job = _Job(lambda: self.store.put(ref, make_payload(), meta=said, ttl=ttl), size)
         with self._changed:
             return self._asked(ref, job)
+
+    def _kept_now(self, put: Callable[[], None]) -> bool:
+        try:
+            put()
+        except Exception as fault:  # noqa: BLE001  whatever a store does, the answer goes out
+            logger.warning(
+                "an answer cannot be kept: %s", fault if isinstance(fault, StoreError) else type(fault).__name__
+            )
+            return False
+        return True
 
     def get(self, ref: str, *, timeout: float = _READING) -> Stored | None:
         """Return what is kept behind the ref, waiting a little where it is still to be written."""

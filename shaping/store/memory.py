@@ -26,7 +26,7 @@ class MemoryStore:
 
     def __init__(self, max_bytes: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.secret = secrets.token_bytes(32)
-        self._max_bytes = max_bytes
+        self.max_bytes = self._max_bytes = max_bytes
         self._clock = clock
         self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._bytes = 0

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from shaping.settings import Plan, Surface
     from shaping.store.keeper import Keeper
 
-NOT_KEPT = Warned("NOT_KEPT", "the store is out of reach or full: what was left out cannot be expanded")
+NOT_KEPT = Warned(
+    "NOT_KEPT", "the store is out of reach, full, or too small for this (store.max_bytes): it cannot be expanded"
+)
 
 SHAPED: Final = "s"  # before the position of a cursor that goes on in the shaped data, not in the raw value
 _REF_BYTES: Final = 16

@@ -1,4 +1,8 @@
-"""A store in one file, for several processes: written in WAL mode, bounded in size, replaced where it is damaged."""
+"""A store in one file, for several processes: written in WAL mode, bounded in size, replaced where it is damaged.
+
+A file that is not ours is left as it is: neither written to nor moved, and its rights stay. Ours have a mark in their
+header, or the tables that stores had before there was one. No link is followed: it could lead to anybody's file.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import logging
 import os
 import secrets
 import sqlite3
+import stat
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
@@ -29,6 +34,9 @@ T = TypeVar("T")
 
 logger = logging.getLogger("shaping")
 
+_MARK: Final = int.from_bytes(b"shpg", "big")  # SQLite's application_id
+_MARK_AT: Final = 68  # bytes into a database file
+_MAGIC: Final = b"SQLite format 3\0"
 _WAIT: Final = 20.0  # seconds that a writer waits for the others; no caller waits with it
 # Connections of the parent process: neither used nor closed here, only held, because letting them go would close them.
 _CARRIED_OVER: Final[list[sqlite3.Connection | None]] = []
@@ -46,9 +54,10 @@ class SqliteStore:
 
     at_hand = False
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
-        self._path = Path(path)
-        self._max_bytes = max_bytes
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int, *, own: bool = False) -> None:
+        """Make a store in a file; where the place is `own`, a file there without our mark is a damaged one of ours."""
+        self._path, self._own = Path(path), own
+        self.max_bytes = self._max_bytes = max_bytes
         # Two connections, because a reader in WAL mode need not wait for the writer.
         self._reader, self._writer = _Line(self._path), _Line(self._path)
 
@@ -97,13 +106,16 @@ class SqliteStore:
             except (sqlite3.OperationalError, OSError) as fault:  # locked, full, read-only: the file is sound
                 line.close()
                 raise StoreError(f"{self._path} cannot be used now: {fault}") from fault
+            except StoreError:
+                line.close()
+                raise
             except sqlite3.DatabaseError as damage:
                 line.close()
                 return self._tried_anew(line, work, damage)
 
     def _tried_anew(self, line: _Line, work: Callable[[sqlite3.Connection], T], damage: sqlite3.DatabaseError) -> T:
         try:
-            replace_damaged(self._path, damage)
+            replace_damaged(self._path, damage, own=self._own)
             return work(line.connection())
         except (sqlite3.Error, OSError) as fault:
             line.close()
@@ -145,29 +157,48 @@ class _Line:
 
 def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for place in (path, *_side_files(path)):
+        _refuse_strange(place)
     # SQLite gives its side files the same rights; the secret and the answers are nobody else's. A file that is there is
     # not opened: closing it would take away the locks of our other connection, and with them the file's soundness.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o600)
     db = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
-        _prepare(db)
+        _prepare(db, path)
     except BaseException:
         db.close()
         raise
+    for place in (path, *_side_files(path)):
+        with suppress(FileNotFoundError):
+            if place.lstat().st_mode & 0o077:
+                place.chmod(0o600)
     return db
 
 
-def _prepare(db: sqlite3.Connection) -> None:
+def _refuse_strange(place: Path) -> None:
+    """Refuse a link, what is no file, and the file of another user, who could know its secret."""
+    try:
+        found = place.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a link, which is not followed" if stat.S_ISLNK(found.st_mode) else "no file"
+        raise StoreError(f"{place} is {kind}; name another file as the store")
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        raise StoreError(f"{place} belongs to another user; name another file as the store")
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
     db.execute("PRAGMA synchronous = NORMAL")  # a crash of the process loses nothing, of the machine the last moments
     db.execute("PRAGMA journal_size_limit = 4194304")
-    if _prepared(db):
+    db.execute("PRAGMA trusted_schema = OFF")  # a file that others put there runs none of its functions
+    if _prepared(db, path):
         return
     _use_log(db)
     with _writing(db):
-        if not _prepared(db):
+        if not _prepared(db, path):
+            db.execute(f"PRAGMA application_id = {_MARK}")
             for statement in (_KEPT, _BY_TIME, _HELD, _MORE, _LESS):
                 db.execute(statement)
             db.execute("INSERT INTO held VALUES (0, ?)", (secrets.token_bytes(32),))
@@ -187,8 +218,14 @@ def _use_log(db: sqlite3.Connection) -> None:
             return
 
 
-def _prepared(db: sqlite3.Connection) -> bool:
-    return bool(db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'held'").fetchone()[0])
+def _prepared(db: sqlite3.Connection, path: Path) -> bool:
+    """Return whether a database has our tables; raise StoreError where it is another program's."""
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    mark = db.execute("PRAGMA application_id").fetchone()[0]
+    ours = mark == _MARK if mark else tables <= _OUR_TABLES
+    if not ours:
+        raise StoreError(f"{path} is another program's database; it is left as it is. Name another file as the store")
+    return "held" in tables
 
 
 @contextmanager
@@ -203,19 +240,31 @@ def _writing(db: sqlite3.Connection) -> Iterator[Any]:
         raise
 
 
-_SIDE_FILES: Final = ("-wal", "-shm")
+_OUR_TABLES: Final = frozenset({"kept", "held"})
 
 
-def replace_damaged(path: Path, damage: Exception) -> None:
-    """Move the file aside unless another process has done so already."""
+def _side_files(path: Path) -> tuple[Path, ...]:
+    return tuple(path.with_name(path.name + end) for end in ("-wal", "-shm"))
+
+
+def replace_damaged(path: Path, damage: Exception, *, own: bool = False) -> None:
+    """Move the file aside unless it is not ours or another process has done so already."""
     with _alone(path):
         if not path.exists() or _sound(path):
             return
+        if not own and not _has_mark(path):
+            raise StoreError(f"{path} is no store of shaping ({damage}); it is left as it is. Name another file")
         aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
         path.rename(aside)
-        for side in _SIDE_FILES:
-            path.with_name(path.name + side).unlink(missing_ok=True)
+        for side in _side_files(path):
+            side.unlink(missing_ok=True)
         logger.warning("%s is damaged (%s); it was moved to %s and a new store begun", path, damage, aside.name)
+
+
+def _has_mark(path: Path) -> bool:
+    with path.open("rb") as file:
+        header = file.read(_MARK_AT + 4)
+    return header.startswith(_MAGIC) and header[_MARK_AT:] == _MARK.to_bytes(4, "big")
 
 
 def _sound(path: Path) -> bool:
@@ -228,7 +277,11 @@ def _sound(path: Path) -> bool:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    with path.with_name(path.name + ".lock").open("w") as lock:
-        if fcntl is not None:  # pragma: no branch  the same
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    lock = os.open(path.with_name(path.name + ".lock"), flags, 0o600)
+    try:
+        if fcntl is not None:  # pragma: no branch  not on Windows
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)

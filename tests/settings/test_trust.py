@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
-from shaping.settings import load
+from shaping.settings import ConfigError, load
 from shaping.settings.live import LiveConfig
 from shaping.settings.trust import allow, forget, is_allowed
 
@@ -150,3 +150,17 @@ def test_loading_takes_time_in_proportion_to_the_config(make: Any) -> None:
     cost(make(50))
     small, large = min(cost(make(500)) for _ in range(3)), min(cost(make(4000)) for _ in range(2))
     assert large < max(small, 0.02) * 8**1.3 + 0.5
+
+
+@pytest.mark.parametrize("path", ["/etc/cron.d/x", "../x.sqlite", "link/x.sqlite"])
+def test_a_store_of_an_allowed_config_stays_in_the_project(tree: Path, environ: dict[str, str], path: str) -> None:
+    (tree / "link").symlink_to(tree.parent)
+    allow(write(tree / NAME, {"store": {"kind": "sqlite", "path": path}}), environ)
+    with pytest.raises(ConfigError, match=r"\$\.store\.path is .*; expected a file in the project"):
+        load(cwd=tree, environ=environ)
+
+
+def test_a_store_may_lie_in_the_project_or_in_the_users_directories(tree: Path, environ: dict[str, str]) -> None:
+    for path in ("store.sqlite", ".shaping/store.sqlite", str(Path(environ["XDG_DATA_HOME"]) / "shaping" / "a.sqlite")):
+        allow(write(tree / ".shaping" / NAME, {"store": {"kind": "sqlite", "path": path}}), environ)
+        assert load(cwd=tree, environ=environ).config.store.path == path

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping import Shaper
 from shaping.store import Keeper, Stored, StoreError
 from shaping.store.memory import MemoryStore
 from shaping.store.redis import RedisStore
@@ -59,6 +60,25 @@ def test_what_is_kept_can_be_read_at_once() -> None:
     assert keeper.keep("r", lambda: b"payload", meta={"tool": "t"}, ttl=60) is True
     assert keeper.get("r") == Stored(b"payload", {"tool": "t"})
     keeper.close()
+
+
+def test_a_value_that_does_not_fit_its_store_gets_no_ref(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    stores: list[Store] = [MemoryStore(100_000), SqliteStore(tmp_path / "s.sqlite", 100_000)]
+    payload, packs_well = os.urandom(100_000), b"a" * 200_000
+    for store in stores:
+        keeper = Keeper(store)
+        assert keeper.keep("r", lambda: payload, ttl=60, size=len(payload)) is False
+        assert "do not fit into a store of 100000" in caplog.messages[-1]
+        assert keeper.keep("r_packed", lambda: packs_well, ttl=60, size=len(packs_well)) is True
+        assert keeper.get("r_packed") is not None
+        keeper.close()
+
+
+def test_an_answer_too_large_for_its_store_says_so_and_names_no_ref() -> None:
+    shaper = Shaper({"store": {"max_bytes": 20_000}, "global": {"max_tokens": 200}}, expandable=True)
+    shaped = shaper.shape([{"id": number, "key": os.urandom(20).hex()} for number in range(2_000)], tool="t")
+    assert shaped.ref is None
+    assert [warned.code for warned in shaped.warnings] == ["NOT_KEPT"]
 
 
 def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -143,18 +144,93 @@ def test_expired_rows_are_removed_by_the_next_write(path: Path) -> None:
     db.close()
 
 
-@pytest.mark.parametrize("rubbish", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
-def test_a_damaged_file_is_replaced_with_a_warning(
+RUBBISH = [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 4096]
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH)
+def test_a_damaged_file_in_our_own_place_is_replaced_with_a_warning(
     path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.write_bytes(rubbish)
-    store = SqliteStore(path, ROOM)
+    store = SqliteStore(path, ROOM, own=True)
     with caplog.at_level(logging.WARNING, "shaping.store"):
         store.put("r", b"x", meta={}, ttl=60)
     assert store.get("r") is not None
     store.close()
     assert ["is damaged" in record.message for record in caplog.records] == [True]
     assert [file.read_bytes() for file in path.parent.glob("*.damaged-*")] == [rubbish]
+
+
+@pytest.mark.parametrize("content", [*RUBBISH, b"my notes, by hand\n"])
+def test_a_file_that_is_not_ours_is_left_as_it_is(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    path.chmod(0o644)
+    store = SqliteStore(path, ROOM)
+    with pytest.raises(StoreError, match="no store of shaping"):
+        store.put("r", b"x", meta={}, ttl=60)
+    store.close()
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (content, 0o644)
+    assert not list(path.parent.glob("*.damaged-*"))
+
+
+def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE bookmarks (url TEXT)")
+        db.execute("INSERT INTO bookmarks VALUES ('a')")
+        db.commit()
+    before = path.read_bytes()
+    path.chmod(0o644)
+    store = SqliteStore(path, ROOM)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="another program's database"):
+            store.put("r", b"x", meta={}, ttl=60)
+    store.close()
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o644)
+    assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
+
+
+def test_a_store_made_before_there_was_a_mark_still_works(path: Path) -> None:
+    store = SqliteStore(path, ROOM)
+    store.put("r", b"x", meta={}, ttl=60)
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA application_id = 0")
+    again = SqliteStore(path, ROOM)
+    assert again.get("r") is not None
+    again.close()
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+def test_no_link_is_followed(path: Path, end: str) -> None:
+    target = path.parent / "elsewhere"
+    target.write_bytes(b"")
+    path.with_name(path.name + end).symlink_to(target)
+    store = SqliteStore(path, ROOM)
+    with pytest.raises(StoreError, match="is a link, which is not followed"):
+        store.put("r", b"x", meta={}, ttl=60)
+    store.close()
+    assert target.read_bytes() == b""
+
+
+def test_a_lock_that_is_a_link_is_not_written_through(path: Path) -> None:
+    target = path.parent / "elsewhere"
+    target.write_bytes(b"mine")
+    path.with_name(path.name + ".lock").symlink_to(target)
+    path.write_bytes(RUBBISH[0])
+    store = SqliteStore(path, ROOM, own=True)
+    with pytest.raises(StoreError):
+        store.put("r", b"x", meta={}, ttl=60)
+    store.close()
+    assert target.read_bytes() == b"mine"
+
+
+def test_the_file_of_another_user_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.touch(0o666)
+    monkeypatch.setattr("os.getuid", lambda: path.stat().st_uid + 1)
+    store = SqliteStore(path, ROOM)
+    with pytest.raises(StoreError, match="belongs to another user"):
+        store.put("r", b"x", meta={}, ttl=60)
+    store.close()
 
 
 def test_damage_that_happens_while_the_store_is_open_is_survived(path: Path) -> None:
@@ -186,7 +262,7 @@ def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None
 def test_damage_that_cannot_be_moved_away_is_a_store_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"no database" * 100)
     (path.parent / "store.sqlite.lock").mkdir()
-    store = SqliteStore(path, ROOM)
+    store = SqliteStore(path, ROOM, own=True)
     with pytest.raises(StoreError, match="cannot be replaced"):
         store.get("r")
     store.close()
