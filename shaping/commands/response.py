@@ -12,7 +12,7 @@ from shaping.cleaning.open import unmatched
 from shaping.cleaning.redact import replaced
 from shaping.commands.cut import CutOutputs, CutText, NumberedLines, OutputCutter, Rules, price
 from shaping.commands.errors import TIMED_OUT, error_of
-from shaping.commands.facts import BARE, FULL, REF_ONLY, cut_facts, facts_of
+from shaping.commands.names import BARE, FULL, REF_ONLY, cut_facts, facts_of
 from shaping.commands.output import CleanedOutput, clean_output
 from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise

@@ -9,8 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors import from_exception, make_error
-from shaping.mcp.channels import decide
-from shaping.mcp.parts import ResultContext
+from shaping.mcp.parts import ResultContext, decide
 from shaping.mcp.prewarm import warm_up
 from shaping.mcp.recording import CallRecorder
 from shaping.mcp.result import error_result, shape_call, text_of

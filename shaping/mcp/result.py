@@ -10,10 +10,8 @@ import orjson
 
 from shaping.cleaning.redact import scrub_call
 from shaping.clients.table import find_client
-from shaping.mcp.channels import TEXT, decide
-from shaping.mcp.error_phrases import own_words
-from shaping.mcp.errors import error_from_text, model_members, model_text
-from shaping.mcp.parts import ResultContext, error_plan, possible_channels, shape_parts, whole_plan
+from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
+from shaping.mcp.parts import TEXT, ResultContext, decide, error_plan, possible_channels, shape_parts, whole_plan
 from shaping.mcp.reading import read_result
 from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
 from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.mcp.channels import Channels
+    from shaping.mcp.parts import Channels
     from shaping.mcp.reading import DataPart, ResultData
     from shaping.response import Shaped
     from shaping.settings import Overrides

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shaping.mcp.channels import Channels, decide
+from shaping.mcp.parts import Channels, decide
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.settings.resolve import ranked
 

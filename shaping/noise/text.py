@@ -3,22 +3,186 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from shaping.noise.pages import strip_page
-from shaping.noise.stack_traces import shorten_traces
-from shaping.noise.test_output import shorten_passed
-from shaping.noise.unwrap import unwrap_text, without_licence
-from shaping.noise.versions import shorten_versions
-from shaping.noise.vocabulary import ELEMENT_ARGUMENTS
+from shaping.encoders.table.series import first_to_last
+from shaping.noise.unwrap import page_text, unwrap_text, without_licence
+from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean, count_repeats
 from shaping.response import Omission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from shaping.response import Reason
+
+
+_VERSION = r"v?\d+(?:\.\d+)+[\w.+-]*"
+_ENUMERATION = re.compile(rf"{_VERSION}(?:, ?{_VERSION}){{19,}}")
+_LEAST_COMMAS = 19  # commas between versions
+
+
+def shorten_versions(text: str) -> str:
+    """Return a text with `1.4.0 to 1.4.9` in place of all versions between."""
+    if text.count(",") < _LEAST_COMMAS:
+        return text
+    return _ENUMERATION.sub(lambda found: ", ".join(first_to_last(re.split(", ?", found[0]))), text)
+
+
+_PAGE = re.compile(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE)
+_TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
+_PICTURE = re.compile(r"\[!\[([^\]]{0,500})\]\(([^()\s]{1,1000})\)\]\(\2\)")
+_LINK = re.compile(
+    r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
+)
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
+_MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
+_SENTENCE, _PROSE = (
+    60,
+    1500,
+)  # characters of a line, and of all such lines, without which links are what a page is about
+_LARGE = 2000  # characters of HTML; a shorter piece of it may be what was asked for
+_EDGES = 0.25, 0.6  # of a page: navigation stands before the one or after the other
+
+
+def strip_page(text: str) -> str:
+    """Return a web page without what stands on every page of its site."""
+    if _PAGE.match(text) and len(text) >= _LARGE:
+        return page_text(text)
+    if text.count("](") < _MANY_LINKS:
+        return text
+    text = _PICTURE.sub(r"![\1](\2)", _TITLE.sub(r"\1)", text))
+    lines = text.split("\n")
+    words = [len(_LINK.sub("", line)) for line in lines]
+    prose = sum(size for size in words if size >= _SENTENCE)
+    return _without_navigation(lines, len(text)) if prose >= _PROSE else text
+
+
+def _without_navigation(lines: Sequence[str], size: int) -> str:
+    kept: list[str] = []
+    run: list[str] = []
+    at = start = 0
+    for line in (*lines, None):
+        if line is not None and (_is_link_only(line) or (run and not line.strip())):
+            start = start if run else at
+            run.append(line)
+        else:
+            links = sum(1 for one in run if one.strip())
+            is_edge = at <= _EDGES[0] * size or start >= _EDGES[1] * size
+            kept += [f"[navigation: {links} links]", ""] if links >= _LINK_LINES and is_edge else run
+            kept += [] if line is None else [line]
+            run = []
+        at += 0 if line is None else len(line) + 1
+    return "\n".join(kept)
+
+
+def _is_link_only(line: str) -> bool:
+    """Whether a line holds nothing but links and what marks an item of a list."""
+    return "](" in line and not _LINK.sub("", _ITEM.sub("", line, count=1)).strip(" |·•,#")
+
+
+_PYTHON = re.compile(r'\s*File "([^"]+)", line \d+, in .+')
+_LIBRARY = re.compile(LIBRARY_FRAMES)
+_AT = re.compile(rf"\s+at (?:.*(?:{LIBRARY_FRAMES}).*|(?:{LIBRARY_PACKAGES})[\w.$/]*\(.*\))")
+_LONGEST_FRAME = 1000  # characters of the line of one frame
+_LEAST = 4  # frames in a row that are worth a line of their own
+
+
+def shorten_traces(text: str) -> str:
+    """Return a text whose stack traces name the frames of the user's own code, and those next to it."""
+    if "\n" not in text or ('File "' not in text and "\n\tat " not in text and "\n    at " not in text):
+        return text
+    return "\n".join(_without_frames(_frames(text.split("\n"))))
+
+
+def _frames(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
+    """Return the lines frame by frame, each with whether it is a library's; a Python frame has its code below it."""
+    at = 0
+    while at < len(lines):
+        found = _PYTHON.fullmatch(lines[at])
+        if found is None:
+            yield len(lines[at]) <= _LONGEST_FRAME and bool(_AT.fullmatch(lines[at])), [lines[at]]
+            at += 1
+            continue
+        end = at + 1
+        indent = len(lines[at]) - len(lines[at].lstrip())
+        while end < len(lines) and len(lines[end]) - len(lines[end].lstrip()) > indent and end < at + 4:
+            end += 1
+        yield bool(_LIBRARY.search(found[1])), lines[at:end]
+        at = end
+
+
+def _without_frames(frames: Iterator[tuple[bool, list[str]]]) -> Iterator[str]:
+    run: list[list[str]] = []
+    for library, lines in frames:
+        if library:
+            run.append(lines)
+            continue
+        yield from _shortened(run)
+        run = []
+        yield from lines
+    yield from _shortened(run)
+
+
+def _shortened(run: list[list[str]]) -> Iterator[str]:
+    # The first is what the user's own code called, and the last is where it happened.
+    if len(run) < _LEAST:
+        for frame in run:
+            yield from frame
+        return
+    indent = run[0][0][: len(run[0][0]) - len(run[0][0].lstrip())]
+    yield from run[0]
+    yield f"{indent}[{len(run) - 2} frames of libraries]"
+    yield from run[-1]
+
+
+_PYTEST = re.compile(r"(\S+?\.py)::(\S+|\S+\[.*\]) (PASSED|SKIPPED|XFAIL)\s*(?:\[ *\d+%\])?")
+_PASSED = re.compile(
+    r"test .+ \.\.\. ok|\s*--- PASS: \S+ \([\d.]+s\)|=== (?:RUN|PAUSE|CONT) .*|\s*[✓✔√] .+|ok \d+ -? ?.*"
+    r"|\S+ \([\w.]+\)(?: \.\.\.)? ok|PASS\s+\S+(?: \([\d.]+ ?m?s\))?"
+)
+_CASE = re.compile(r"(.+?)\[(.*)\]")
+_MANY = 8  # lines in a row
+_LONGEST_TEST = 500  # characters of the line of one test
+
+
+def shorten_passed(text: str) -> str:
+    """Return the output of a test run with its passed tests in few lines; a failed test stays where it is."""
+    if "PASS" not in text and " ok" not in text and "ok " not in text and "✓" not in text and "✔" not in text:
+        return text
+    return "\n".join(_without_passed(text.split("\n")))
+
+
+def _without_passed(lines: list[str]) -> Iterator[str]:
+    for kind, group in groupby(lines, _kind):
+        run = list(group)
+        if kind is None or len(run) < _MANY:
+            yield from run
+        elif kind == "passed":
+            yield f"[{len(run)} lines of passed tests]"
+        else:
+            verdict, path = kind.split(" ", 1)
+            yield f"{verdict} {path}: {', '.join(_names(run))}"
+
+
+def _kind(line: str) -> str | None:
+    if len(line) > _LONGEST_TEST:
+        return None
+    if found := _PYTEST.fullmatch(line):
+        return f"{found[3]} {found[1]}"
+    return "passed" if _PASSED.fullmatch(line) else None
+
+
+def _names(run: list[str]) -> Iterator[str]:
+    """Return the names of tests, those that differ only by their parameters as one."""
+    found = [match[2] for line in run if (match := _PYTEST.fullmatch(line))]
+    for function, group in groupby(found, lambda name: case[1] if (case := _CASE.fullmatch(name)) else name):
+        names = list(group)
+        cases = [case[2] for name in names if (case := _CASE.fullmatch(name))]
+        yield f"{function}[{' | '.join(cases)}]" if len(cases) == len(names) else ", ".join(names)
+
 
 _DIFF = re.compile(r"^(?:diff --git |@@ -\d|--- \S.*\n\+\+\+ \S)", re.MULTILINE)
 _DIFF_STARTS = ("diff --git ", "@@ -", "--- ")

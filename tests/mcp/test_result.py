@@ -366,8 +366,7 @@ def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
 
 
 def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
-    from shaping.mcp.channels import BOTH
-    from shaping.mcp.parts import ResultContext
+    from shaping.mcp.parts import BOTH, ResultContext
     from shaping.mcp.result import shape_call
     from shaping.response import CallContext
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from shaping.noise.columns import all_codes, all_http, all_match, longest
+from shaping.noise.records import all_codes, all_http, all_match, longest
 from shaping.noise.unwrap import may_be_wrapped, unwrap
 
 CODE = re.compile(r"[\w+/=.:\"@-]{8,}")

@@ -15,8 +15,7 @@ import pytest
 from fastmcp.client.auth.oauth import ClientNotFoundError
 
 from shaping.proxy.configured import url_server
-from shaping.proxy.sign_in import SignIn, _port, sign_in
-from shaping.proxy.token_file import TokenFile, token_file
+from shaping.proxy.sign_in import SignIn, TokenFile, _port, sign_in, token_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,8 +6,8 @@ import re
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.columns import all_match, longest
 from shaping.noise.kinds import BASE64
+from shaping.noise.records import all_match, longest
 from shaping.noise.rule import NoiseRule
 from shaping.noise.vocabulary import meaning
 

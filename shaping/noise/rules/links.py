@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from shaping.noise.columns import all_http
+from shaping.noise.records import all_http
 from shaping.noise.rule import NoiseRule
 from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, REMEMBERED, meaning
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shaping.noise.columns import all_codes, all_match
+from shaping.noise.records import all_codes, all_match
 from shaping.noise.rule import NoiseRule
 from shaping.noise.vocabulary import meaning
 
