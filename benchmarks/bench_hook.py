@@ -134,7 +134,7 @@ def main() -> None:
     print(table)
     recipe = {
         "what": "milliseconds from the start of the hook's process to its end, the resident process running; "
-        "by the processor time of both, which on a machine with nothing else to do is what a call waits, and by the clock",
+        "by the processor time of both, which is what a call waits on an idle machine, and by the clock",
         "target": f"p95 of all calls at most {TARGET:.0f} ms",
         "load of the machine meanwhile": f"{os.getloadavg()[0]:.1f}",
     }

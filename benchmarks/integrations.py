@@ -14,10 +14,12 @@ import venv
 from pathlib import Path
 
 from benchmarks.results import markdown_table, write_section
+from tests.integrations.answers import BARS
+from tests.integrations.test_bars import without
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".cache" / "integrations"
-PASSED = re.compile(r"(\d+) passed")
+PASSED = re.compile(r"^PASSED \S+::(test_\w+)", re.MULTILINE)
 
 
 def frameworks() -> dict[str, list[str]]:
@@ -38,30 +40,22 @@ def environment(name: str, requirements: list[str]) -> Path:
     return python
 
 
-def run(name: str, requirements: list[str]) -> tuple[str, str, str]:
-    """Run the tests of one framework; return its name, version and result."""
+def run(name: str, requirements: list[str]) -> tuple[str, ...]:
+    """Run the tests of one framework; return its name and version, each bar and what failed."""
     python = environment(name, requirements)
     package = re.split(r"[<>=\[]", requirements[0])[0]
     asked = f"from importlib.metadata import version; print(version({package!r}))"
     version = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
-    command = [
-        str(python),
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-W",
-        "ignore",
-        f"tests/integrations/test_{name}.py",
-    ]
+    options = ["-q", "-rpfE", "-p", "no:cacheprovider", "-W", "ignore", f"tests/integrations/test_{name}.py"]
     # Some frameworks report home at import; there is nobody to report to.
     quiet = {"OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true", "PYTHONPATH": str(ROOT)}
+    command = [str(python), "-m", "pytest", *options]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | quiet, capture_output=True, text=True, check=False)
-    passed = PASSED.search(done.stdout)
     if done.returncode:
-        print(done.stdout[-3000:], file=sys.stderr)
-    return f"{package} {version}", passed.group(1) if passed else "0", "" if done.returncode == 0 else "failed"
+        print(done.stdout[-3000:], done.stderr[-3000:], file=sys.stderr)
+    passed, absent = PASSED.findall(done.stdout), without(name)
+    bars = ["—" if bar in absent else "yes" if test in passed else "no" for bar, test in BARS.items()]
+    return f"{package} {version}", *bars, str(len(passed)), "" if done.returncode == 0 else "failed"
 
 
 def main() -> None:
@@ -74,11 +68,13 @@ def main() -> None:
         print(f"{name} …", flush=True)
         rows.append(run(name, known[name]))
         print("   ", *rows[-1], flush=True)
-    table = markdown_table(("framework", "tests passed", "failed"), rows)
+    table = markdown_table(("framework", *BARS, "tests passed", "failed"), rows)
+    reasons = [f"- {name}, {bar}: {why}." for name in chosen for bar, why in without(name).items()]
     if len(chosen) == len(known):
-        write_section("Agent frameworks", table, recipe={"what": "tests/integrations, each with the real package"})
+        text = "\n".join([table, "", "Without, and why:", "", *reasons])
+        write_section("Agent frameworks", text, recipe={"what": "tests/integrations, each with the real package"})
     print(table)
-    sys.exit(any(row[2] for row in rows))
+    sys.exit(any(row[-1] for row in rows))
 
 
 if __name__ == "__main__":

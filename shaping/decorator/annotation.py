@@ -97,7 +97,7 @@ def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
         del annotations["return"]
         declared = made.declared()
         shown = declared if mentions_content(declared) else _open_dict(tool, made)
-        shown = str if tool.form == "text" else shown
+        shown = {"text": str, "content_and_artifact": declared}.get(tool.form, shown)
         returned = {} if tool.yields else {"return": shown}
         wrapper.__annotations__ = {**annotations, **returned}
     return wrapper
@@ -105,8 +105,8 @@ def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
 
 def annotation_for(tool: DecoratedTool, declared: Any) -> Any:
     """Make the type that a framework derives an output schema from."""
-    if tool.form == "text":
-        return str
+    if tool.form != "envelope":
+        return str if tool.form == "text" else declared
     schema = _schema(tool, declared)
     if schema.get("type") == "object" or tool.plan().dialect != "none":
         return _open_dict(tool, schema)

@@ -37,10 +37,21 @@ def is_control_flow(error: Exception) -> bool:
 
 def is_foreign(result: Any) -> bool:
     """Return whether a result is an object that only an agent framework can read."""
-    if not _is_of_agents(type(result)):
+    if not _is_of_agents(type(result)) and not _is_of_strands(result):
         return False
     logger.debug("a %s of %s passes unshaped", type(result).__name__, type(result).__module__)
     return True
+
+
+def _is_of_strands(result: Any) -> bool:
+    """Return whether a result is the dict by which a tool of Strands tells its status, where Strands is loaded."""
+    return (
+        type(result) is dict
+        and "strands" in sys.modules
+        and result.keys() <= {"status", "content", "toolUseId"}
+        and result.get("status") in {"success", "error"}
+        and isinstance(result.get("content"), list)
+    )
 
 
 def _is_of_agents(kind: type) -> bool:
@@ -88,7 +99,7 @@ def report_error(shaped: Shaped, error: Exception | None, tool: DecoratedTool, *
             _raise_in_fastmcp(_envelope(shaped), error)
         if inside_sdk(tool) and not tool.yields:
             return _sdk_result(_envelope(shaped))
-    if shaped.plan.dialect == "none" or tool.form == "text":
+    if shaped.plan.dialect == "none" or tool.form != "envelope":
         # Bare data has no place for an error: Python's own way to tell of one is left.
         raise _coded(shaped, error) from error
     return None

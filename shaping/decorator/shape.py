@@ -6,11 +6,11 @@ import functools
 import inspect
 from contextvars import ContextVar
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
 from shaping.decorator.annotation import describe_return
 from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
-from shaping.decorator.tool import DecoratedTool
+from shaping.decorator.tool import DecoratedTool, Form
 from shaping.errors import from_exception
 from shaping.response import Shaped, ShapedDict, ShapedList, Warned
 from shaping.settings import context
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 P = ParamSpec("P")
+_PAIR = 2  # a content and its artifact
 # Whether a decorated function is being called: of several inside each other, the outermost speaks to the framework.
 _RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
 
@@ -37,7 +38,7 @@ def shape(
     shaper: Shaper | None = None,
     if_none_match: str | None = None,
     state_changing: bool = False,
-    form: Literal["envelope", "text"] = "envelope",
+    form: Form = "envelope",
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
     """Shape what a function returns; a plain function stays plain, an async one async, a generator yields shaped items.
@@ -46,7 +47,8 @@ def shape(function: Any = None, /, **options: Any) -> Any:
     `profile` the one to use where nothing else names one, `config` or `shaper` the rules to go by. `if_none_match`
     names the argument in which callers send the tag of the answer they hold. A failure of a function that is
     `state_changing` is not reported as retryable where something may have been done. With `form="text"` the function
-    returns the text that a model should read, and raises a coded `ToolError` where it fails.
+    returns the text that a model should read, and raises a coded `ToolError` where it fails; with
+    `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text.
     """
     if function is None:
         return lambda given: _decorate(given, DecoratedTool(given, **options))
@@ -78,6 +80,10 @@ class Run:
         self.close()
         if is_foreign(result):
             return result
+        if self.tool.form == "content_and_artifact" and isinstance(result, tuple) and len(result) == _PAIR:
+            content, artifact = result
+            shaped = self._shape(content)
+            return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
         content = as_content(result, self.tool, nested=self.nested)
         if content is not None:
             return content
@@ -99,7 +105,7 @@ class Run:
         return marked(shaped, None) if reported is None else reported
 
     def _answer(self, shaped: Shaped, result: Any) -> Any:
-        return shaped.text if self.tool.form == "text" else marked(shaped, result)
+        return marked(shaped, result) if self.tool.form == "envelope" else shaped.text
 
     def close(self) -> None:
         """Stop collecting notes."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shaping.settings import Overrides
 
 if TYPE_CHECKING:
     from shaping.settings import Plan
     from shaping.shaper import Shaper
+
+
+Form = Literal["envelope", "text", "content_and_artifact"]
 
 
 class DecoratedTool:
@@ -26,7 +29,7 @@ class DecoratedTool:
         shaper: Shaper | None = None,
         if_none_match: str | None = None,
         state_changing: bool = False,
-        form: Literal["envelope", "text"] = "envelope",
+        form: Form = "envelope",
     ) -> None:
         inner = getattr(function, "__func__", function)
         if not callable(inner):
@@ -38,8 +41,11 @@ class DecoratedTool:
         self.profile = profile
         self.if_none_match = if_none_match
         self.state_changing = state_changing
-        if form not in ("envelope", "text"):
-            raise TypeError(f"form is {form!r}; expected 'envelope' (plain data) or 'text' (what a model reads)")
+        if form not in get_args(Form):
+            raise TypeError(
+                f"form is {form!r}; expected 'envelope' (plain data), 'text' (what a model reads) or "
+                "'content_and_artifact' (that text and, as it is, what a program gets besides)"
+            )
         self.form = form
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         self.pinned: Overrides | None = None  # the dialect that a framework was told when it registered the tool

@@ -28,7 +28,7 @@ class AG2Shaping:
         profile: str | None = None,
         shaper: Shaper | None = None,
     ) -> None:
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="ag2", profile=profile, shaper=shaper)
 
     def __call__(self, event: Any, context: Any) -> BaseMiddleware:
         """Make the middleware of one turn."""

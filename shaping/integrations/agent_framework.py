@@ -25,7 +25,7 @@ class AgentFrameworkShaping(FunctionMiddleware):
         profile: str | None = None,
         shaper: Shaper | None = None,
     ) -> None:
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="agent-framework", profile=profile, shaper=shaper)
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Shape one result after the tool has run; what it raises is raised."""

@@ -26,7 +26,7 @@ class AgnoShaping:
         profile: str | None = None,
         shaper: Shaper | None = None,
     ) -> None:
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="agno", profile=profile, shaper=shaper)
 
     def hook(self, function_name: str, function_call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Shape one result; agno's exceptions that retry or stop an agent pass."""

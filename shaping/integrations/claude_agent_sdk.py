@@ -26,7 +26,7 @@ def shape_tools(
     expand: bool = True,
 ) -> list[SdkMcpTool[Any]]:
     """Return the tools with shaped results: `create_sdk_mcp_server("name", tools=shape_tools([search, fetch]))`."""
-    results = ToolResults(config, profile=profile, shaper=shaper)
+    results = ToolResults(config, client="claude-agent-sdk", profile=profile, shaper=shaper)
     shaped = [replace(one, handler=_handler(one, results)) for one in tools]
     return [*shaped, _expand_tool(results)] if expand else shaped
 
@@ -38,7 +38,7 @@ def shaping_hooks(
     shaper: Shaper | None = None,
 ) -> dict[Any, list[HookMatcher]]:
     """Return hooks that shape what the tools of MCP servers return: `ClaudeAgentOptions(hooks=shaping_hooks())`."""
-    results = ToolResults(config, profile=profile, shaper=shaper)
+    results = ToolResults(config, client="claude-agent-sdk", profile=profile, shaper=shaper)
 
     async def after_tool_use(said: Any, _tool_use_id: str | None, _context: Any) -> Any:
         name = str(said["tool_name"])

@@ -26,7 +26,7 @@ class CrewAIShaping:
         profile: str | None = None,
         shaper: Shaper | None = None,
     ) -> None:
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="crewai", profile=profile, shaper=shaper)
         self._hook = self.after_tool_call
 
     def register(self) -> CrewAIShaping:

@@ -27,7 +27,7 @@ class GoogleADKShaping(BasePlugin):
         shaper: Shaper | None = None,
     ) -> None:
         super().__init__(name="shaping")
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="google-adk", profile=profile, shaper=shaper)
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
         """Shape one result for a runner; None leaves it as it is."""

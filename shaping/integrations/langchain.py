@@ -31,7 +31,7 @@ class LangChainShaping(AgentMiddleware):  # type: ignore[type-arg]
         expand: bool = True,
     ) -> None:
         super().__init__()
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="langchain", profile=profile, shaper=shaper)
         self.tools = [self.expand_tool()] if expand else []
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:

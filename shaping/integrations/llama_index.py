@@ -26,7 +26,7 @@ def shape_tools(
     expand: bool = True,
 ) -> list[Any]:
     """Return the tools with shaped outputs: `FunctionAgent(tools=shape_tools([search, fetch]), llm=…)`."""
-    results = ToolResults(config, profile=profile, shaper=shaper)
+    results = ToolResults(config, client="llama-index", profile=profile, shaper=shaper)
     shaped = [
         _shaped(tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool), results) for tool in tools
     ]

@@ -25,7 +25,7 @@ def shape_tools(
     expand: bool = True,
 ) -> list[Any]:
     """Return the tools with shaped results: `Agent(name=…, tools=shape_tools([search, fetch]))`."""
-    results = ToolResults(config, profile=profile, shaper=shaper)
+    results = ToolResults(config, client="openai-agents", profile=profile, shaper=shaper)
     shaped = [_shaped(tool, results) if isinstance(tool, FunctionTool) else tool for tool in tools]
     if expand:
         shaped.append(function_tool(results.expand, name_override=EXPAND, description_override=EXPAND_HELP))

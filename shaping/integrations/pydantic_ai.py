@@ -29,7 +29,7 @@ class PydanticAIShaping(AbstractCapability[Any]):
         shaper: Shaper | None = None,
         expand: bool = True,
     ) -> None:
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="pydantic-ai", profile=profile, shaper=shaper)
         self._expand = expand
 
     def get_toolset(self) -> FunctionToolset[Any] | None:

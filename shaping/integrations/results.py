@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
 from shaping.errors import ToolError
+from shaping.ledger import record_text
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -28,11 +31,14 @@ class ToolResults:
         self,
         config: str | PathLike[str] | Mapping[str, Any] | None = None,
         *,
+        client: str = "",
         profile: str | None = None,
         shaper: Shaper | None = None,
     ) -> None:
+        """Take the config or the shaper to go by; `client` is the framework's name in the ledger."""
         self.shaper = shaper or Shaper(config, expandable=True)
-        self._profile = profile
+        self._client, self._profile = client, profile
+        self._is_defined = False  # whether the ledger has the cost of our own tool's definition
 
     def text(self, value: Any, tool: str, *, failed: bool = False) -> str:
         """Shape a text or plain data into what the model reads; a failed call keeps the tool's words, coded."""
@@ -45,16 +51,31 @@ class ToolResults:
         return list(shaped["content"]) or [{"type": "text", "text": ""}]
 
     def result(self, result: Mapping[str, Any], tool: str) -> dict[str, Any]:
-        """Shape a result in the wire form of MCP, its text channel alone."""
-        return self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
+        """Shape a result in the wire form of MCP, its text channel alone, and enter it in the ledger."""
+        started = perf_counter()
+        shaped = self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
+        plan = self.shaper.plan(tool, surface="mcp", profile=self._profile)
+        about = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
+        if not self._is_defined:
+            self._is_defined = True
+            record_text(EXPAND, "", f"{EXPAND} {EXPAND_HELP}", kind="definition", **about)
+        elapsed = (perf_counter() - started) * 1000
+        record_text(tool, partial(_texts, result), partial(_texts, shaped), milliseconds=elapsed, **about)
+        return shaped
 
     def expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
         """Return what a result left out; a wrong request is answered with what to do instead."""
         asked: dict[str, Any] = {"sql": sql or None, "search": search or None, "surface": "mcp"}
         try:
-            return self.shaper.expand(ref, path or None, cursor or None, **asked).text
+            found = self.shaper.expand(ref, path or None, cursor or None, **asked)
         except ToolError as problem:
             return f"{problem} {problem.detail.hint or ''}".strip()
+        record_text(found.plan.tool, "", found.text, kind="query" if sql else "expand", client=self._client)
+        return found.text
+
+
+def _texts(result: Mapping[str, Any]) -> str:
+    return "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
 
 
 def holds_objects_of(package: str, value: Any, depth: int = 3) -> bool:

@@ -25,7 +25,7 @@ def shape_tools(
     expand: bool = True,
 ) -> list[Tool]:
     """Return the tools with shaped results: `ToolCallingAgent(tools=shape_tools([search, fetch]), model=…)`."""
-    results = ToolResults(config, profile=profile, shaper=shaper)
+    results = ToolResults(config, client="smolagents", profile=profile, shaper=shaper)
     shaped = [_shaped(one, results) for one in tools]
     return [*shaped, _expand_tool(results)] if expand else shaped
 

@@ -26,7 +26,7 @@ class StrandsShaping:
         profile: str | None = None,
         shaper: Shaper | None = None,
     ) -> None:
-        self._results = ToolResults(config, profile=profile, shaper=shaper)
+        self._results = ToolResults(config, client="strands", profile=profile, shaper=shaper)
 
     def register_hooks(self, registry: Any, **_: Any) -> None:
         """Take part in the agent's tool calls."""

@@ -208,7 +208,7 @@ def record_text(
     if path is None:
         return
     sent, read = (partial(str, text) if isinstance(text, str) else text for text in (before, after))
-    added = read if kind in {"expand", "query"} else None
+    added = None if kind == "call" else read
     _ledger_of_process(path, tokenizer).record(MeasuredCall(tool, sent, read, added, kind, **about))
 
 

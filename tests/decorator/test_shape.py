@@ -5,9 +5,10 @@ import copy
 import functools
 import inspect
 import pickle
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
@@ -524,6 +525,29 @@ def test_a_text_form_returns_what_a_model_reads_and_raises_what_fails() -> None:
     with pytest.raises(ToolError) as raised:
         listed(fail=True)
     assert raised.value.code == "FILE_NOT_FOUND"
+
+
+def test_a_pair_of_content_and_artifact_keeps_its_artifact() -> None:
+    rows, artifact = [{"number": number, "none": None} for number in range(20)], object()
+
+    @shape(form="content_and_artifact", shaper=Shaper({}))
+    def listed() -> tuple[list[dict[str, Any]], object]:
+        return rows, artifact
+
+    assert listed() == (Shaper({}).shape(rows, tool="listed").text, artifact)
+    assert get_origin(inspect.signature(listed).return_annotation) is tuple
+
+
+def test_the_result_dict_of_strands_passes_where_strands_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = {"status": "error", "content": [{"text": "no repository"}]}
+
+    @shape(shaper=Shaper({}))
+    def reports() -> dict[str, Any]:
+        return result
+
+    assert reports() != result
+    monkeypatch.setitem(sys.modules, "strands", sys)
+    assert reports() is result
 
 
 def test_an_unknown_form_is_refused() -> None:

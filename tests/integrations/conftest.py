@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from shaping import Shaper
+from shaping.ledger import LedgerDatabase, LedgerEntry
 from tests.integrations.answers import issues
 
 FRAMEWORKS = {
@@ -56,3 +58,21 @@ def read_over_mcp(shaper: Shaper) -> str:
 
     result = {"content": [{"type": "text", "text": orjson.dumps(issues()).decode()}]}
     return str(shaper.shape_result(result, tool="list_issues", channels="text")["content"][0]["text"])
+
+
+@pytest.fixture
+def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], LedgerEntry]:
+    """Return a function that waits for the ledger's entry of `list_issues` and checks that our own tool's is there."""
+    file = tmp_path / "ledger.sqlite"
+    monkeypatch.setenv("SHAPING_LEDGER", str(file))
+
+    def entry() -> LedgerEntry:
+        deadline = time.monotonic() + 60
+        while not (found := [one for one in LedgerDatabase(file).entries() if one.tool == "list_issues"]):
+            assert time.monotonic() < deadline, "nothing was entered"
+            time.sleep(0.05)
+        assert "definition" in {one.kind for one in LedgerDatabase(file).entries()}
+        assert found[0].saved > 0
+        return found[0]
+
+    return entry

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_framework import Content, FunctionInvocationContext, FunctionTool
+from agent_framework import Content, FunctionInvocationContext, FunctionTool, MiddlewareTermination
 
 from shaping import Shaper
 from shaping.integrations.agent_framework import AgentFrameworkShaping
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 def list_issues(repo: str) -> list[dict[str, Any]]:
@@ -34,8 +35,7 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_m
 
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
     tool = AgentFrameworkShaping(shaper=shaper).expand_tool()
-    found = invoke(shaper, tool, ref=ref_in(read_over_mcp), path="[0].url")
-    assert "issues/1" in found[0].text
+    ask_in_every_way(lambda **asked: invoke(shaper, tool, **asked)[0].text, read_over_mcp)
 
 
 def test_pictures_stay_pictures(shaper: Shaper) -> None:
@@ -44,9 +44,38 @@ def test_pictures_stay_pictures(shaper: Shaper) -> None:
     assert invoke(shaper, tool)[0].type == "data"
 
 
-def test_an_exception_is_the_frameworks_to_tell(shaper: Shaper) -> None:
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     def fails() -> str:
         raise ValueError("no repository")
 
     with pytest.raises(ValueError, match="no repository"):
         invoke(shaper, FunctionTool(name="fails", description="Fail", func=fails))
+
+
+def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    async def list_issues(repo: str) -> list[dict[str, Any]]:
+        return issues()
+
+    tool = FunctionTool(name="list_issues", description="List issues", func=list_issues)
+    assert [item.text for item in invoke(shaper, tool, repo="a")] == [read_over_mcp]
+
+
+def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
+    def ends() -> str:
+        raise MiddlewareTermination("enough")
+
+    with pytest.raises(MiddlewareTermination):
+        invoke(shaper, FunctionTool(name="ends", description="End", func=ends))
+
+
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
+    tool = FunctionTool(name="list_issues", description="List issues", func=list_issues)
+    before = tool.parameters()
+    invoke(shaper, tool, repo="a")
+    assert tool.parameters() == before
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    tool = FunctionTool(name="list_issues", description="List issues", func=list_issues)
+    invoke(shaper, tool, repo="a")
+    assert entered().client == "agent-framework"

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from claude_agent_sdk import tool
 
 from shaping import Shaper, shape
 from shaping.integrations.claude_agent_sdk import shape_tools, shaping_hooks
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 @tool("list_issues", "List issues", {"repo": str})
@@ -32,25 +33,35 @@ async def under_shape(arguments: dict[str, Any]) -> Any:
     return issues()
 
 
+WITHOUT = {"sync and async": "its tools are asynchronous"}
+
+
 def call(one: Any, **arguments: Any) -> Any:
     return asyncio.run(one.handler(arguments))
 
 
 def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
-    listed, expand = shape_tools([list_issues], shaper=shaper)
+    listed, _ = shape_tools([list_issues], shaper=shaper)
     assert call(listed, repo="a")["content"][0]["text"] == read_over_mcp
-    back = call(expand, ref=ref_in(read_over_mcp), path="[0].url")
-    assert "issues/1" in back["content"][0]["text"]
 
 
-def test_a_function_under_shape_is_not_shown_empty(shaper: Shaper) -> None:
+def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
+    (expand,) = shape_tools([], shaper=shaper)
+    ask_in_every_way(lambda **asked: call(expand, **asked)["content"][0]["text"], read_over_mcp)
+
+
+def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
     content = call(shape_tools([under_shape], shaper=shaper)[0], repo="a")["content"]
     assert "Widget 30" in content[0]["text"]
 
 
-def test_pictures_and_errors_stay_what_they_are(shaper: Shaper) -> None:
-    drawn, failed, _ = shape_tools([draws, fails], shaper=shaper)
+def test_pictures_stay_pictures(shaper: Shaper) -> None:
+    drawn, _ = shape_tools([draws], shaper=shaper)
     assert call(drawn)["content"][0]["type"] == "image"
+
+
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
+    failed, _ = shape_tools([fails], shaper=shaper)
     answer = call(failed)
     assert answer["is_error"] is True
     assert "no repository" in answer["content"][0]["text"]
@@ -63,3 +74,13 @@ def test_a_hook_shapes_the_tools_of_mcp_servers(shaper: Shaper, read_over_mcp: s
     answer: Any = asyncio.run(matcher.hooks[0](said, None, {"signal": None}))  # type: ignore[arg-type]
     assert answer["hookSpecificOutput"]["updatedToolOutput"][0]["text"] == read_over_mcp
     assert matcher.matcher == "mcp__.*"
+
+
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
+    shaped = shape_tools([list_issues], shaper=shaper)[0]
+    assert (shaped.input_schema, shaped.description) == (list_issues.input_schema, list_issues.description)
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    call(shape_tools([list_issues], shaper=shaper)[0], repo="a")
+    assert entered().client == "claude-agent-sdk"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,13 +12,25 @@ from crewai.tools import tool
 
 from shaping import Shaper
 from shaping.integrations.crewai import CrewAIShaping
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 @tool("list_issues")
 def list_issues(repo: str) -> list[dict[str, Any]]:
     """List the issues of a repository."""
     return issues()
+
+
+@tool("fails")
+def fails(repo: str) -> str:
+    """Fail."""
+    raise ValueError("no repository")
+
+
+WITHOUT = {
+    "pictures": "its tools return text",
+    "control flow, objects": "its hook sees the text of what a tool returned, and no exception",
+}
 
 
 class ScriptedModel(BaseLLM):
@@ -46,7 +60,7 @@ def shaping(shaper: Shaper) -> Iterator[CrewAIShaping]:
 
 def run(shaping: CrewAIShaping, asked: str) -> str:
     model = ScriptedModel(model="scripted", asked=asked)
-    tools = [list_issues, shaping.expand_tool()]
+    tools = [list_issues, fails, shaping.expand_tool()]
     agent = Agent(role="tester", goal="test", backstory="tests", llm=model, tools=tools, verbose=False)
     Crew(agents=[agent], tasks=[Task(description="go", expected_output="done", agent=agent)]).kickoff()
     return model.shown
@@ -57,5 +71,27 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaping: CrewAIShaping, rea
 
 
 def test_what_was_left_out_can_be_asked_for(shaping: CrewAIShaping, read_over_mcp: str) -> None:
-    asked = f'shaping_expand {{"ref": "{ref_in(read_over_mcp)}", "path": "[0].url"}}'
-    assert "https://api.example.com/repos/acme/widgets/issues/1" in run(shaping, asked)
+    ask_in_every_way(lambda **asked: run(shaping, f"shaping_expand {json.dumps(asked)}"), read_over_mcp)
+
+
+def test_an_asynchronous_call_reads_the_same(shaping: CrewAIShaping, read_over_mcp: str) -> None:
+    model = ScriptedModel(model="scripted", asked='list_issues {"repo": "a"}')
+    agent = Agent(role="tester", goal="test", backstory="tests", llm=model, tools=[list_issues], verbose=False)
+    crew = Crew(agents=[agent], tasks=[Task(description="go", expected_output="done", agent=agent)])
+    asyncio.run(crew.kickoff_async())
+    assert read_over_mcp.strip() in model.shown
+
+
+def test_a_failure_has_the_frameworks_own_status(shaping: CrewAIShaping) -> None:
+    assert "no repository" in run(shaping, 'fails {"repo": "a"}')
+
+
+def test_a_tools_parameters_are_unchanged(shaping: CrewAIShaping) -> None:
+    before = list_issues.args_schema.model_json_schema()
+    run(shaping, 'list_issues {"repo": "a"}')
+    assert list_issues.args_schema.model_json_schema() == before
+
+
+def test_a_call_is_entered_in_the_ledger(shaping: CrewAIShaping, entered: Callable[[], Any]) -> None:
+    run(shaping, 'list_issues {"repo": "a"}')
+    assert entered().client == "crewai"

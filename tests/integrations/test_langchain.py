@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,9 +15,9 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.langchain import LangChainShaping
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 @tool
@@ -50,6 +50,13 @@ def with_artifact(repo: str) -> tuple[str, dict[str, Any]]:
     return "12 rows", {"rows": 12}
 
 
+@tool(response_format="content_and_artifact")
+@shape(form="content_and_artifact", shaper=Shaper({}))
+def decorated(repo: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return an artifact beside the content, under our decorator."""
+    return issues(), {"rows": 30}
+
+
 @tool
 def picture(repo: str) -> list[dict[str, Any]]:
     """Return a picture."""
@@ -66,7 +73,7 @@ class ScriptedModel(GenericFakeChatModel):
 def agent(called: str, shaper: Shaper, args: dict[str, Any] | None = None, *more: AgentMiddleware) -> Any:  # type: ignore[type-arg]
     call = {"name": called, "args": args or {"repo": "acme/widgets"}, "id": "1"}
     model = ScriptedModel(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("done")]))
-    tools = [list_issues, fails, asks, steers, with_artifact, picture]
+    tools = [list_issues, fails, asks, steers, with_artifact, decorated, picture]
     return create_agent(model, tools, middleware=[LangChainShaping(shaper=shaper), *more], checkpointer=InMemorySaver())
 
 
@@ -81,36 +88,33 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_m
     assert (message.content, message.status) == (read_over_mcp, "success")
 
 
-def test_an_asynchronous_agent_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
     config = {"configurable": {"thread_id": "1"}}
     out = asyncio.run(agent("list_issues", shaper).ainvoke({"messages": [HumanMessage("go")]}, config))
     assert next(m for m in out["messages"] if isinstance(m, ToolMessage)).content == read_over_mcp
 
 
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper) -> None:
-    ref = ref_in(str(answer("list_issues", shaper).content))
-    message = answer("shaping_expand", shaper, {"ref": ref, "path": "[0].url"})
-    assert "https://api.example.com/repos/acme/widgets/issues/1" in message.content
-    asked = answer(
-        "shaping_expand", shaper, {"ref": ref, "sql": "SELECT count(*) AS n FROM items WHERE state = 'open'"}
-    )
-    assert asked.content == '[{"n":20}]'
+    text = str(answer("list_issues", shaper).content)
+    ask_in_every_way(lambda **asked: answer("shaping_expand", shaper, asked).content, text)
 
 
-def test_an_exception_is_the_frameworks_to_handle(shaper: Shaper) -> None:
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     with pytest.raises(ValueError, match="no repository"):
         answer("fails", shaper)
 
 
-def test_an_interrupt_interrupts(shaper: Shaper) -> None:
+def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
     config = {"configurable": {"thread_id": "1"}}
     out = agent("asks", shaper).invoke({"messages": [HumanMessage("go")]}, config)
     assert [one.value for one in out["__interrupt__"]] == ["delete it?"]
-
-
-def test_commands_artifacts_and_pictures_stay_what_they_are(shaper: Shaper) -> None:
     assert answer("steers", shaper).content == "steered"
     assert answer("with_artifact", shaper).artifact == {"rows": 12}
+    assert answer("decorated", shaper).artifact == {"rows": 30}
+    assert "Widget 30" in answer("decorated", shaper).content
+
+
+def test_pictures_stay_pictures(shaper: Shaper) -> None:
     assert answer("picture", shaper).content == [{"type": "image", "url": "https://example.com/a.png"}]
 
 
@@ -125,3 +129,8 @@ def test_the_example_prints_what_the_model_reads() -> None:
     )
     assert "30,user 30" in done.stdout
     assert "img.example.com" not in done.stdout
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    answer("list_issues", shaper)
+    assert entered().client == "langchain"

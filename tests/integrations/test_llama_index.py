@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from llama_index.core.tools import FunctionTool, ToolOutput
 
 from shaping import Shaper
 from shaping.integrations.llama_index import shape_tools
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 def list_issues(repo: str) -> list[dict[str, Any]]:
@@ -23,14 +24,22 @@ def draws() -> ToolOutput:
 
 
 def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
-    listed, expand = shape_tools([FunctionTool.from_defaults(list_issues)], shaper=shaper)
+    listed, _ = shape_tools([FunctionTool.from_defaults(list_issues)], shaper=shaper)
     output = listed.call(repo="a")
     assert (output.content, output.raw_output, output.is_error) == (read_over_mcp, issues(), False)
+
+
+def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    listed, _ = shape_tools([FunctionTool.from_defaults(list_issues)], shaper=shaper)
     assert asyncio.run(listed.acall(repo="a")).content == read_over_mcp
-    assert "issues/1" in expand.call(ref=ref_in(read_over_mcp), path="[0].url").content
 
 
-def test_a_tool_keeps_its_kind_and_its_schema(shaper: Shaper) -> None:
+def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
+    (expand,) = shape_tools([], shaper=shaper)
+    ask_in_every_way(lambda **asked: expand.call(**asked).content, read_over_mcp)
+
+
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     plain = FunctionTool.from_defaults(list_issues)
     shaped = shape_tools([list_issues], shaper=shaper)[0]
     assert isinstance(shaped, FunctionTool)
@@ -43,9 +52,23 @@ def test_pictures_stay_pictures(shaper: Shaper) -> None:
     assert isinstance(shape_tools([tool], shaper=shaper)[0].call().blocks[0], ImageBlock)
 
 
-def test_an_exception_is_the_frameworks_to_tell(shaper: Shaper) -> None:
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     def fails() -> str:
         raise ValueError("no repository")
 
     with pytest.raises(ValueError, match="no repository"):
         shape_tools([FunctionTool.from_defaults(fails)], shaper=shaper)[0].call()
+
+
+def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
+    def reports() -> ToolOutput:
+        """Report with an object of the framework."""
+        return ToolOutput(tool_name="reports", content="a failure", raw_input={}, raw_output="x", is_error=True)
+
+    tool = FunctionTool.from_defaults(reports, callback=lambda raw: raw)
+    assert shape_tools([tool], shaper=shaper)[0].call().is_error
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    shape_tools([FunctionTool.from_defaults(list_issues)], shaper=shaper)[0].call(repo="a")
+    assert entered().client == "llama-index"

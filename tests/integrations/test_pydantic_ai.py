@@ -13,7 +13,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from shaping import Shaper
 from shaping.integrations.pydantic_ai import PydanticAIShaping
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 def list_issues(repo: str) -> list[dict[str, Any]]:
@@ -23,10 +23,13 @@ def list_issues(repo: str) -> list[dict[str, Any]]:
 class Run:
     """An agent whose scripted model calls one tool; what it was told of the call is in `parts`."""
 
-    def __init__(self, tool: Callable[..., Any], shaper: Shaper, args: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, tool: Callable[..., Any], shaper: Shaper, args: dict[str, Any] | None = None, called: str = ""
+    ) -> None:
         self.parts: list[Any] = []
         self.names: list[str] = []
-        self.called, self.args = tool.__name__, args or {}
+        self.schema: dict[str, Any] = {}
+        self.called, self.args = called or tool.__name__, args or {}
         agent = Agent(
             FunctionModel(self._answer),
             tools=[tool],
@@ -37,6 +40,7 @@ class Run:
 
     def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.names = [tool.name for tool in info.function_tools]
+        self.schema = info.function_tools[0].parameters_json_schema
         told = [part for part in messages[-1].parts if part.part_kind in {"tool-return", "retry-prompt"}]
         self.parts += told
         return ModelResponse([TextPart("done")] if told else [ToolCallPart(self.called, self.args)])
@@ -48,29 +52,24 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_m
 
 
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
-    def shaping_expand_wanted() -> str:
-        return "unused"
+    def expand(**asked: Any) -> str:
+        return str(Run(list_issues, shaper, asked, "shaping_expand").parts[0].content)
 
-    run = Run(shaping_expand_wanted, shaper)
-    assert run.names[1] == "shaping_expand"
-    assert "issues/1" in str(shaper.expand(ref_in(read_over_mcp), "[0].url").value)
+    ask_in_every_way(expand, read_over_mcp)
 
 
-def test_a_model_is_asked_to_try_again(shaper: Shaper) -> None:
+def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
     def picky() -> str:
         raise ModelRetry("give a repo")
 
-    assert "give a repo" in str(Run(picky, shaper).parts[0].content)
-
-
-def test_an_approval_is_asked_for(shaper: Shaper) -> None:
     def deletes() -> str:
         raise ApprovalRequired
 
+    assert "give a repo" in str(Run(picky, shaper).parts[0].content)
     assert isinstance(Run(deletes, shaper).output, DeferredToolRequests)
 
 
-def test_pictures_and_tool_returns_stay_what_they_are(shaper: Shaper, read_over_mcp: str) -> None:
+def test_pictures_stay_pictures(shaper: Shaper, read_over_mcp: str) -> None:
     picture = BinaryContent(b"png", media_type="image/png")
 
     def draws() -> BinaryContent:
@@ -84,7 +83,7 @@ def test_pictures_and_tool_returns_stay_what_they_are(shaper: Shaper, read_over_
     assert (part.content, part.metadata) == (read_over_mcp, {"rows": 30})
 
 
-def test_an_exception_is_the_frameworks_to_raise(shaper: Shaper) -> None:
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     def fails() -> str:
         raise ValueError("no repository")
 
@@ -106,3 +105,19 @@ def test_the_example_prints_what_the_model_reads() -> None:
     )
     assert "30,user 30" in done.stdout
     assert "img.example.com" not in done.stdout
+
+
+def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    async def list_issues(repo: str) -> list[dict[str, Any]]:
+        return issues()
+
+    assert Run(list_issues, shaper, {"repo": "a"}).parts[0].content == read_over_mcp
+
+
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
+    assert Run(list_issues, shaper, {"repo": "a"}).schema["properties"].keys() == {"repo"}
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    Run(list_issues, shaper, {"repo": "a"})
+    assert entered().client == "pydantic-ai"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolC
 
 from shaping import Shaper
 from shaping.integrations.smolagents import shape_tools
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 @tool
@@ -29,6 +30,19 @@ def fails(repo: str) -> str:
         repo: the repository.
     """
     raise ValueError("no repository")
+
+
+@tool
+def draws() -> object:
+    """Draw."""
+    return b"png"
+
+
+draws.output_type = "image"
+WITHOUT = {
+    "sync and async": "its tools are synchronous",
+    "control flow, objects": "it has none: a tool's result is printed into the conversation",
+}
 
 
 class ScriptedModel(Model):
@@ -56,11 +70,23 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_m
 
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
     expand = shape_tools([], shaper=shaper)[0]
-    assert "issues/1" in expand(ref=ref_in(read_over_mcp), path="[0].url")
+    ask_in_every_way(expand, read_over_mcp)
 
 
-def test_a_tool_keeps_its_inputs_and_its_failures(shaper: Shaper) -> None:
-    shaped = shape_tools([list_issues, fails], shaper=shaper, expand=False)
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
+    shaped = shape_tools([list_issues], shaper=shaper, expand=False)
     assert (shaped[0].inputs, shaped[0].description) == (list_issues.inputs, list_issues.description)
+
+
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     with pytest.raises(ValueError, match="no repository"):
-        shaped[1](repo="a")
+        shape_tools([fails], shaper=shaper)[0](repo="a")
+
+
+def test_pictures_stay_pictures(shaper: Shaper) -> None:
+    assert shape_tools([draws], shaper=shaper)[0] is draws
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    shape_tools([list_issues], shaper=shaper)[0](repo="a")
+    assert entered().client == "smolagents"

@@ -1,21 +1,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from strands import Agent, tool
 from strands.models import Model
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.strands import StrandsShaping
-from tests.integrations.answers import issues, ref_in
+from tests.integrations.answers import ask_in_every_way, issues
 
 
 @tool
 def list_issues(repo: str) -> dict[str, Any]:
     """List the issues of a repository."""
     return {"status": "success", "content": [{"json": issues()}]}
+
+
+@tool
+async def list_later(repo: str) -> dict[str, Any]:
+    """List the issues of a repository."""
+    return {"status": "success", "content": [{"json": issues()}]}
+
+
+@tool
+@shape
+def reports(repo: str) -> dict[str, Any]:
+    """Report in the framework's own result dict, under our decorator."""
+    return {"status": "error", "content": [{"text": "no repository"}]}
 
 
 @tool
@@ -66,7 +80,10 @@ def run(shaper: Shaper, name: str, arguments: str = "{}") -> Any:
     model = ScriptedModel(name, arguments)
     shaping = StrandsShaping(shaper=shaper)
     agent = Agent(
-        model, tools=[list_issues, draws, fails, shaping.expand_tool()], hooks=[shaping], callback_handler=None
+        model,
+        tools=[list_issues, list_later, reports, draws, fails, shaping.expand_tool()],
+        hooks=[shaping],
+        callback_handler=None,
     )
     asyncio.run(agent.invoke_async("go"))
     return model.results[0]
@@ -78,15 +95,33 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_m
 
 
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
-    result = run(shaper, "shaping_expand", f'{{"ref": "{ref_in(read_over_mcp)}", "path": "[0].url"}}')
-    assert "issues/1" in result["content"][0]["text"]
+    ask_in_every_way(lambda **asked: run(shaper, "shaping_expand", json.dumps(asked)), read_over_mcp)
 
 
 def test_pictures_stay_pictures(shaper: Shaper) -> None:
     assert "image" in run(shaper, "draws")["content"][0]
 
 
-def test_a_failure_keeps_the_frameworks_status(shaper: Shaper) -> None:
+def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     result = run(shaper, "fails")
     assert result["status"] == "error"
     assert "no repository" in result["content"][0]["text"]
+
+
+def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    assert len(run(shaper, "list_later", '{"repo": "a"}')["content"][0]["text"]) == len(read_over_mcp)
+
+
+def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
+    assert run(shaper, "reports", '{"repo": "a"}')["status"] == "error"
+
+
+def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
+    before = json.dumps(list_issues.tool_spec)
+    run(shaper, "list_issues", '{"repo": "a"}')
+    assert json.dumps(list_issues.tool_spec) == before
+
+
+def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
+    run(shaper, "list_issues", '{"repo": "a"}')
+    assert entered().client == "strands"
