@@ -14,10 +14,11 @@ _RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
 
 def main() -> None:
     """Run the command line."""
-    found = plain_proxy(sys.argv[1:])
+    words = sys.argv[1:] if hasattr(os, "killpg") else []  # the command line says that these two are not for Windows
+    found = plain_proxy(words)
     if found is not None:
         _proxy(*found)
-    run_options = plain_run(sys.argv[1:])
+    run_options = plain_run(words)
     if run_options is not None:
         _run(*run_options)
     from shaping.cli.app import main as run  # noqa: PLC0415 (the proxy does without it: costs 100 ms)

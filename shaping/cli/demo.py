@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from shaping.cli.proxy import need_extra
-from shaping.cli.support.output import stopped
+from shaping.cli.support.output import need_posix, stopped
 from shaping.clients.probe import ServerFailedError, StdioSession
 from shaping.settings.files import bundled_path
 from shaping.tokens import exact
@@ -47,6 +47,7 @@ class MeasuredText:
 
 def demo() -> None:
     """Show what shaping does: one call to a server, direct and through the proxy under each profile."""
+    need_posix("shaping demo")
     need_extra()
     try:
         with ThreadPoolExecutor() as pool:

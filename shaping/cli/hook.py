@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,7 +11,7 @@ import orjson
 import typer
 
 from shaping.cli.support.json_option import JSON
-from shaping.cli.support.output import print_result, stopped
+from shaping.cli.support.output import need_posix, print_result, stopped
 from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks.install import (
     CLIENTS,
@@ -59,8 +58,7 @@ def hook(
 
 
 def _check(action: str, client: str | None) -> None:
-    if sys.platform == "win32":
-        raise stopped("hooks need Unix sockets, which Python has not on Windows", 1, code="UNSUPPORTED")
+    need_posix("shaping hook")
     if action not in ACTIONS:
         raise stopped(f"there is no action {action!r}; there are {', '.join(ACTIONS)}")
     if client is None and action != "status":

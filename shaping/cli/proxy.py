@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.support.output import Stopped, config_error_detail, free_address, page_address, stopped
+from shaping.cli.support.output import Stopped, config_error_detail, free_address, need_posix, page_address, stopped
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import ServersError, address_of, headers_of, listed_servers, together, url_server
 from shaping.proxy.loading import Options, UnknownProfileError
@@ -84,6 +84,7 @@ def proxy(
     record: Annotated[Path | None, RECORD] = None,
 ) -> None:
     """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
+    need_posix("shaping proxy")
     found = servers_of(
         command or [], url, transport, header or [], servers, name=name, oauth=oauth, seconds=start_timeout
     )

@@ -49,7 +49,12 @@ def asks_credentials(url: str) -> bool:
 
 
 def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> str | None:
-    """Start the server of a client's entry, list its tools, and return why that failed, or None."""
+    """Start the server of a client's entry, list its tools, and return why that failed, or None.
+
+    On Windows, where its pipes cannot be waited for, no server is started.
+    """
+    if not hasattr(os, "killpg"):
+        return None
     environ = os.environ | {str(name): str(value) for name, value in (entry.get("env") or {}).items()}
     try:
         with StdioSession([entry["command"], *entry.get("args", [])], environ, entry.get("cwd"), seconds) as session:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
+from shaping.errors import ToolError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,6 +47,9 @@ class ProcessExit:
 
 def run(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
     """Run a program to its end; `stop` ends it early."""
+    if not hasattr(os, "killpg"):
+        said = "commands run on Linux and macOS only: on Windows nothing can wait for two pipes and end a process group"
+        raise ToolError("NOT_IMPLEMENTED", said)
     began = monotonic()
     with _signals() as passing:
         # A group of its own: a timeout can end all of it, and a terminal's interrupt comes once, through us.

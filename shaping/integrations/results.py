@@ -55,7 +55,7 @@ class ToolResults:
         started = perf_counter()
         shaped = self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
         plan = self.shaper.plan(tool, surface="mcp", profile=self._profile)
-        about = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
+        about: dict[str, Any] = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
         if not self._is_defined:
             self._is_defined = True
             record_text(EXPAND, "", f"{EXPAND} {EXPAND_HELP}", kind="definition", **about)

@@ -99,6 +99,12 @@ def stopped(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT", **m
     return Stopped(detail, exit_code)
 
 
+def need_posix(what: str) -> None:
+    """End with a sentence on Windows, for what waits for several pipes and ends groups of processes."""
+    if not hasattr(os, "killpg"):
+        raise stopped(f"{what} works on Linux and macOS only, not on Windows", 1, code="NOT_IMPLEMENTED")
+
+
 @contextmanager
 def progress(label: str) -> Iterator[None]:
     """Show a progress bar on a terminal once the work has taken a second."""
