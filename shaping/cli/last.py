@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from datetime import datetime
@@ -146,10 +147,15 @@ def _cut(lines: Iterator[str], limit: int) -> list[str]:
 
 def _beside(left: list[str], right: list[str], width: int) -> Iterator[str]:
     """Write two texts beside each other, their long lines wrapped."""
-    for one, other in zip_longest(_wrapped(left, width), _wrapped(right, width), fillvalue=""):
-        yield f"{one:<{width}}{_GAP}{other}".rstrip()
+    colours = not os.environ.get("NO_COLOR")
+    empty = ("", False)
+    for (one, gone), (other, _) in zip_longest(_wrapped(left, width), _wrapped(right, width), fillvalue=empty):
+        cell = f"{one:<{width}}"
+        yield f"{typer.style(cell, fg='red') if gone and colours else cell}{_GAP}{other}".rstrip()
 
 
-def _wrapped(lines: list[str], width: int) -> Iterator[str]:
+def _wrapped(lines: list[str], width: int) -> Iterator[tuple[str, bool]]:
+    """Break lines to a width, each with whether it was left out."""
     for line in lines:
-        yield from (line[at : at + width] for at in range(0, max(len(line), 1), width))
+        for at in range(0, max(len(line), 1), width):
+            yield line[at : at + width], line.startswith("- ")

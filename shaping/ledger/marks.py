@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,15 +28,17 @@ REASONS: Final = {
     "default": "default values",
     "links": "links that the model does not need",
     "opaque": "opaque identifiers",
-    "bulk": "bulk data",
-    "boilerplate": "boilerplate",
+    "bulk": "long values that say little, such as encoded bytes",
+    "boilerplate": "text that such answers repeat",
     "items": "tails of lists, beyond the budget",
     "string": "characters of long texts, beyond the budget",
     "depth": "subtrees, beyond the budget",
-    "text": "lines of text",
+    "text": "lines that are not in what the model read",
 }
 _WIDE: Final = 88  # characters of a value that is written on one line
 _SHORT: Final = 160  # characters that are shown of a value that was left out
+_WORD: Final = re.compile(r"\w{3,}")
+_REWRITTEN: Final = 0.2  # share of a line's words that may be missing
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
@@ -145,12 +147,12 @@ def _lines(name: str, value: Any, omitted: _Omitted, depth: int, comma: str) -> 
 
 
 def _text_lines(sent: str, read: str) -> Iterator[MarkedLine]:
-    """Mark the lines of a text that stand nowhere in what was read."""
-    left = Counter(line.strip() for line in read.splitlines())
+    """Mark the lines of a text of which too many words stand nowhere in what was read: others were only rewritten."""
+    known = set(_WORD.findall(read))
     for line in sent.splitlines():
-        shown = not line.strip() or left[line.strip()] > 0 or (len(line) > _SHORT and line.strip()[:_SHORT] in read)
-        left[line.strip()] -= 1
-        yield MarkedLine(line, None if shown else "text")
+        words = _WORD.findall(line)
+        missing = sum(word not in known for word in words)
+        yield MarkedLine(line, "text" if missing > _REWRITTEN * len(words) else None)
 
 
 def _leaves(path: str, value: Any, omitted: _Omitted) -> Iterator[Leaf]:

@@ -44,6 +44,14 @@ def test_lines_of_a_text_that_the_model_did_not_read_are_marked() -> None:
     assert lines == [("one", None), ("noise", "text"), ("two", None)]
 
 
+def test_a_line_that_was_only_rewritten_is_not_marked() -> None:
+    sent = (
+        "tests/test_a.py::test_one PASSED [ 10%]\ntests/test_a.py::test_two PASSED [ 20%]\nDEBUG nothing happened here"
+    )
+    lines = marked(sent, read="PASSED tests/a.py: test_one | test_two")
+    assert [reason for _, reason in lines] == [None, None, "text"]
+
+
 def test_the_fields_of_a_value_are_given_by_one_path_for_all_records() -> None:
     part = SentPart([{"id": 1, "url": "u"}, {"id": 2, "url": "v"}], (Omission("[].url", 2, "links"),))
     assert [(leaf.path, leaf.value, leaf.reason) for leaf in leaves(part)] == [
