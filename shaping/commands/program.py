@@ -13,7 +13,7 @@ import orjson
 
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
 from shaping.ledger import MeasuredCall, open_ledger
-from shaping.ledger.texts import keep_output
+from shaping.ledger.texts import keep_output, keep_texts
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shaping.commands.command import CommandOptions
     from shaping.commands.output import Invocation
     from shaping.commands.response import CommandResponse
+    from shaping.response import Shaped
     from shaping.settings import Plan
 
 OURS: Final = 125  # as env(1) and docker(1) exit for a failure of their own
@@ -68,7 +69,7 @@ def run_program(
         sys.stderr.write(response.stderr)
         printed = response.stdout + response.stderr
         before = _unshaped(response, printed, plan)
-        _record(shaper, plan, before, printed)
+        _record(shaper, plan, before, printed, response.shaped)
         if record is not None:
             _write_recording(record, plan, argv, (before, printed), response.raw)
     shaper.close()
@@ -124,7 +125,7 @@ def _stream(shaper: Shaper, plan: Plan, asked: Invocation) -> int:
     return response.exit_code
 
 
-def _record(shaper: Shaper, plan: Plan, before: str, after: str) -> None:
+def _record(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
     """Enter what would have been printed, and what was printed in its place, into the ledger."""
     if not before:
         return
@@ -139,14 +140,19 @@ def _record(shaper: Shaper, plan: Plan, before: str, after: str) -> None:
         partial(str, after[:_SHELL_SHOWS]),
         profile=plan.profile,
         config=plan.config_hash,
-        keep=partial(_keep, shaper, before) if after != before and plan.private is None else None,
+        added=None if shaped is None else lambda: f"{shaped.notice}{shaped.absent_line}",
+        keep=_keeper(shaper, plan, before, shaped) if after != before else None,
     )
     ledger.record(call)
     ledger.close(_LEDGER_SECONDS)
 
 
-def _keep(shaper: Shaper, before: str, read: str) -> str | None:
-    return keep_output(shaper.keeper("command"), read, before, ttl=shaper.generation.config.store.ttl_seconds)
+def _keeper(shaper: Shaper, plan: Plan, before: str, shaped: Shaped | None) -> Callable[[str], str | None] | None:
+    """Return what keeps the two sides of a call; text with private fields that nothing can be taken out of is not."""
+    keeper, ttl = shaper.keeper("command"), shaper.generation.config.store.ttl_seconds
+    if shaped is not None:
+        return lambda read: keep_texts(keeper, read, [shaped], ttl=ttl)
+    return None if plan.private is not None else lambda read: keep_output(keeper, read, before, ttl=ttl)
 
 
 def _write_recording(record: Path, plan: Plan, argv: list[str], shown: tuple[str, str], raw: str) -> None:

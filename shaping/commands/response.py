@@ -60,6 +60,7 @@ class CommandResponse:
     raw: str = ""  # what the command printed, as far as it is held
     failure: str = ""  # the line of plain text that says how the command failed
     started: bool = True
+    shaped: Shaped | None = None  # the data that the command printed, where it printed data
 
 
 def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
@@ -236,7 +237,8 @@ class _Response:
         meta = envelope.meta.model_copy(update={"ref": ref} | self._passed_on(envelope))
         text = "" if envelope.meta.not_modified or (self._own and parsed.value is None) else shaped.text
         text = f"{text}\n" if text and not text.endswith("\n") else text
-        return self._written(envelope.model_copy(update={"meta": meta}), text, err.text, [])
+        written = self._written(envelope.model_copy(update={"meta": meta}), text, err.text, [])
+        return replace(written, shaped=shaped)
 
     @property
     def _filters(self) -> bool:
@@ -260,7 +262,8 @@ class _Response:
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.streams(ref)
         update = self._stored.members(envelope, ref) | self._passed_on(envelope)
-        return self._never_mute(envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)}))
+        told = self._never_mute(envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)}))
+        return replace(told, shaped=shaped)
 
     def _shaped_data(self, value: Any, source: Envelope[Any]) -> Shaped:
         """Shape data, with room for a ref and a cursor that carries it; for the ref alone where nothing else fits."""

@@ -40,7 +40,7 @@ def test_both_sides_are_shown_with_what_was_left_out_marked(home: dict[str, str]
     head, _, rest = shown.partition("The tool sent (- was left out):")
     sent, _, read = rest.partition("The model read:")
     assert "tokens sent" in head
-    assert '-     "note": null' in sent
+    assert '-     "note": null,  (null)' in sent
     assert "row 39" in sent
     assert "row 39" in read
     assert "null" not in read.replace("null: note", "")
@@ -62,7 +62,16 @@ def test_a_program_gets_what_was_read_and_what_was_sent(home: dict[str, str]) ->
     (call,) = json.loads(shaping(home, "last", "--json"))["data"]["calls"]
     assert call["tokens_after"] < call["tokens_before"]
     assert "row 39" in call["read"]
-    assert "row 39" in call["sent"][0]["value"]
+    assert call["sent"][0]["value"][39] == {"id": 39, "name": "row 39", "note": None, "key": "[redacted:github-token]"}
+    assert {"path": "[].note", "count": 40, "reason": "null"} in call["sent"][0]["omissions"]
+
+
+def test_lines_of_a_text_that_were_left_out_are_marked(home: dict[str, str]) -> None:
+    lines = "for n in range(900): print('line', n, 'of', 'many' * (n % 3))"
+    shaping(home, "run", "--max-tokens", "300", "--", sys.executable, "-c", lines)
+    sent, _, read = shaping(home, "last", "--full").partition("The model read:")
+    assert "- line 500 of manymany  (text)" in sent
+    assert "line 500" not in read
 
 
 def test_a_call_of_which_the_store_has_nothing_is_shown_by_its_numbers(home: dict[str, str]) -> None:

@@ -45,9 +45,7 @@ def test_lines_of_a_text_that_the_model_did_not_read_are_marked() -> None:
 
 
 def test_a_line_that_was_only_rewritten_is_not_marked() -> None:
-    sent = (
-        "tests/test_a.py::test_one PASSED [ 10%]\ntests/test_a.py::test_two PASSED [ 20%]\nDEBUG nothing happened here"
-    )
+    sent = "tests/a.py::test_one PASSED [ 10%]\ntests/a.py::test_two PASSED [ 20%]\nDEBUG nothing happened here"
     lines = marked(sent, read="PASSED tests/a.py: test_one | test_two")
     assert [reason for _, reason in lines] == [None, None, "text"]
 
