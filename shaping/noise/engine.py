@@ -236,7 +236,7 @@ def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]
     if found is not None and is_cheaper(found):
         return _with_data([found], [True], groups, arguments)
     reduced, omissions = reduce_text(text, groups, arguments=arguments)
-    tables = parse_tables(reduced)
+    tables = parse_tables(reduced) if found is None else []
     cheaper = list(map(is_cheaper, tables))
     if not any(cheaper):
         return reduced, omissions

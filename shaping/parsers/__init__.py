@@ -32,6 +32,7 @@ _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", 
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 3  # lines before rows, and after them, that may be of another kind
+_SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _HEAD = 32_000  # characters of a long text by which it is judged
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
@@ -83,9 +84,12 @@ def _head(text: str) -> str:
 def is_cheaper(parsed: Parsed) -> bool:
     """Whether a text written as the data it holds costs at least 15% fewer tokens."""
     from shaping.encoders import encode  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
-    from shaping.tokens import count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
+    from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
     written = encode(parsed.value, repeats=True, constants=True).text
+    guess = cheap(written) / cheap(parsed.text)
+    if abs(guess - _WORTH) > _SURE:
+        return guess < _WORTH
     return count(written) <= _WORTH * count(parsed.text)
 
 

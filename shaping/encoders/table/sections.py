@@ -30,6 +30,7 @@ _ZONE = re.compile(r"(?:\.0+)?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?$", re.ASCII)
 _TEST = re.compile(r"[^\s:]+?::")
 _DOTTED = re.compile(r"(?:[A-Za-z_][\w-]*\.)+(?=[\w-]+$)")
 _PATH = re.compile(r"[^\s]*/")
+_LOOK = 24  # cells that mostly tell already
 _LITERAL = re.compile(r"(?! )[^,{}\[\]=\"\x00-\x1f\x7f]*")
 
 
@@ -100,6 +101,9 @@ def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_Candidate]:
 
 
 def _has_runs(cells: Sequence[str]) -> bool:
+    first = cells[:_LOOK]
+    if 2 * sum(map(str.__ne__, first, first[1:])) > len(first):
+        return False
     return _RUN * (1 + sum(map(str.__ne__, cells, cells[1:]))) <= len(cells)
 
 

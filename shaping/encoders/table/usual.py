@@ -18,6 +18,7 @@ _ROWS = 8  # from which an exception is told from what is usual
 _MOSTLY = 0.75  # of the rows must have the usual cell
 _BRACKETS = 9  # characters around the exceptions of a row, with their share of names
 _WORTH = 60  # characters that all of it must save
+_LOOK = 16  # cells that mostly tell already
 _SIDE_BY_SIDE = 12  # columns of one record that are compared with each other
 
 
@@ -51,7 +52,7 @@ def usual(nodes: Sequence[Node], count: int) -> list[Node]:
 def _candidates(nodes: Sequence[Node], count: int, prefix: str) -> Iterator[_Candidate]:
     leaves = [node for node in nodes if type(node) is Leaf and _is_plain(node)]
     for leaf in leaves:
-        cell, times = Counter(leaf.cells).most_common(1)[0]
+        cell, times = _most_common(leaf.cells)
         if times == count or is_asked_of_a_record(leaf.name, prefix, cell):
             continue
         if times < _MOSTLY * count:
@@ -64,6 +65,14 @@ def _candidates(nodes: Sequence[Node], count: int, prefix: str) -> Iterator[_Can
             yield from _candidates(node.nodes, count, f"{prefix}{node.name}.")
 
 
+def _most_common(cells: list[str]) -> tuple[str, int]:
+    """Return the most common cell and how often it comes; where the first ones all differ, none is common."""
+    first = cells[:_LOOK]
+    if 2 * len(set(first)) > len(first):
+        return first[0], 1
+    return Counter(cells).most_common(1)[0]
+
+
 def _is_plain(leaf: Leaf) -> bool:
     return not (leaf.float32 or leaf.shared or leaf.entries or leaf.pattern or "" in leaf.cells)
 
@@ -73,6 +82,8 @@ def _same_as(leaf: Leaf, leaves: Sequence[Leaf], prefix: str, count: int) -> Lea
     for other in leaves:
         if other is leaf:
             return None
+        if 2 * sum(map(str.__eq__, leaf.cells[:_LOOK], other.cells)) < min(_LOOK, count):
+            continue
         same = sum(map(str.__eq__, leaf.cells, other.cells))
         if same >= _MOSTLY * count and len(set(leaf.cells)) > count // 2 and _may_be_named(prefix + other.name):
             return other
