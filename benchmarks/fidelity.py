@@ -58,7 +58,7 @@ def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
     lib = corpus.library()
     shaped = shape(Shaper({"global": {"profile": profile}}), payload)
     kept = {q["id"] for q in payload.questions if lib.score_question(q, payload.result, shaped)["value"]}
-    answered = {q["id"] for q in payload.questions if _answer(lib, q, payload.result, shaped, q["id"] in kept)}
+    answered = {q["id"] for q in payload.questions if is_answered(lib, q, payload.result, shaped, kept=q["id"] in kept)}
     missing = [q for q in payload.questions if q["id"] not in kept | answered]
     back = {q["id"] for q in missing if _comes_back(lib, q, payload, profile)}
     row = Row(
@@ -83,7 +83,9 @@ def _compact(result: dict[str, Any]) -> str:
     return "\n".join(text if (found := parse(text, EXACT)) is None else encode(found.value) for text in texts)
 
 
-def _answer(lib: Any, question: dict[str, Any], original: dict[str, Any], shaped: dict[str, Any], kept: bool) -> bool:
+def is_answered(
+    lib: Any, question: dict[str, Any], original: dict[str, Any], shaped: dict[str, Any], *, kept: bool
+) -> bool:
     """Answer a question by its path from what the model reads; one without a path by its evidence alone."""
     if not question.get("paths") or question["decode"] in {"text", "result"}:
         return kept

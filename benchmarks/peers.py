@@ -2,9 +2,11 @@
 
     python -m benchmarks.peers
 
-Each peer comes from the package index into an environment of its own under `benchmarks/.envs`, because their pins
-conflict. All are given the text channel alone: dropping the second channel is counted for everyone. The limiter and
-tooltrim need a size: they get what shaping's `minimal` sent for the same payload, in bytes and in tokens.
+Each peer comes from the package index into an environment of its own under `benchmarks/.envs` (or what SHAPING_PEERS
+names), because their pins conflict. All are given the text channel alone: dropping the second channel is counted for
+everyone. The limiter and tooltrim need a size: they get what shaping's `minimal` sent for the same payload, in bytes
+and in tokens. An answer is kept where the corpus's score finds it, or, for shaping, where the decoded text gives it by
+its path; those that only write the same data in another form are taken to keep every answer.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import chart, corpus
+from benchmarks import corpus
+from benchmarks.fidelity import is_answered
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.tokens.vocabulary import rank_file
@@ -26,7 +29,7 @@ from shaping.tokens.vocabulary import rank_file
 if TYPE_CHECKING:
     from benchmarks.corpus import Payload
 
-ENVS = Path(__file__).parent / ".envs"
+ENVS = Path(os.environ.get("SHAPING_PEERS", Path(__file__).parent / ".envs"))
 PACKAGES = {
     "TOON": ("toon-format", "toon-format"),
     "terse-mcp": ("terse-mcp", "terse-mcp"),
@@ -39,7 +42,30 @@ VOCABULARIES = {
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
 }
-OURS = ("shaping minimal", "shaping standard")
+NPM = "TOON npm"  # the form's own implementation, which is a package for Node
+LOSSLESS = frozenset({"as sent", "compact JSON", "TOON", NPM, "terse-mcp"})
+_TOON = """
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+const from = createRequire(process.argv[2] + "/package.json");
+const { encode } = await import(pathToFileURL(from.resolve("@toon-format/toon")).href);
+const data = (text) => {
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === "object" ? value : null;
+  } catch {
+    return null;
+  }
+};
+const out = {};
+for (const [file, { texts }] of Object.entries(JSON.parse(readFileSync(0, "utf8")).payloads)) {
+  const started = performance.now();
+  const made = texts.map((text) => { const value = data(text); return value === null ? text : encode(value); });
+  out[file] = { texts: made, back: "", ms: performance.now() - started };
+}
+console.log(JSON.stringify(out));
+"""
 
 
 @dataclass(slots=True)
@@ -87,17 +113,33 @@ def vocabularies() -> str:
 
 def run(peer: str, payloads: list[Payload], limits: dict[str, int]) -> dict[str, Any]:
     """Let a peer work on every text of every payload in its own environment."""
-    python = environment(*PACKAGES[peer]) if peer in PACKAGES else Path(sys.executable)
     asked = {
         "peer": peer,
         "payloads": {p.file: {"texts": texts_of(p.result), "limit": limits[p.file]} for p in payloads},
     }
+    if peer == NPM:
+        return _run_node(asked)
+    python = environment(*PACKAGES[peer]) if peer in PACKAGES else Path(sys.executable)
     surroundings = os.environ | {"TIKTOKEN_CACHE_DIR": vocabularies(), "HEADROOM_OFFLINE": "1"}
     command = [str(python), str(Path(__file__).with_name("peer_adapters.py"))]
     done = subprocess.run(
         command, input=json.dumps(asked), capture_output=True, text=True, env=surroundings, check=True
     )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _run_node(asked: dict[str, Any]) -> dict[str, Any]:
+    home = ENVS / "toon-npm"
+    if not (home / "node_modules").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "package.json").write_text("{}", encoding="utf-8")
+        subprocess.run(["npm", "install", "--silent", "@toon-format/toon"], cwd=home, check=True)
+    script = home / "encode.mjs"
+    script.write_text(_TOON, encoding="utf-8")
+    command = ["node", str(script), str(home)]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -114,10 +156,13 @@ def with_texts(result: dict[str, Any], texts: list[str]) -> dict[str, Any]:
     return {**kept, "content": content}
 
 
-def score(payload: Payload, shaped: dict[str, Any], back: str, ms: float) -> Score:
+def score(name: str, payload: Payload, shaped: dict[str, Any], back: str, ms: float) -> Score:
     """Ask the payload's questions of what was sent, and what is missing of what can be asked back."""
     lib = corpus.library()
-    missing = [q for q in payload.questions if not lib.score_question(q, payload.result, shaped)["value"]]
+    asked = () if name in LOSSLESS else payload.questions
+    missing = [q for q in asked if not lib.score_question(q, payload.result, shaped)["value"]]
+    if name.startswith("shaping "):
+        missing = [q for q in missing if not is_answered(lib, q, payload.result, shaped, kept=False)]
     recovered = [q for q in missing if back and lib.score_question(q, payload.result, back)["loose"]]
     lost = len(missing) - len(recovered)
     return Score(lib.tokens(lib.model_view(shaped)), len(payload.questions) - len(missing), len(recovered), lost, ms)
@@ -133,7 +178,7 @@ def ours(profile: str, payloads: list[Payload]) -> tuple[Contender, dict[str, di
         sent[payload.file] = shaper.shape_result(payload.result, tool=payload.tool, channels="text")
         took = (time.perf_counter() - started) * 1000
         original = "\n".join(texts_of(payload.result)) if left_out(payload, profile) else ""
-        contender.scores[payload.name] = score(payload, sent[payload.file], original, took)
+        contender.scores[payload.name] = score(contender.name, payload, sent[payload.file], original, took)
     return contender, sent
 
 
@@ -154,17 +199,17 @@ def compare(payloads: list[Payload]) -> list[Contender]:
     standard, _ = ours("standard", payloads)
     raw = Contender("as sent")
     for payload in payloads:
-        raw.scores[payload.name] = score(payload, payload.result, "", 0.0)
+        raw.scores[payload.name] = score(raw.name, payload, payload.result, "", 0.0)
     tokens = {p.file: max(16, lib.tokens("\n".join(texts_of(sent[p.file])))) for p in payloads}
     sizes = {p.file: max(200, len("\n".join(texts_of(sent[p.file])).encode())) for p in payloads}
     contenders = [raw]
-    for peer in ("compact JSON", *PACKAGES):
+    for peer in ("compact JSON", NPM, *PACKAGES):
         found = run(peer, payloads, sizes if peer == "FastMCP limiter" else tokens)
         contender = Contender(peer)
         for payload in payloads:
             answer = found[payload.file]
             shaped = with_texts(payload.result, answer["texts"])
-            contender.scores[payload.name] = score(payload, shaped, answer["back"], answer["ms"])
+            contender.scores[payload.name] = score(peer, payload, shaped, answer["back"], answer["ms"])
         contenders.append(contender)
     return [*contenders, standard, minimal]
 
@@ -180,10 +225,10 @@ def ahead(contenders: list[Contender]) -> tuple[int, list[str]]:
     return len(minimal.scores) - len(behind), behind
 
 
-def table_of(contenders: list[Contender]) -> str:
+def table_of(contenders: list[Contender], questions: int) -> str:
     """Write everyone's sums."""
     before = contenders[0].total("tokens")
-    head = ("", "tokens", "saved", "kept of 100", "recoverable", "lost", "ms for all")
+    head = ("", "tokens", "saved", f"kept of {questions}", "recoverable", "lost", "ms for all")
     rows: list[tuple[str, ...]] = [
         (
             one.name,
@@ -209,20 +254,26 @@ def payload_table(contenders: list[Contender]) -> str:
     return markdown_table(head, rows)
 
 
-def main() -> None:
-    payloads = corpus.payloads()
+def section(folder: Path) -> str:
+    """Compare everyone on the payloads of one folder."""
+    payloads = corpus.payloads(folder)
     contenders = compare(payloads)
     best, behind = ahead(contenders)
     note = f"`minimal` is ahead of or equal to every peer that keeps as much on {best} of {len(payloads)} payloads"
     note += f" (behind on {', '.join(behind)})." if behind else "."
-    body = f"{table_of(contenders)}\n\n{note}\n\nTokens (answers kept of 5) by payload:\n\n{payload_table(contenders)}"
+    sums = table_of(contenders, sum(len(payload.questions) for payload in payloads))
+    by_payload = f"Tokens (answers kept) by payload:\n\n{payload_table(contenders)}"
+    return f"### {folder.name}\n\n{sums}\n\n{note}\n\n{by_payload}"
+
+
+def main() -> None:
+    body = "\n\n".join(section(folder) for folder in (corpus.PAYLOADS, corpus.MORE))
     print(body)
     versions = ", ".join(f"{package} {_version(directory)}" for directory, package in PACKAGES.values())
-    recipe = {"payloads": "../shared/corpus/payloads", "tokenizer": "o200k_base", "peers": versions}
+    npm = json.loads((ENVS / "toon-npm/node_modules/@toon-format/toon/package.json").read_text(encoding="utf-8"))
+    versions += f", @toon-format/toon {npm['version']}"
+    recipe = {"payloads": "../shared/corpus, payloads and more", "tokenizer": "o200k_base", "peers": versions}
     write_section("Peers", body, recipe=recipe)
-    before = contenders[0].total("tokens")
-    bars = [(one.name, 100 * (1 - one.total("tokens") / before), int(one.total("kept"))) for one in contenders[1:]]
-    Path(__file__).with_name("savings.svg").write_text(chart.bars(bars), encoding="utf-8")
 
 
 def _version(directory: str) -> str:
