@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
 from shaping.paths import join
+from shaping.store.functions import TooLargeError, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,11 +50,11 @@ def _finder(wanted: str) -> Callable[[str], tuple[int, int] | None]:
             return None if at < 0 else (at, at + len(wanted))
 
         return literal
-    import regex  # noqa: PLC0415 (40 ms, for the few searches that use it)
-
     try:
-        pattern = regex.compile(wanted[1:-1])
-    except regex.error as problem:
+        pattern = compile_pattern(wanted[1:-1])
+    except TooLargeError:
+        raise ToolError("BAD_ARGUMENT", "the pattern is too long, or repeats too often") from None
+    except Exception as problem:  # noqa: BLE001 (the error's class is the library's, which is loaded with the first pattern)
         raise ToolError("BAD_ARGUMENT", f"{wanted} is not a regular expression: {problem}") from None
 
     def matched(text: str) -> tuple[int, int] | None:

@@ -8,27 +8,29 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
 from shaping.response import did_you_mean, nearest
+from shaping.store.functions import add_functions
 from shaping.store.tables import SqlTable, find_tables, load, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 SCHEMA: Final = "schema"  # asked for instead of a query, it gives tables and columns
 
 _SECONDS: Final = 2.0
 _ROWS: Final = 1_000
-_STEPS: Final = 5_000  # of SQLite's virtual machine, between two looks at the clock
+_BYTES: Final = 4_000_000  # characters of all values of an answer together
+_STEPS: Final = 1_000  # of SQLite's virtual machine, between two looks at the clock
 _ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 # Functions that compute something from their arguments and touch nothing else; random ones would make answers differ.
 _FUNCTIONS: Final = """
     abs avg char coalesce concat concat_ws count cume_dist date datetime dense_rank first_value format glob
     group_concat hex if ifnull iif instr json json_array json_array_length json_each json_extract json_group_array
-    json_group_object json_object json_quote json_tree json_type json_valid julianday lag last_value lead length
+    json_object json_quote json_tree json_type json_valid julianday lag last_value lead length
     like likelihood likely lower ltrim max median min nth_value ntile nullif octet_length percent_rank percentile
     printf quote rank regexp replace round row_number rtrim sign strftime string_agg substr substring sum time
     timediff total trim typeof unicode unixepoch unlikely upper acos acosh asin asinh atan atan2 atanh ceil
@@ -37,7 +39,6 @@ _FUNCTIONS: Final = """
 """
 _COMPUTE: Final = frozenset(_FUNCTIONS.split())
 _LIMITS: Final = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 4_000_000,  # bytes of one value: what zeroblob, printf and group_concat could ask for
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 20_000,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
@@ -45,6 +46,9 @@ _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
+# A value that a query makes is no longer than this, or twice the longest that there is; and a result has no more such
+# columns than fit into memory.
+_VALUE, _ROW = 200_000, 64_000_000
 _TOKEN: Final = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<quoted>"(?:[^"]|"")*") | (?P<other>`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$))
       | (?P<dotted>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+) | (?P<word>\w+) | (?P<sign><>|[<>!=]=?|\S)""",
@@ -81,12 +85,14 @@ class Database:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         for limit, most in _LIMITS.items():
             self._connection.setlimit(limit, most)
-        for pragma in ("journal_mode = OFF", "synchronous = OFF", "temp_store = MEMORY"):
+        for pragma in ("journal_mode = OFF", "synchronous = OFF"):
             self._connection.execute(f"PRAGMA {pragma}")  # nothing to come back to: it is in memory, and written once
         self._connection.execute("BEGIN")
         load(self._connection, self.tables)
         self._connection.execute("COMMIT")
-        self._connection.create_function("regexp", 2, _regexp, deterministic=True)
+        self._limit_values()
+        self._deadline = 0.0
+        add_functions(self._connection, lambda: self._deadline)
         # From here on nothing can be written: tables are complete before anybody asks.
         self._connection.set_authorizer(self._authorize)
 
@@ -106,20 +112,30 @@ class Database:
             raise _refused()
         if not self.tables:
             raise ToolError("BAD_ARGUMENT", "there is no list of records in this answer to query", hint="Use path.")
-        deadline = time.monotonic() + seconds
-        self._connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+        self._deadline = time.monotonic() + seconds
+        self._connection.set_progress_handler(lambda: time.monotonic() > self._deadline, _STEPS)
         try:
             with closing(self._connection.execute(self._rewritten(sql))) as cursor:
                 if cursor.description is None:
                     raise _refused()
                 names = _unique(column[0] for column in cursor.description)
-                rows = cursor.fetchmany(max_rows + 1)
-        except (sqlite3.Error, sqlite3.Warning, OverflowError) as problem:
-            raise self._explained(str(problem), seconds) from None
+                rows = list(_first(cursor, max_rows))
+                more = len(rows) > max_rows or cursor.fetchone() is not None
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, MemoryError) as problem:
+            late = time.monotonic() > self._deadline
+            raise self._explained("interrupted" if late else str(problem), seconds) from None
         finally:
             self._connection.set_progress_handler(None, 0)
         records = [dict(zip(names, map(_plain, row), strict=True)) for row in rows[:max_rows]]
-        return Rows(records, len(rows) > max_rows)
+        return Rows(records, more)
+
+    def _limit_values(self) -> None:
+        """Bound what a query can make in memory by what there is already."""
+        longest = max((table.longest for table in self.tables), default=0)
+        length = max(_VALUE, 2 * longest)
+        widest = max((len(table.columns) + 1 for table in self.tables), default=1)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, length)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, max(3 * widest, min(_ROW // length, 2000)))
 
     def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if action == sqlite3.SQLITE_FUNCTION:
@@ -189,6 +205,9 @@ class Database:
             return ToolError("TIMEOUT", message, hint="Filter first, or join fewer rows.", retryable=False)
         if "one statement at a time" in problem or "not authorized" in problem or "prohibited" in problem:
             return _refused()
+        if "user-defined" in problem:
+            message = "a text, a pattern or a width is larger than a query may make, or the pattern cannot be read"
+            return ToolError("BAD_ARGUMENT", message, hint=_HINT)
         missing = re.search(r"no such (table|column): (\S+)", problem)
         if missing is None:
             return ToolError("BAD_ARGUMENT", f"SQLite says: {_SPACE.sub(' ', problem)}", hint=_HINT)
@@ -247,17 +266,18 @@ def _unique(names: Iterable[str]) -> Sequence[str]:
     return out
 
 
+def _first(cursor: sqlite3.Cursor, most: int) -> Iterator[tuple[Any, ...]]:
+    """Yield rows up to a number, and up to a size of all their values together."""
+    size = 0
+    for row in islice(cursor, most):
+        yield row
+        size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+        if size > _BYTES:
+            return
+
+
 def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
-
-
-def _regexp(pattern: str | None, text: Any) -> bool | None:
-    """Match as SQLite's REGEXP operator does: anywhere in the text."""
-    import regex  # noqa: PLC0415 (40 ms, for the few queries that use it)
-
-    if pattern is None or text is None:
-        return None
-    return regex.search(pattern, str(text), timeout=0.2) is not None
 
 
 __all__ = ["SCHEMA", "Database", "Rows"]

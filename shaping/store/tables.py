@@ -21,6 +21,7 @@ _DEEPEST: Final = 6  # lists in lists in lists: deeper ones stay JSON text
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _WORD: Final = re.compile(r"\W+")
 _SCALARS: Final = frozenset({str, int, float, type(None)})
+_SHORT: Final = frozenset({int, float, bool, type(None)})
 # Members by which a child table names its parent, where their values are unique.
 _KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
 _MISSING: Final = object()
@@ -59,6 +60,7 @@ class SqlTable:
     columns: list[Column] = field(default_factory=list)
     parent: str | None = None  # the column that holds the key of the record a row stands in
     owners: Sequence[Any] = ()  # that key, for each row
+    longest: int = 0  # characters of the longest value, once it is loaded
 
     def schema(self) -> dict[str, Any]:
         """Describe the table for somebody who is about to write a query."""
@@ -259,6 +261,8 @@ def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 def _cells(table: SqlTable) -> Iterator[tuple[Any, ...]]:
     columns = [_bound(_values(table.rows, column), column) for column in table.columns]
+    texts = (values for values, column in zip(columns, table.columns, strict=True) if not column.types <= _SHORT)
+    table.longest = max((len(value) for values in texts for value in values if type(value) is str), default=0)
     for column in table.columns:
         column.values = None
     return zip(*([table.owners] if table.parent else []), *columns, strict=True)
