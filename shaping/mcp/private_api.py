@@ -16,3 +16,15 @@ def connection_of(session: Any) -> Any:
 def lowlevel_server(server: Any) -> Any:
     """Return the low-level server inside an `MCPServer`, or the server itself where it is one."""
     return getattr(server, "_lowlevel_server", server)
+
+
+async def send_raw(session: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Send a request of a client and return its result as it came: the SDK's own calls refuse unknown blocks.
+
+    `ClientSession` stamps the protocol version onto a message, then sends it.
+    """
+    message: dict[str, Any] = {"method": method, "params": params}
+    options: dict[str, Any] = {}
+    session._stamp(message, options)  # noqa: SLF001 (see above)
+    result: dict[str, Any] = await session._dispatcher.send_raw_request(method, message["params"], options)  # noqa: SLF001 (see above)
+    return result

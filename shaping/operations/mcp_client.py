@@ -12,6 +12,7 @@ import anyio
 from shaping.agent.reading import read_response
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
+from shaping.mcp.private_api import send_raw
 from shaping.operations.schemas import Validator
 from shaping.operations.spec import Spec, kind_of_annotations, make_spec
 from shaping.parsers.json import read_json
@@ -86,7 +87,7 @@ class McpServer:
 
         params = {"name": tool, "arguments": dict(given), **({"task": {"ttl": TASK_TTL_MS}} if as_task else {})}
         try:
-            result = await _request(self._client.session, "tools/call", params)
+            result = await send_raw(self._client.session, "tools/call", params)
             if isinstance(result.get("task"), dict):
                 result = await self._finished(result["task"])
         except MCPError as refused:
@@ -103,20 +104,8 @@ class McpServer:
         about = {"taskId": task["taskId"]}
         while task.get("status") in {"working", "submitted"}:
             await anyio.sleep(max(task.get("pollInterval") or POLL_MS, 1) / 1000)
-            task = await _request(self._client.session, "tasks/get", about)
-        return await _request(self._client.session, "tasks/result", about)
-
-
-async def _request(session: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send a request and return the result as it came: the SDK's own calls refuse results with unknown blocks.
-
-    Checked against mcp 2.3: `ClientSession` stamps the protocol version onto a message, then sends it.
-    """
-    message: dict[str, Any] = {"method": method, "params": params}
-    options: dict[str, Any] = {}
-    session._stamp(message, options)  # noqa: SLF001 (see above)
-    result: dict[str, Any] = await session._dispatcher.send_raw_request(method, message["params"], options)  # noqa: SLF001 (see above)
-    return result
+            task = await send_raw(self._client.session, "tasks/get", about)
+        return await send_raw(self._client.session, "tasks/result", about)
 
 
 async def _connected(name: str, client: Any) -> McpServer:

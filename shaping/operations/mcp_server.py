@@ -10,7 +10,7 @@ import orjson
 from fastmcp import FastMCP
 from fastmcp.tools.base import Tool, ToolResult
 from mcp_types import TextContent, ToolAnnotations
-from pydantic import PrivateAttr
+from pydantic import Field
 
 from shaping.errors import ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
@@ -33,14 +33,14 @@ log = logging.getLogger("shaping")
 class OperationTool(Tool):
     """An operation as a tool; the answer goes out whole, and the middleware shapes it."""
 
-    _registry: Any = PrivateAttr()
-    _operation: str = PrivateAttr()
-    _identify: Any = PrivateAttr()
+    registry: Any = Field(exclude=True, repr=False)
+    operation: str = Field(exclude=True)
+    identify: Any = Field(exclude=True, repr=False)
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call the operation."""
-        identity = await identified(self._identify)
-        envelope = await self._registry.execute(self._operation, arguments, identity, shape=False)
+        identity = await identified(self.identify)
+        envelope = await self.registry.execute(self.operation, arguments, identity, shape=False)
         if envelope.error is None:
             return tool_result(envelope)
         if _says_more(envelope.data, envelope.error):
@@ -98,12 +98,13 @@ def mcp_server(
 
 def _tool(registry: Registry, spec: Spec, identify: Callable[[], Identified] | None, *, typed: bool) -> OperationTool:
     output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
-    tool = OperationTool(
+    return OperationTool(
         name=tool_name(spec),
         description=short_description(spec),
         parameters=input_schema(spec),
         output_schema=output,
         annotations=ToolAnnotations(read_only_hint=spec.type == "query"),
+        registry=registry,
+        operation=spec.id,
+        identify=identify,
     )
-    tool._registry, tool._operation, tool._identify = registry, spec.id, identify  # noqa: SLF001  this is where it is made
-    return tool

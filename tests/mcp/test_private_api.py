@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import Context, MCPServer
 
-from shaping.mcp.private_api import connection_of, lowlevel_server
+from shaping.mcp.private_api import connection_of, lowlevel_server, send_raw
 
 pytestmark = pytest.mark.anyio
 
@@ -39,3 +39,15 @@ async def test_a_session_has_a_connection_that_lasts() -> None:
 def test_there_is_no_fastmcp_context_outside_of_a_request() -> None:
     with pytest.raises(RuntimeError):
         get_context()
+
+
+async def test_a_client_sends_a_request_and_gets_its_result_as_json() -> None:
+    server: MCPServer[Any] = MCPServer("s")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async with Client(server) as client:
+        result = await send_raw(client.session, "tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+    assert result["content"][0]["text"] == "3"
