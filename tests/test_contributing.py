@@ -1,0 +1,64 @@
+"""What CONTRIBUTING says of the way of a call is how the code is, and it stays short."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from shaping import shape
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "shaping"
+SECTION = (ROOT / "CONTRIBUTING.md").read_text().partition("## Following one call")[2].partition("\n## ")[0]
+WAYS = re.findall(r"- \*\*(.+?)\*\*: (.+?)(?=\n- |\Z)", SECTION, re.DOTALL)
+FILES = {name: re.findall(r"`([\w/]+\.py)`", text) for name, text in WAYS}
+MOST = {"A decorated function": 12, "A proxied call": 20, "`shaping run -- git log`": 20}
+
+
+@pytest.mark.parametrize("way", MOST)
+def test_a_call_is_followed_through_few_files_and_all_of_them_are_there(way: str) -> None:
+    assert 0 < len(FILES[way]) <= MOST[way]
+    assert [name for name in FILES[way] if not (PACKAGE / name).is_file()] == []
+
+
+def test_a_decorated_call_goes_through_the_files_that_are_listed() -> None:
+    called = _files_called()
+    assert [name for name in FILES["A decorated function"] if name not in called] == []
+
+
+def _files_called() -> set[str]:
+    @shape(config={})
+    def search() -> list[dict[str, object]]:
+        return [{"id": number, "note": None, "url": f"https://api.example.com/{number}"} for number in range(30)]
+
+    found: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE):
+            found.add(str(path.relative_to(PACKAGE)))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        search()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+@pytest.mark.parametrize("place", re.findall(r"^- \*\*a.+$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
+def test_a_recipe_names_places_that_are_there(place: str) -> None:
+    named = re.findall(r"`((?:[\w]+/)+[\w]*(?:\.(?:py|json))?)", place)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists() and not (PACKAGE / name).exists()] == []
+
+
+def test_every_room_is_in_the_table_of_layers() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| layer | rooms |")[2].partition("\n\n")[0]
+    rooms = [path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name != "surfaces"]
+    assert [room for room in rooms if f"`{room}/`" not in table] == []
