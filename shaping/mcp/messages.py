@@ -214,7 +214,7 @@ class MessageShaper:
         result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
         if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
-        return with_meta(result, expanded.plan, [expanded], session.known), expanded.plan
+        return with_meta(result, expanded.plan, [expanded], session.known, marked=not self.relay), expanded.plan
 
     def _record(
         self,
@@ -275,6 +275,7 @@ class MessageShaper:
             forced=entry.forced if entry else plan.channels != "auto",
             for_app=entry.for_app if entry else False,
             for_model=entry.for_model if entry else True,
+            marked=not self.relay,
             arguments=session.arguments,
             tools=session.tools,
             expand_name=session.expand_name,

@@ -142,7 +142,7 @@ def _within_limit(
 def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     data = read_result(result, context.declared, verbatim=context.plan.verbatim)
     if not data.parts:
-        return with_meta(result, context.plan, (), context.client)
+        return with_meta(result, context.plan, (), context.client, marked=context.marked)
     shaped = shape_parts(shaper, result, data, context)
     if (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
@@ -153,7 +153,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
             return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
-    return with_meta(written, context.plan, shaped, context.client)
+    return with_meta(written, context.plan, shaped, context.client, marked=context.marked)
 
 
 def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def _write_error(
     else:
         text = words if _is_json(words) else model_text(error, words)
     out = {"content": [{"type": "text", "text": text}], "isError": True}
-    return with_meta(out, plan, shaped, context.client, **{ERROR: error.members()})
+    return with_meta(out, plan, shaped, context.client, marked=context.marked, **{ERROR: error.members()})
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -308,7 +308,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     call = replace(context.call, if_none_match=None, warnings=(*context.warnings, warning))
     whole = replace(context, plan=whole_plan(context.plan), call=call)
     shaped = shape_parts(shaper, result, data, whole)
-    return with_meta(_written(result, data, shaped, whole), context.plan, shaped, context.client)
+    return with_meta(_written(result, data, shaped, whole), context.plan, shaped, context.client, marked=context.marked)
 
 
 def _is_for_app_only(result: Mapping[str, Any]) -> bool:

@@ -39,9 +39,18 @@ def is_for_model(result: Mapping[str, Any]) -> bool:
 
 
 def with_meta(
-    result: Mapping[str, Any], plan: Plan, shaped: Sequence[Shaped], client: KnownClient, **more: Any
+    result: Mapping[str, Any],
+    plan: Plan,
+    shaped: Sequence[Shaped],
+    client: KnownClient,
+    *,
+    marked: bool = True,
+    **more: Any,
 ) -> dict[str, Any]:
-    """Add our `_meta` to a result, unless this client's model would read it."""
+    """Add our `_meta` to a result, unless this client's model would read it.
+
+    It is `marked` as shaped where it may come to another shaper of this process.
+    """
     if client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
         return dict(result)
     about: dict[str, Any] = _about(shaped[0]) if shaped else {}
@@ -52,8 +61,10 @@ def with_meta(
     warnings = [warning(warned) for one in shaped for warned in one.warnings]
     if warnings:
         about["warnings"] = warnings
-    about["tag"] = _tag(result)
-    return {**result, "_meta": {**(result.get("_meta") or {}), MARK: about, **more}}
+    if marked:
+        about["tag"] = _tag(result)
+    meta = {**(result.get("_meta") or {}), **({MARK: about} if about else {}), **more}
+    return {**result, "_meta": meta} if meta else dict(result)
 
 
 def warning(warned: Warned) -> dict[str, Any]:
