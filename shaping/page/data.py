@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -17,7 +17,8 @@ from shaping.page.choices import ChosenRow, choices_in_force
 from shaping.tokens import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
     from shaping.ledger.prices import Price
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from shaping.settings import LoadedConfig
     from shaping.store import Store
 
+FINDINGS: Final = "drift.json"  # beside the ledger: what `shaping check --traffic` found last
 CALLS: Final = 25  # calls that are shown one by one
 _TOOLS_OF_CONFIG: Final = 8
 _TOOLS_OF_FIELDS: Final = 8
 _FIELDS: Final = 40  # fields of a tool in the treemap; the rest are one
 _COUNTED_BYTES: Final = 2_000_000  # of one call's values that are counted by field
-_FEWEST_BARS: Final = 24
+_FEWEST_BARS: Final = 14
 # The widths of a bar in seconds, and the range up to which each is used.
 _HOUR, _DAY = 3_600, 86_400
 _STEPS: Final = ((60, _HOUR), (600, 6 * _HOUR), (_HOUR, 3 * _DAY), (_DAY, 60 * _DAY), (7 * _DAY, 400 * _DAY))
@@ -100,6 +102,21 @@ class PageData:
     price: Price | None = None
 
 
+def read_findings(path: Path) -> tuple[Finding, ...]:
+    """Read what the last `shaping check --traffic` found; nothing where there was none."""
+    try:
+        found = orjson.loads(path.read_bytes())
+        drift = [Finding(one["tool"], one["path"], one["kind"], one["message"], one["rule"]) for one in found["drift"]]
+        return (*drift, *map(_contract, found["contracts"]))
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return ()
+
+
+def _contract(failure: Mapping[str, Any]) -> Finding:
+    message = f"{failure['question']!r} is {failure['raw']} in the tool's data and {failure['read']} in what is read"
+    return Finding(failure["tool"], failure["path"], "contract", message, failure["rule"])
+
+
 class PageSource:
     """Where a page's data come from; `config` and `findings` are asked anew for each page."""
 
@@ -109,12 +126,13 @@ class PageSource:
         *,
         store: Store | None = None,
         config: Callable[[], LoadedConfig] | None = None,
-        findings: Callable[[], Sequence[Finding]] = tuple,
+        findings: Callable[[], Sequence[Finding]] | None = None,
         seconds: float | None = None,
         price: Price | None = None,
     ) -> None:
         self.database = database
-        self._store, self._config, self._findings = store, config, findings
+        self._store, self._config = store, config
+        self._findings = findings or (lambda: read_findings(database.path.with_name(FINDINGS)))
         self._seconds, self._price = seconds, price  # how far back; None is everything that the ledger has
         self._counted: dict[str, dict[str, FieldTokens]] = {}
 

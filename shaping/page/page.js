@@ -51,8 +51,22 @@ async function refresh() {
 if (document.body.hasAttribute("data-live")) {
   const state = document.getElementById("state");
   const events = new EventSource("events" + location.search);
+  let opened = false, running = false, again = false;
   const show = (word, off) => { state.textContent = word; state.classList.toggle("off", off); };
-  events.onopen = () => show("live", false);
+  const update = async () => {
+    again = true;
+    if (running) return;
+    for (running = true; again;) {
+      again = false;
+      await refresh().catch(() => show("not connected", true));
+    }
+    running = false;
+  };
+  events.onopen = () => {
+    show("live", false);
+    if (opened) update(); // calls may have come while the connection was lost
+    opened = true;
+  };
   events.onerror = () => show("not connected", true);
-  events.addEventListener("changed", () => refresh().catch(() => show("not connected", true)));
+  events.addEventListener("changed", update);
 }

@@ -79,6 +79,25 @@ def test_the_config_in_force_is_shown_with_who_decided_each_choice(home: Home, t
     assert "max_items" in section
 
 
+def test_what_the_last_check_of_traffic_found_is_on_the_page(home: Home, tmp_path: Path) -> None:
+    traffic = tmp_path / "traffic"
+    rows = json.dumps([{"id": n, "title": f"t{n}"} for n in range(20)])
+    environ = {**home.environ, "SHAPING_CONFIG": str(tmp_path / "mine.json")}
+    overrides = {"list_rows": {"include_only": ["id", "nmae"], "answers": [{"question": "first", "path": "[0].title"}]}}
+    (tmp_path / "mine.json").write_text(json.dumps({"tool_overrides": overrides}))
+    (tmp_path / "rows.json").write_text(rows)
+    run = ["run", "--tool", "list_rows", "--record", str(traffic), "--", "cat", str(tmp_path / "rows.json")]
+    subprocess.run([sys.executable, "-m", "shaping", *run], env=environ, check=True, capture_output=True)
+    check = [sys.executable, "-m", "shaping", "check", "--traffic", str(traffic)]
+    assert subprocess.run(check, env=environ, capture_output=True, check=False).returncode == 1
+    command = [sys.executable, "-m", "shaping", "report", "-o", "-"]
+    page = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    section = page.partition('id="findings"')[2].partition("</section>")[0]
+    assert "nmae" in section
+    assert "matches nothing any more" in section
+    assert "contract" in section
+
+
 def test_stretches_of_time_without_a_call_are_shown_too() -> None:
     start = 1_790_000_000.0
     bars = list(over_time([LedgerEntry(start, "a", 10, 5), LedgerEntry(start + 86_400 * 9, "a", 20, 5)]))
