@@ -256,7 +256,7 @@ class Shaper:
         kept = recall(keeper, ref, owner=owner or self.facts.session_id)
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
         if search is not None:
-            return present_hits(kept, search, plan, self._shape)
+            return present_hits(kept, search, plan, self._shape, cursor=cursor)
         return expanded_page(
             kept,
             ref,

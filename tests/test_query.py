@@ -77,7 +77,7 @@ def test_lines_of_a_kept_text_are_searched_with_their_numbers(shaper: Shaper) ->
     assert ref is not None
     found = shaper.expand(ref, search="failed")
     assert "700: step 700 FAILED: disk" in found.text
-    assert "1 of 1 hits" in found.text
+    assert "hits 1 to 1 of 1" in found.text
 
 
 def test_a_ref_that_is_not_known_is_not_found(shaper: Shaper) -> None:
@@ -89,3 +89,14 @@ def test_another_owner_is_told_nothing(shaper: Shaper, ref: str) -> None:
     shaper.query(ref, "SELECT 1")
     with pytest.raises(ToolError, match="REF_NOT_FOUND"):
         shaper.query(ref, "SELECT 1", owner="somebody else")
+
+
+def test_a_search_is_paged_by_its_cursor() -> None:
+    shaper = Shaper({"global": {"max_tokens": 2000}}, expandable=True)
+    ref = shaper.shape("\n".join(f"entry {n} has failed" for n in range(300)) * 30, tool="log").ref or ""
+    first = shaper.expand(ref, search="/entry 1\\d has/")
+    assert first.text.startswith("hits 1 to 20 of 300; the next: cursor=20\n")
+    assert shaper.expand(ref, search="/entry 1\\d has/", cursor="280").text.startswith("hits 281 to 300 of 300\n")
+    with pytest.raises(ToolError, match="number of hits before"):
+        shaper.expand(ref, search="x", cursor="s5//~abc")
+    shaper.close()

@@ -28,6 +28,8 @@ PATH = typer.Argument(
 )
 CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
 MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
+SQL = typer.Option("--sql", metavar="SELECT", help="Ask one SELECT of its records; `schema` lists tables and columns.")
+SEARCH = typer.Option("--search", metavar="TEXT", help="Find a text, or a /pattern/, in its lines or values.")
 STDOUT = typer.Option("--stdout", help="Print a command's standard output byte for byte, less secrets.")
 STDERR = typer.Option("--stderr", help="Print a command's standard error byte for byte, less secrets.")
 CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.", dir_okay=False)
@@ -40,6 +42,8 @@ def expand(
     *,
     cursor: Annotated[str | None, CURSOR] = None,
     max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    sql: Annotated[str | None, SQL] = None,
+    search: Annotated[str | None, SEARCH] = None,
     stdout: Annotated[bool, STDOUT] = False,
     stderr: Annotated[bool, STDERR] = False,
     config: Annotated[Path | None, CONFIG] = None,
@@ -53,12 +57,18 @@ def expand(
             return
         place = cursor.removeprefix(f"{ref}:") if cursor else None
         wanted = partial(_written, as_json=as_json)
-        shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted)
+        asked = {"sql": sql, "search": search}
+        shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted, **asked)
     except ConfigError as error:
         raise config_failure(error, as_json=as_json) from None
     except ToolError as error:
         raise failure(error.detail, as_json=as_json) from None
-    _print(shaped, ref, as_json=as_json)
+    if as_json or (sql is None and search is None):
+        _print(shaped, ref, as_json=as_json)
+        return
+    typer.echo(shaped.text if shaped.data or search is not None else "no rows")
+    for warned in shaped.warnings:
+        typer.echo(str(warned), err=True)
 
 
 def _raw(shaper: Shaper, ref: str, name: str) -> None:

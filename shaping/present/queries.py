@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.errors import ToolError
 from shaping.parsers import parse
 from shaping.present.pages import whole_plan
 from shaping.response import CallContext, Warned
@@ -65,15 +66,27 @@ def present_rows(rows: Rows, plan: Plan, shape: Callable[[Plan, Any, CallContext
     return shape(asked, rows.records, CallContext(warnings=(more,) if rows.more else (), as_json=False))
 
 
-def present_hits(kept: Recalled, wanted: str, plan: Plan, shape: Callable[[Plan, Any, CallContext], Shaped]) -> Shaped:
+def present_hits(
+    kept: Recalled,
+    wanted: str,
+    plan: Plan,
+    shape: Callable[[Plan, Any, CallContext], Shaped],
+    *,
+    cursor: str | None = None,
+) -> Shaped:
     """Search what a ref stands for and shape the hits: lines of a text with their numbers, values with their paths."""
-    value = kept.value if plan.private is None else plan.private.apply(kept.value)
-    found = search(value, wanted)
+    value = _printed(kept.value if plan.private is None else plan.private.apply(kept.value))
+    if cursor is not None and not cursor.isdecimal():
+        raise ToolError("BAD_ARGUMENT", "the cursor of a search is the number of hits before; this is another one")
+    found = search(value, wanted, start=int(cursor or 0))
     asked = replace(whole_plan(plan), max_tokens=plan.max_tokens)
+    after = {"cursor": str(found.last)} if found.last < found.total else {}
     if not found.lines:
-        return shape(asked, {"found": found.total, "hits": found.shown}, CallContext(as_json=False))
+        return shape(asked, {"found": found.total, "hits": found.shown, **after}, CallContext(as_json=False))
     blocks = [_numbered(hit["text"], hit["from"]) for hit in found.shown]
-    text = "\n--\n".join([f"{len(found.shown)} of {found.total:,} hits", *blocks] if blocks else ["no hits"])
+    which = f"hits {found.first + 1:,} to {found.last:,} of {found.total:,}" if found.total else "no hits"
+    more = f"; the next: cursor={found.last}" if after else ""
+    text = "\n--\n".join([which + more, *blocks])
     return shape(replace(asked, parse=()), text, CallContext(page="", as_json=False))
 
 
@@ -81,8 +94,20 @@ def _numbered(text: str, first: int) -> str:
     return "\n".join(f"{number}: {line}" for number, line in enumerate(text.split("\n"), first))
 
 
+def _printed(value: Any) -> Any:
+    """Return what a command printed as one text; any other value as it is."""
+    if (
+        isinstance(value, dict)
+        and value.keys() == {"stdout", "stderr"}
+        and all(isinstance(text, str) for text in value.values())
+    ):
+        return "\n".join(filter(None, value.values()))
+    return value
+
+
 def _data(value: Any, plan: Plan) -> Any:
     """Return the data to ask: of a text what it holds, and nothing of what is private now."""
+    value = _printed(value)
     if isinstance(value, str) and (parsed := parse(value)) is not None:
         value = parsed.value
     return value if plan.private is None else plan.private.apply(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,17 +26,22 @@ class Hits:
     shown: list[dict[str, Any]]
     total: int
     lines: bool  # of a text, not of data
+    first: int = 0  # how many hits come before those that are shown
+    last: int = 0  # and the number of the last one that is
 
 
-def search(value: Any, wanted: str, *, most: int = _SHOWN) -> Hits:
-    """Find a literal text, or a regular expression written as /pattern/, in a text's lines or in data's values."""
+def search(value: Any, wanted: str, *, start: int = 0, most: int = _SHOWN) -> Hits:
+    """Find a literal text, or a regular expression written as /pattern/, in a text's lines or in data's values.
+
+    `start` is how many hits to pass over: those of the pages before.
+    """
     if not wanted:
         raise ToolError("BAD_ARGUMENT", "search is empty; give a text, or /pattern/ for a regular expression")
     find = _finder(wanted)
     try:
         if isinstance(value, str):
-            return _lines(value, find, most)
-        return _values(value, find, most)
+            return _lines(value, find, start, most)
+        return _values(value, find, start, most)
     except TimeoutError:
         message = f"the pattern took longer than {_SECONDS:g} seconds"
         raise ToolError("TIMEOUT", message, hint="Use a simpler pattern, or a literal text.", retryable=False) from None
@@ -57,28 +63,32 @@ def _finder(wanted: str) -> Callable[[str], tuple[int, int] | None]:
     except Exception as problem:  # noqa: BLE001 (the error's class is the library's, which is loaded with the first pattern)
         raise ToolError("BAD_ARGUMENT", f"{wanted} is not a regular expression: {problem}") from None
 
+    deadline = time.monotonic() + _SECONDS
+
     def matched(text: str) -> tuple[int, int] | None:
-        found = pattern.search(text, timeout=_SECONDS)
+        if (left := deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        found = pattern.search(text, timeout=left)
         return None if found is None else found.span()
 
     return matched
 
 
-def _lines(text: str, find: Callable[[str], tuple[int, int] | None], most: int) -> Hits:
+def _lines(text: str, find: Callable[[str], tuple[int, int] | None], start: int, most: int) -> Hits:
     lines = text.splitlines()
     found = [number for number, line in enumerate(lines) if find(line) is not None]
     shown: list[dict[str, Any]] = []
     last = -1
-    for number in found[:most]:
-        start, stop = max(number - _AROUND, last + 1), min(number + _AROUND + 1, len(lines))
-        if start >= stop:
+    for number in found[start : start + most]:
+        begin, stop = max(number - _AROUND, last + 1), min(number + _AROUND + 1, len(lines))
+        if begin >= stop:
             continue
-        shown.append({"line": number + 1, "text": "\n".join(lines[start:stop]), "from": start + 1})
+        shown.append({"line": number + 1, "text": "\n".join(lines[begin:stop]), "from": begin + 1})
         last = stop - 1
-    return Hits(shown, len(found), lines=True)
+    return Hits(shown, len(found), lines=True, first=start, last=min(start + most, len(found)))
 
 
-def _values(value: Any, find: Callable[[str], tuple[int, int] | None], most: int) -> Hits:
+def _values(value: Any, find: Callable[[str], tuple[int, int] | None], start: int, most: int) -> Hits:
     shown: list[dict[str, Any]] = []
     total = 0
     for path, scalar in _scalars(value, ""):
@@ -87,9 +97,9 @@ def _values(value: Any, find: Callable[[str], tuple[int, int] | None], most: int
         if span is None:
             continue
         total += 1
-        if len(shown) < most:
+        if start < total <= start + most:
             shown.append({"path": path, "value": scalar if len(text) <= _VALUE else _around(text, *span)})
-    return Hits(shown, total, lines=False)
+    return Hits(shown, total, lines=False, first=start, last=min(start + most, total))
 
 
 def _scalars(value: Any, path: str) -> Iterator[tuple[str, Any]]:

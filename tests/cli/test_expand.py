@@ -114,3 +114,15 @@ def test_several_paths_show_which_record_a_value_is_of() -> None:
     assert json.loads(done.stdout) == ["note 1", "note 3"]
     assert done.stderr == f"to see whose: shaping expand {ref} 'rows[1:4].id,rows[1:4].note'\n"
     assert json.loads(shaping("expand", ref, "rows[1:4].id,rows[1:4].note").stdout) == rows[1:4]
+
+
+def test_what_a_command_printed_is_asked_in_sql_and_searched() -> None:
+    lines = "\n".join(json.dumps({"id": n, "state": "open" if n % 3 else "closed"}) for n in range(300))
+    ref = told("run", "--json", "--max-tokens", "200", "--", "printf", "%s", lines)["meta"]["ref"]
+    counted = shaping("expand", ref, "--sql", "SELECT state, count(*) AS n FROM items GROUP BY state")
+    assert json.loads(counted.stdout) == [{"state": "closed", "n": 100}, {"state": "open", "n": 200}]
+    assert shaping("expand", ref, "--sql", "SELECT id FROM items WHERE id > 900").stdout == "no rows\n"
+    text = told("run", "--json", "--max-tokens", "150", "--", "seq", "-f", "entry %g", "500")["meta"]["ref"]
+    assert shaping("expand", text, "--search", "entry 250").stdout.startswith("hits 1 to 1 of 1\n--\n248: entry 248\n")
+    assert shaping("expand", text, "--search", "nowhere").stdout == "no hits\n"
+    assert shaping("expand", text, "--sql", "SELECT nothing FROM items").exit_code != 0

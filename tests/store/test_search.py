@@ -47,3 +47,11 @@ def test_what_cannot_be_searched_for_is_refused(wanted: str) -> None:
 def test_a_pattern_that_does_not_end_is_ended() -> None:
     with pytest.raises(ToolError, match="longer than"):
         search("a" * 60 + "!", "/(a|a|aa)+$/")
+
+
+def test_hits_go_on_where_the_page_before_ended() -> None:
+    pages = [search(LOG, "ERROR", start=start, most=4) for start in (0, 4, 8)]
+    assert [hit["line"] for page in pages for hit in page.shown] == list(range(50, 501, 50))
+    assert [(page.first, page.last, page.total) for page in pages] == [(0, 4, 10), (4, 8, 10), (8, 10, 10)]
+    values = search([f"crash {n}" for n in range(10)], "crash", start=7, most=20)
+    assert [hit["path"] for hit in values.shown] == ["[7]", "[8]", "[9]"]
