@@ -16,9 +16,9 @@ from shaping.cli.report import write_page
 from shaping.cli.support.ledger import LEDGER, ledger_file, user_store
 from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.ledger import LedgerDatabase, LedgerError
+from shaping.ledger.entries import GROUPS
 from shaping.ledger.marks import REASONS, marked_lines
 from shaping.ledger.texts import find_texts
-from shaping.ledger.totals import GROUPS
 from shaping.page.data import ShownCall
 from shaping.page.html import GONE, calls_document
 from shaping.response import counted

@@ -11,7 +11,7 @@ import typer
 from shaping.cli.support.ledger import LEDGER, MODEL, PRICES, SINCE, ledger_file, price_of, seconds_back
 from shaping.cli.support.output import print_result, stopped
 from shaping.ledger import LedgerDatabase, LedgerError, add_up
-from shaping.ledger.totals import GROUPS, group
+from shaping.ledger.entries import GROUPS, group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

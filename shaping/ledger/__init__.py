@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
-from shaping.ledger.entries import LedgerEntry, MeasuredCall
-from shaping.ledger.totals import Totals, add_up
+from shaping.ledger.entries import LedgerEntry, MeasuredCall, Totals, add_up
 from shaping.ledger.writer import Ledger, open_ledger, record_text
 
 __all__ = [

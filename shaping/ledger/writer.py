@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import scrub
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
-from shaping.ledger.entries import LedgerEntry, MeasuredCall
-from shaping.ledger.metrics import MetricLabels, prometheus_text
-from shaping.ledger.telemetry import Telemetry, trace_context
-from shaping.ledger.totals import Totals, add_up
+from shaping.ledger.entries import LedgerEntry, MeasuredCall, Totals, add_up
+from shaping.ledger.telemetry import MetricLabels, Telemetry, prometheus_text, trace_context
 from shaping.tokens import CountingError, TokenCount, counter
 
 if TYPE_CHECKING:

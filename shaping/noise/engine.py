@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.encoders import encode
-from shaping.noise.kinds import NESTED_BY_NAME, PLAIN_BY_NAME, STRINGS_BY_NAME, kind_of_string
 from shaping.noise.records import MISSING, Records, Surroundings
+from shaping.noise.rule import NESTED_BY_NAME, PLAIN_BY_NAME, STRINGS_BY_NAME, kind_of_string
 from shaping.noise.rules import RULES
 from shaping.noise.text import is_diff, reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap

@@ -8,7 +8,7 @@ from itertools import chain, compress, islice
 from operator import is_not, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shaping.noise.kinds import LONG, NESTED_BY_NAME, PLAIN_BY_NAME, SHORT, STRINGS_BY_NAME, kind_of_string
+from shaping.noise.rule import LONG, NESTED_BY_NAME, PLAIN_BY_NAME, SHORT, STRINGS_BY_NAME, kind_of_string
 from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def longest(values: Sequence[Any]) -> int:
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shaping.noise.kinds import Kind
+    from shaping.noise.rule import Kind
     from shaping.response import Json, Reason
 
     Owners = Callable[[], Sequence[dict[str, Json]]]

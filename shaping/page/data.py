@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.ledger import add_up
+from shaping.ledger.entries import GROUPS, Totals, group
 from shaping.ledger.marks import leaves
 from shaping.ledger.texts import find_texts
-from shaping.ledger.totals import GROUPS, Totals, group
 from shaping.page.choices import ChosenRow, choices_in_force
 from shaping.tokens import count
 

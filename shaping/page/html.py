@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from shaping.ledger.entries import GROUPS
 from shaping.ledger.marks import REASONS, marked_lines
-from shaping.ledger.totals import GROUPS
 from shaping.page.charts import bars, treemap
 from shaping.page.markup import attributes, element, escape, number, percent
 from shaping.response import counted

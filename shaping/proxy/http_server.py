@@ -18,7 +18,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from shaping.ledger.metrics import CONTENT_TYPE
+from shaping.ledger.telemetry import CONTENT_TYPE
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
 from shaping.proxy.stdio import to_the_end

@@ -24,7 +24,7 @@ from shaping.ledger import (
     record_text,
 )
 from shaping.ledger.database import VERSION
-from shaping.ledger.totals import group
+from shaping.ledger.entries import group
 
 LONG, SHORT = "a tool sent a lot of words " * 40, "few words"
 

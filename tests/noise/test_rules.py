@@ -11,8 +11,8 @@ from shaping.noise.rules import RULES
 from shaping.response import Omission
 
 if TYPE_CHECKING:
-    from shaping.noise.kinds import Kind
     from shaping.noise.records import Records
+    from shaping.noise.rule import Kind
 
 EXAMPLES: dict[Kind, Any] = {
     "link": {"at": "https://x.dev/a"},

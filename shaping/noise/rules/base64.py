@@ -6,9 +6,8 @@ import re
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.kinds import BASE64
 from shaping.noise.records import all_match, longest
-from shaping.noise.rule import NoiseRule
+from shaping.noise.rule import BASE64, NoiseRule
 from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:

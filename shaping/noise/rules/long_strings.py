@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shaping.noise.kinds import LONG
-from shaping.noise.rule import NoiseRule
+from shaping.noise.rule import LONG, NoiseRule
 from shaping.noise.vocabulary import CODE_MARKS, LICENCE_PHRASES, meaning
 
 if TYPE_CHECKING:
