@@ -22,10 +22,13 @@ from shaping.clients.hooks.install import (
     socket_directory,
     uninstall,
 )
+from shaping.clients.hooks.resident import main as serve
 from shaping.settings.problems import suggestion_for
 
-ACTIONS: Final = ("install", "uninstall", "status")
-ACTION = typer.Argument(metavar="ACTION", help=f"One of {', '.join(ACTIONS)}.")
+ACTIONS: Final = ("install", "uninstall", "status", "serve")
+ACTION = typer.Argument(
+    metavar="ACTION", help="install, uninstall, status, or serve: the resident process, which hooks start themselves."
+)
 CLIENT = typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}; status without one tells of all.")
 PROJECT = typer.Option("--project", help="For this working directory alone, in the client's personal settings for it.")
 
@@ -39,6 +42,9 @@ def hook(
 ) -> None:
     """Shape what a client's own shell, search and fetch tools return, by a hook in it; never what files hold."""
     _check(action, client)
+    if action == "serve":
+        serve(socket_directory())
+        return
     if action == "status":
         _status([client] if client else list(CLIENTS), as_json=as_json)
         return
@@ -61,7 +67,7 @@ def _check(action: str, client: str | None) -> None:
     need_posix("shaping hook")
     if action not in ACTIONS:
         raise stopped(f"there is no action {action!r}; there are {', '.join(ACTIONS)}")
-    if client is None and action != "status":
+    if client is None and action not in {"status", "serve"}:
         raise stopped(f"say for which client: {', '.join(CLIENTS)}")
     if client is not None and client not in CLIENTS:
         meant = suggestion_for(client, CLIENTS)

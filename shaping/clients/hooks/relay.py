@@ -12,18 +12,24 @@ import sys
 import time
 
 CONNECT_FAILED = (FileNotFoundError, ConnectionRefusedError, NotADirectoryError)
+_RESIDENT = "shaping.clients.hooks.resident"
 SECONDS = 1.0  # after which the client gets the tool's own result
 
 
 def main() -> None:
-    """Run as `python -I -S relay.py CLIENT DIRECTORY`, where the directory holds the resident process's socket."""
-    client, directory = sys.argv[1:3]
+    """Run as `python -I -S relay.py CLIENT DIRECTORY [PROGRAM]`.
+
+    The directory holds the resident process's socket; `-` is the user's own. The program is what starts that process
+    where this interpreter has not this package, as in a plugin.
+    """
+    client, directory, *program = sys.argv[1:]
+    directory = _own_directory() if directory == "-" else directory
     given = _read()
     try:
         os.write(1, _ask(client, directory, given))
     except CONNECT_FAILED:
         # Nobody waits for a process to start: this result stays as it is, the next one is shaped.
-        _start(directory)
+        _start([*program, "hook", "serve"] if program else [sys.executable, "-m", _RESIDENT, directory])
 
 
 def _read() -> bytes:
@@ -49,7 +55,14 @@ def _ask(client: str, directory: str, given: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _start(directory: str) -> None:
+def _own_directory() -> str:
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches/shaping/hook")  # noqa: PTH111 (pathlib takes time to import)
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 (the same holds here)
+    return f"{cache}/shaping/hook"
+
+
+def _start(command: list[str]) -> None:
     """Start the resident process in a session of its own, without the client's pipes."""
     if os.fork():
         return
@@ -58,7 +71,7 @@ def _start(directory: str) -> None:
     for number in range(3):
         os.dup2(null, number)
     os.chdir("/")
-    os.execv(sys.executable, [sys.executable, "-m", "shaping.clients.hooks.resident", directory])  # noqa: S606 (no shell is wanted)
+    os.execvp(command[0], command)  # noqa: S606 (no shell is wanted)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+"""What other programs read of this repository: the Dockerfile, and the manifests of plugins and extensions.
+
+There is no Docker here: the file's words are checked, and its command and its health check are run as they stand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shaping.clients.hooks.install import CLIENTS
+
+ROOT = Path(__file__).parents[1]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+PLUGIN = ROOT / "examples" / "plugins" / "claude-code"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def words_of(instruction: str, number: int = -1) -> list[str]:
+    """Return the words of one instruction of this kind, the last one unless told; the health check's is the first."""
+    found = re.findall(rf"^\s*{instruction} (\[.*\])$", DOCKERFILE, re.MULTILINE)
+    words: list[str] = json.loads(found[number])
+    return words
+
+
+def test_the_image_is_slim_and_does_not_run_as_root() -> None:
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["python:3.13-slim"] * 2
+    assert re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE) == ["10001"]
+    assert DOCKERFILE.index("USER") < DOCKERFILE.index("ENTRYPOINT")
+
+
+def test_the_image_is_built_from_files_that_are_there_and_not_ignored() -> None:
+    copied = [word for line in re.findall(r"^COPY ([^-].*) \S+$", DOCKERFILE, re.MULTILINE) for word in line.split()]
+    ignored = (ROOT / ".dockerignore").read_text()
+    assert copied == ["pyproject.toml", "README.md", "LICENSE", "shaping", "profiles", "config"]
+    assert [name for name in copied if not (ROOT / name).exists() or f"!{name}\n" not in ignored] == []
+
+
+def test_its_command_serves_and_its_health_check_tells(free_port: Callable[[], int], tmp_path: Path) -> None:
+    port, upstream = free_port(), free_port()
+    command = [word.replace("8080", str(port)).replace("0.0.0.0", "127.0.0.1") for word in words_of("CMD")]  # noqa: S104 (the image's own words)
+    check = [sys.executable, *(word.replace("8080", str(port)) for word in words_of("CMD", 0)[1:])]
+    env = {**os.environ, "SHAPING_PROXY_URL": f"http://127.0.0.1:{upstream}/mcp", "HOME": str(tmp_path)}
+
+    def is_healthy() -> bool:
+        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+
+    assert not is_healthy()
+    with subprocess.Popen([sys.executable, "-m", "shaping", *command], env=env, cwd=tmp_path) as process:
+        deadline = time.monotonic() + 60
+        while not is_healthy() and time.monotonic() < deadline:
+            assert process.poll() is None
+        healthy = is_healthy()
+        process.terminate()
+    assert healthy
+
+
+def test_the_plugins_program_is_ours() -> None:
+    assert (PLUGIN / "relay.py").read_bytes() == (ROOT / "shaping/clients/hooks/relay.py").read_bytes()
+
+
+def test_the_plugin_has_the_hooks_that_are_installed_otherwise() -> None:
+    given: dict[str, list[Any]] = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    entries = CLIENTS["claude-code"].entries
+    assert entries is not None
+    assert given == entries('python3 -I -S "${CLAUDE_PLUGIN_ROOT}/relay.py" claude-code - shaping')
+
+
+@pytest.mark.parametrize("manifest", ["claude-code/.claude-plugin/plugin.json", "gemini-cli/gemini-extension.json"])
+def test_a_manifest_has_our_version(manifest: str) -> None:
+    found = json.loads((ROOT / "examples" / "plugins" / manifest).read_text())
+    assert (found["name"], found["version"]) == ("shaping", VERSION)
+
+
+def test_the_marketplace_leads_to_the_plugin() -> None:
+    (listed,) = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
+    assert (ROOT / listed["source"]).resolve() == PLUGIN
