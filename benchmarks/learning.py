@@ -8,19 +8,32 @@ python -m benchmarks.learning large        1 GB of recordings
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import orjson
 
 from benchmarks import corpus
+from benchmarks.learning_servers import record
 from benchmarks.results import markdown_table
 from shaping import Shaper
-from shaping.learning.replay import text_after, text_before
+from shaping.learning.reading import read_traffic
+from shaping.learning.record import recordings
+from shaping.learning.replay import replay, text_after, text_before
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall
+from shaping.learning.traffic import ToolCall, pieces, read_piece
 from shaping.learning.usage import Usage, leaves, missing
 from shaping.paths import parse
 from shaping.paths.selection import matches
@@ -30,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.corpus import Payload
+    from shaping.learning.replay import ToolReplay
 
 _FILTER: Final = re.compile(r"\[\?\([^]]*\)\]|\[\*\]|\[-?\d+\]")
 _QUOTED: Final = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
@@ -145,13 +159,121 @@ def _values(call: ToolCall, path: str) -> set[str]:
     return {str(leaf) for leaf in found if leaf not in (None, "", True, False)}
 
 
+def judged_servers(target: float | None, folder: Path) -> str:
+    """Suggest on a first run of real servers, judge on a second one with other data."""
+    first, second = record(1, folder), record(2, folder)
+    suggested = suggest(read_traffic(first), target=target)
+    overrides = {one.tool: one.override for one in suggested if one.rules}
+    usage = Usage()
+    calls = [one for piece in pieces(second) for one in read_piece(piece) if isinstance(one, ToolCall)]
+    for call in calls:
+        usage.add_call(call)
+    plain = replay(Shaper({}, watch=False), calls, usage)
+    ruled = replay(Shaper({"tool_overrides": overrides}, watch=False), calls, usage)
+    names = sorted({server for server, _ in plain})
+    lines = [(name, *_sums([(plain[key], ruled[key]) for key in plain if key[0] == name])) for name in names]
+    lines.append(("**all**", *_sums([(plain[key], ruled[key]) for key in plain])))
+    head = ("server", "calls", "as sent", "minimal", "with the suggestion", "saved", "values used later", "missing")
+    rules = json.dumps(overrides, indent=2)
+    return f"{markdown_table(head, lines)}\n\nThe rules, made from the first run:\n\n```json\n{rules}\n```"
+
+
+def _sums(rows: list[tuple[ToolReplay, ToolReplay]]) -> tuple[str, ...]:
+    before, plain, after = (sum(each) for each in zip(*((a.before, a.after, b.after) for a, b in rows), strict=True))
+    used, gone = sum(b.used for _, b in rows), sum(sum(b.missing.values()) for _, b in rows)
+    calls = sum(b.calls for _, b in rows)
+    return f"{calls}", f"{before:,}", f"{plain:,}", f"{after:,}", f"{1 - after / before:.1%}", f"{used}", f"{gone}"
+
+
+def large(folder: Path, size: int) -> str:
+    """Read recordings of a size made of the corpora's payloads, and return time and memory of all processes."""
+    traffic = folder / "large"
+    _fill(traffic, size)
+    command = [
+        sys.executable,
+        "-m",
+        "shaping",
+        "suggest",
+        str(traffic),
+        "--workers",
+        "2",
+        "-o",
+        str(folder / "large.json"),
+    ]
+    started = time.monotonic()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    most = 0
+    while child.poll() is None:
+        most = max(most, _memory(child.pid))
+        time.sleep(0.5)
+    seconds = time.monotonic() - started
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = spent.ru_utime + spent.ru_stime
+    said = child.stderr.read().strip().splitlines()[-1] if child.stderr else ""
+    stored = sum(path.stat().st_size for path in recordings(traffic)) / 1e6
+    load = os.getloadavg()[0]
+    lines = [
+        ("recordings", f"{stored:,.0f} MB"),
+        ("calls", f"{sum(1 for path in recordings(traffic) for _ in path.open('rb')):,}"),
+        ("CPU seconds of all processes", f"{cpu:.0f}"),
+        ("seconds by the clock", f"{seconds:.0f}"),
+        ("memory of all processes together, at most", f"{most / 1e6:.0f} MB"),
+        ("load of the machine meanwhile", f"{load:.1f} on {os.cpu_count()} cores"),
+        ("what it says", said),
+    ]
+    return markdown_table(("", ""), lines)
+
+
+def _fill(traffic: Path, size: int) -> None:
+    """Write recordings: every payload of the corpora again and again, as calls of many sessions."""
+    if sum(path.stat().st_size for path in recordings(traffic)) >= size:
+        return
+    shutil.rmtree(traffic, ignore_errors=True)
+    found = [payload for folder in (corpus.PAYLOADS, corpus.MORE) for payload in corpus.payloads(folder)]
+    written, number = 0, 0
+    while written < size:
+        for payload in found:
+            number += 1
+            data = {
+                "time": 1_790_000_000.0 + number, "session": f"s{number // 40}", "server": payload.tool[:1],
+                "tool": payload.tool, "client": "", "form": "mcp", "tokens_before": None, "tokens_after": None,
+                "arguments": {"query": f"word{number}", "page": number % 7}, "result": payload.result,
+            }  # fmt: skip
+            line = orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE)
+            path = traffic / payload.tool[:1] / f"{quote(payload.tool, safe='')}.2026-09-{number % 28 + 1:02d}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as file:
+                written += file.write(line)
+
+
+def _memory(pid: int) -> int:
+    """Return the memory of a process and all that it started: what is its own, without what it shares."""
+    total = 0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(status.parent.name) == pid or int(fields[1]) == pid:
+                rollup = (status.parent / "smaps_rollup").read_text()
+                total += 1024 * int(rollup.partition("\nPss:")[2].split()[0])
+        except (OSError, ValueError, IndexError):
+            continue
+    return total
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["corpora", "servers", "large"])
     parser.add_argument("--target", type=float, default=0.85)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "shaping-learning")
+    parser.add_argument("--size", type=int, default=1_000_000_000, help="bytes of recordings for `large`")
     asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
     if asked.what == "corpora":
         print(corpora(asked.target))
+    elif asked.what == "servers":
+        print(judged_servers(asked.target, asked.folder))
+    else:
+        print(large(asked.folder, asked.size))
 
 
 if __name__ == "__main__":

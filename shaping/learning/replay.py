@@ -64,6 +64,8 @@ def replay(shaper: Shaper, calls: Iterable[ToolCall], usage: Usage) -> dict[tupl
     listed = list(calls)
     names = argument_names(listed)
     found: dict[tuple[str, str], ToolReplay] = {}
+    shown: dict[str, set[str]] = {}
+    lost: list[tuple[ToolReplay, str, str]] = []
     for call in listed:
         row = found.setdefault((call.server, call.tool), ToolReplay(call.server, call.tool))
         before = text_before(call)
@@ -72,8 +74,13 @@ def replay(shaper: Shaper, calls: Iterable[ToolCall], usage: Usage) -> dict[tupl
         row.before += int(count(before))
         row.after += int(count(after))
         values = used_values(call, usage.used(call))
+        gone = missing(values, after)
         row.used += len(values)
-        for value in missing(values, after):
+        shown.setdefault(call.session, set()).update(values - gone)
+        lost.extend((row, call.session, value) for value in sorted(gone))
+    for row, session, value in lost:
+        # What another answer shows before it is used is not missed.
+        if value not in shown[session]:
             row.missing[value] = row.missing.get(value, 0) + 1
     return found
 

@@ -24,7 +24,7 @@ _MOST_FIELDS: Final = 4_000  # of one tool; a tool whose keys are data has no en
 _MOST_VALUES: Final = 24  # distinct values of a field that are kept
 _LONGEST_VALUE: Final = 60  # characters of a value that is kept
 _SAMPLES: Final = 24  # calls of a tool that are kept whole, on which rules are measured
-_SAMPLE_BYTES: Final = 3_000_000
+_SAMPLE_BYTES: Final = 500_000
 _EACH: Final = slice(None)
 
 

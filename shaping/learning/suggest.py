@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LEAST: Final = 0.01  # of a tool's tokens that a rule must save
 _LEAST_TOKENS: Final = 3  # of a call
-_MEASURED: Final = 8  # calls on which every single path is measured
+_MEASURED: Final = 3  # calls on which every single path is measured
 _MOST_PATHS: Final = 40
 _EVIDENCE: Final = 3  # calls of which something was used, before a list or a text is cut to that
 _ITEMS: Final = (10, 20, 50, 100, 200, 500)
@@ -116,6 +116,8 @@ class _Tool:
         told = told_paths(config, found.name)
         self._samples = [replace(one, used=one.used | _values(one.call, told)) for one in found.samples.values()]
         self._fields = Fields(found, told)
+        self._raw = [int(count(text_before(one.call))) for one in self._samples]
+        self._known: dict[str, list[tuple[str, int]]] = {}
         self._informed = found.used > 0 or bool(told)
         self.before = found.tokens
         self.step = self.silent = 0  # the step that is taken, and the one that leaves out only what says nothing
@@ -158,7 +160,9 @@ class _Tool:
             self._try(silent)
             self.silent = len(self.steps) - 1
             if self._informed:
-                self._try([*silent, *self._exclude(self._fields.unused())])
+                known = [rule.value for rule in silent]
+                unused = [rule for rule in self._exclude(self._fields.unused()) if rule.value not in known]
+                self._try([*silent, *unused])
                 self._try([*start, *self._only()])
         for cut in (self._items(), self._tokens()):
             if cut is not None:
@@ -225,16 +229,24 @@ class _Tool:
 
     def _cost(self, rules: Sequence[SuggestedRule], most: int | None = None) -> int:
         """Return what all recorded calls cost with some rules, by the calls that are kept whole."""
-        samples = self._samples[:most]
-        shaped = sum(map(_tokens_of, self._texts(_override(rules), samples)))
-        raw = sum(_tokens_of(text_before(sample.call)) for sample in samples)
+        shaped = sum(tokens for _, tokens in self._shaped(_override(rules), most))
+        raw = sum(self._raw[:most])
         return round(self.before * shaped / raw) if raw else 0
 
     def _missing(self, override: Mapping[str, Any]) -> set[str]:
-        texts = self._texts(override, self._samples)
-        return {
-            value for sample, text in zip(self._samples, texts, strict=True) for value in missing(sample.used, text)
-        }
+        shaped = self._shaped(override)
+        pairs = zip(self._samples, shaped, strict=True)
+        return {value for sample, (text, _) in pairs for value in missing(sample.used, text)}
+
+    def _shaped(self, override: Mapping[str, Any], most: int | None = None) -> list[tuple[str, int]]:
+        """Return what a model reads of each sample with some rules, and its tokens; the same rules are tried once."""
+        key = repr(override)
+        if (known := self._known.get(key)) is not None:
+            return known[:most]
+        found = [(text, int(count(text))) for text in self._texts(override, self._samples[:most])]
+        if most is None:
+            self._known[key] = found
+        return found
 
     def _texts(self, override: Mapping[str, Any], samples: Sequence[Sample]) -> list[str]:
         overrides = dict(self._config.get("tool_overrides") or {})
@@ -278,7 +290,3 @@ def _values(call: ToolCall, paths: Iterable[str]) -> set[str]:
 
 def _override(rules: Sequence[SuggestedRule]) -> dict[str, Any]:
     return ToolSuggestion("", "", 0, 0, 0, 0, tuple(rules)).override
-
-
-def _tokens_of(text: str) -> int:
-    return int(count(text))

@@ -21,6 +21,8 @@ _WORD: Final = re.compile(r"[^\s\"'`()\[\]{}<>,;|=]+")
 _PARTS: Final = re.compile(r"[/\\:@?&#]+")
 _LONGEST: Final = 300  # characters of a value that is looked for as one
 _SHORTEST: Final = 3
+# A word inside a text counts only where nobody would say it by chance.
+_TELLING: Final = re.compile(r"[\d_./@:#-]|[a-z][A-Z]|\w{10}")
 _SMALL: Final = 100  # a number below it is anywhere, and counts only below a name like the argument's
 _ID: Final = re.compile(r"(?=.*\d)[\w.:-]{6,}|\d+|.*[/@:. ].*")
 _MANY: Final = 24
@@ -86,7 +88,7 @@ class Used:
             return (leaf,)
         if len(leaf) < 40 and " " not in leaf and "\n" not in leaf:
             return ()
-        return tuple(word for word in dict.fromkeys(_words(leaf)) if self._later(word))
+        return tuple(word for word in dict.fromkeys(_words(leaf)) if self._later(word) and _TELLING.search(word))
 
     def _later(self, value: str) -> bool:
         return self.first.get(value, 0.0) > self.time
@@ -163,6 +165,9 @@ def _words(text: str) -> Iterator[str]:
         parts = _PARTS.split(word)
         if len(parts) > 1:
             yield from (part for part in parts if len(part) >= _SHORTEST)
+        stem, dot, ending = parts[-1].rpartition(".")  # a page is asked for by a name with an ending, as a file is
+        if dot and len(stem) >= _SHORTEST and len(ending) <= 5:
+            yield stem
 
 
 def _spoken(text: str) -> Iterator[str]:

@@ -59,12 +59,12 @@ class ClientShaping:
     def list_tools(self, result: dict[str, Any], server_of: Callable[[str], str]) -> dict[str, Any]:
         """Show the tools as this client may see them, and our own after the last."""
         tools = result.get("tools")
-        if not self.is_on or not isinstance(tools, list):
-            return result
-        if self.messages.recorder is not None:
+        if self.messages.recorder is not None and isinstance(tools, list):
             for server in dict.fromkeys(server_of(tool["name"]) for tool in tools):
                 listed = [tool for tool in tools if server_of(tool["name"]) == server]
                 self.messages.recorder.record_tools(server, listed)
+        if not self.is_on or not isinstance(tools, list):
+            return result
         shown: list[Any] = self.messages.list_tools(self.session, tools)
         if self.messages.expandable and self.session.tools and not result.get("nextCursor"):
             shown.append(self.messages.expand_tool(self.session))
