@@ -36,6 +36,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run async tests on asyncio, which the MCP SDK, FastMCP and every framework run on."""
+    return "asyncio"
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_choices_from_outside() -> None:
     """Take what the shell around says to shaping, or about its terminal, out of the tests' environment."""

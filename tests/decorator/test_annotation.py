@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
+import pydantic
 import pytest
 from fastmcp import Client, Context, FastMCP
 from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
+from packaging.version import Version
 from pydantic import BaseModel, TypeAdapter
 
 from shaping import Shaper, shape
@@ -33,7 +35,8 @@ class Odd:
     point: Point
     ratio: float
     count: int
-    raw: bytes = b"\xff"
+    # Before 2.14 pydantic fails to advertise a default that is no text.
+    raw: bytes = b"\xff" if Version(pydantic.VERSION) >= Version("2.14") else b""
     by_number: dict[int, str] = field(default_factory=dict)
 
 
