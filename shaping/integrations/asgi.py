@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.errors import ToolError
+from shaping.ledger import record_text
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
 
@@ -82,7 +84,11 @@ class ASGIShaping:
         shaped = self._shaper.shape(
             value, tool=_tool(inner), profile=profile, request=Overrides(dialect="none"), as_json=not as_text
         )
-        await _answer(held, shaped, given=given, as_text=as_text)
+        sent = bytes(held.body)
+        answered = await _answer(held, shaped, given=given, as_text=as_text)
+        if answered and self._shaper.mode != "off":
+            about: dict[str, Any] = {"client": "asgi", "profile": shaped.plan.profile, "config": shaped.plan.config_hash}
+            record_text(shaped.plan.tool, partial(_decoded, sent), partial(_decoded, answered), **about)
 
     async def _expand(self, scope: Scope, send: Send) -> None:
         from urllib.parse import parse_qs  # noqa: PLC0415 (asked for after few answers)
@@ -91,11 +97,16 @@ class ASGIShaping:
         try:
             found = self._shaper.expand(asked.get("ref", ""), asked.get("path"), asked.get("cursor"), surface="mcp")
             status, body = 200, found.text.encode()
+            record_text(found.plan.tool, "", found.text, kind="expand", client="asgi")
         except ToolError as problem:
             status, body = problem.detail.http or 400, f"{problem} {problem.detail.hint or ''}".strip().encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def _decoded(body: bytes) -> str:
+    return body.decode(errors="replace")
 
 
 class _Headers(dict[bytes, str]):
@@ -146,7 +157,8 @@ class _Held:
             return None
 
 
-async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bool) -> None:
+async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bool) -> bytes:
+    """Send the shaped answer, or that it is not modified, and return the body that was sent."""
     start = held.start or {"headers": [], "status": 200}
     body = shaped.text.encode() if as_text else orjson.dumps(shaped.value)
     gone = {b"content-length", b"etag", b"content-type", b"vary", b"content-md5", b"digest"}
@@ -158,11 +170,12 @@ async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bo
         headers.append((b"etag", etag.encode()))
         if given is not None and etag in {one.strip().removeprefix("W/") for one in given.split(",")}:
             await held.replace(304, headers, b"")
-            return
+            return b""
     if not as_text and (notice := shaped.notice.strip()):
         headers.append((LEFT_OUT, notice.encode("ascii", "replace").replace(b"\n", b" ")))
     headers.append((b"content-length", str(len(body)).encode()))
     await held.replace(start["status"], headers, body)
+    return body
 
 
 def _varying(send: Send) -> Send:

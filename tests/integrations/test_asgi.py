@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,6 +11,9 @@ from fastapi import FastAPI, Response
 from fastapi.responses import StreamingResponse
 
 from shaping.integrations.asgi import ASGIShaping
+from shaping.ledger import LedgerDatabase
+from shaping.ledger.writer import _ledger_of_process
+from shaping.tokens import exact
 from tests.integrations.answers import issues, ref_in
 
 CONFIG = {"tool_overrides": {"GET /repos/{repo}/titles": {"include_only": ["title"]}}}
@@ -102,3 +106,19 @@ def test_errors_and_streams_pass(get: Any) -> None:
 
 def test_a_ref_that_is_not_known_is_a_404(get: Any) -> None:
     assert get("/shaping/expand?ref=r_x").status_code == 404
+
+
+def test_shaped_answers_and_expansions_are_entered_in_the_ledger(
+    get: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "ledger.sqlite"))
+    raw = get("/repos/a/issues")
+    shaped = get("/repos/a/issues", accept="text/plain")
+    unchanged = get("/repos/a/issues", accept="text/plain", if_none_match=shaped.headers["etag"])
+    asked = get(f"/shaping/expand?ref={ref_in(shaped.text)}&path=[0]")
+    assert _ledger_of_process(tmp_path / "ledger.sqlite", "o200k_base").close(60)
+    call, expansion = LedgerDatabase(tmp_path / "ledger.sqlite").entries()
+    assert unchanged.status_code == 304
+    assert (call.tool, call.client) == ("GET /repos/{repo}/issues", "asgi")
+    assert (call.before, call.after) == (exact(raw.text), exact(shaped.text))
+    assert (expansion.kind, expansion.after) == ("expand", exact(asked.text))

@@ -58,14 +58,19 @@ def issues(count: int = 30) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    places = {"SHAPING_LEDGER": str(tmp_path / "ledger.sqlite"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    made = Home({**os.environ, **places}, tmp_path / "ledger.sqlite")
+def make_home(folder: Path) -> Home:
+    """Make a home in which three tools were called."""
+    places = {"SHAPING_LEDGER": str(folder / "ledger.sqlite"), "XDG_CACHE_HOME": str(folder / "cache")}
+    made = Home({**os.environ, **places}, folder / "ledger.sqlite")
     made.record("list_issues", issues())
     made.record("read_file", "a line\n" * 40, server="files")
     made.record("search_code_in_every_repository_of_the_organization", {"total": 3, "items": issues(3)})
     return made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return make_home(tmp_path)
 
 
 @pytest.fixture

@@ -13,14 +13,15 @@ import pytest
 
 from shaping.page.data import Finding, PageSource
 from shaping.page.html import document
-from tests.page.conftest import Home, issues
+from tests.page.conftest import Home, issues, make_home
 
 Open = Callable[..., Any]
 
 
-@pytest.fixture
-def report(home: Home, tmp_path: Path) -> str:
-    file = tmp_path / "report.html"
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("home")
+    home, file = make_home(folder), folder / "report.html"
     command = [sys.executable, "-m", "shaping", "report", "-o", str(file), "--model", "claude-sonnet-5"]
     subprocess.run(command, env=home.environ, check=True, capture_output=True)
     return file.as_uri()
