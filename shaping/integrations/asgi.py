@@ -87,8 +87,9 @@ class ASGIShaping:
         sent = bytes(held.body)
         answered = await _answer(held, shaped, given=given, as_text=as_text)
         if answered and self._shaper.mode != "off":
-            about: dict[str, Any] = {"client": "asgi", "profile": shaped.plan.profile, "config": shaped.plan.config_hash}
-            record_text(shaped.plan.tool, partial(_decoded, sent), partial(_decoded, answered), **about)
+            plan = shaped.plan
+            texts = partial(_decoded, sent), partial(_decoded, answered)
+            record_text(plan.tool, *texts, client="asgi", profile=plan.profile, config=plan.config_hash)
 
     async def _expand(self, scope: Scope, send: Send) -> None:
         from urllib.parse import parse_qs  # noqa: PLC0415 (asked for after few answers)
