@@ -72,8 +72,8 @@ class OutputStore:
 class PartWriter:
     """Stores one output in parts, without secrets, up to a limit; a store that fails never ends the command."""
 
-    def __init__(self, shelf: OutputStore, redact: Redact) -> None:
-        self._shelf = shelf
+    def __init__(self, outputs: OutputStore, redact: Redact) -> None:
+        self._outputs = outputs
         self._redactor = None if redact.off else StreamRedactor(names=redact.names)
         self._prefix = f"p_{secrets.token_hex(16)}"
         self._waiting = bytearray()
@@ -82,7 +82,7 @@ class PartWriter:
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        room = max(0, self._shelf.limit - self._size)
+        room = max(0, self._outputs.limit - self._size)
         self._size += len(chunk)
         if self.failed or not room:
             return
@@ -106,7 +106,7 @@ class PartWriter:
         part = bytes(self._waiting[:count])
         del self._waiting[:count]
         try:
-            self._shelf.store.put(f"{self._prefix}.{self._parts}", part, meta={}, ttl=self._shelf.ttl)
+            self._outputs.store.put(f"{self._prefix}.{self._parts}", part, meta={}, ttl=self._outputs.ttl)
         except StoreError:
             self.failed = True
             return
@@ -150,17 +150,17 @@ def _bytes(text: str) -> bytes:
 class StoredOutput:
     """The outputs of one command in the store."""
 
-    def __init__(self, shaper: Shaper, plan: Plan, ran: Finished) -> None:
-        self._shaper, self._plan, self._ran = shaper, plan, ran
+    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished) -> None:
+        self._shaper, self._plan, self._finished = shaper, plan, finished
         self.warnings: list[Warned] = []
 
     @cached_property
     def text_ref(self) -> str | None:
         """The ref of the two outputs as text."""
-        out, err = self._ran.stdout.capture, self._ran.stderr.capture
+        out, err = self._finished.stdout.capture, self._finished.stderr.capture
         value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:
-            ref = self._shelf.keep(self._ran.tool, out.digest + err.digest, value, self._plan)
+            ref = self._outputs.keep(self._finished.tool, out.digest + err.digest, value, self._plan)
         except StoreError:
             self.warnings.append(NOT_KEPT)
             return None
@@ -172,10 +172,10 @@ class StoredOutput:
         if ref is None or self._plan.private is not None:
             # Bytes have no paths: what is private could not be held back from them.
             return
-        outputs = {"stdout": self._ran.stdout, "stderr": self._ran.stderr}
+        outputs = {"stdout": self._finished.stdout, "stderr": self._finished.stderr}
         kept = {name: self._stored(name, one) for name, one in outputs.items()}
         try:
-            self._shelf.keep_streams(ref, kept)
+            self._outputs.keep_streams(ref, kept)
         except StoreError:
             self.warnings.append(NOT_KEPT)
 
@@ -183,14 +183,14 @@ class StoredOutput:
         """Return the cursor for the end of the shown beginning of a text."""
         if ref is None or self._plan.private is not None:
             return None
-        whole, same = decode(self._ran.stdout.capture.held), 0
+        whole, same = decode(self._finished.stdout.capture.held), 0
         # What is shown of the beginning is no longer than what is shown.
         beginning = whole[: len(shown) + 1].splitlines(keepends=True)
         for one, other in zip(beginning, shown.splitlines(keepends=True), strict=False):
             if one != other:
                 break
             same += len(one)
-        at = cursor_at(self._shelf.store.secret, ref, "stdout" if whole else "stderr", Position(offset=same))
+        at = cursor_at(self._outputs.store.secret, ref, "stdout" if whole else "stderr", Position(offset=same))
         return f"{ref}:{at}"
 
     def members(self, envelope: Envelope[Any], ref: str | None) -> dict[str, Any]:
@@ -199,11 +199,11 @@ class StoredOutput:
         return {"ref": ref, "cursor": f"{ref}:{cursor}" if ref and cursor else cursor}
 
     @cached_property
-    def _shelf(self) -> OutputStore:
+    def _outputs(self) -> OutputStore:
         return OutputStore(self._shaper)
 
     def _stored(self, name: str, output: CapturedOutput) -> Any:
-        stream = store_capture(output.capture, output.writer or self._shelf.writer(self._plan.redact))
+        stream = store_capture(output.capture, output.writer or self._outputs.writer(self._plan.redact))
         if stream.kept < stream.size:
             lost = f"{stream.kept:,} of the {stream.size:,} bytes of {name} can be expanded; the rest is gone"
             self.warnings.append(Warned("NOT_KEPT", lost))

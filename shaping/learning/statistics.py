@@ -124,7 +124,7 @@ class ToolStatistics:
         self.tokens += int(count(text_before(call)))
         if isinstance(call.arguments, dict):
             self.arguments |= call.arguments.keys()
-        walk = _Walk(self.fields, used)
+        walk = _StatisticsWalk(self.fields, used)
         for data in call.data():
             walk.add(data, "", "", 0)
         self.used += len(walk.used)
@@ -135,7 +135,7 @@ class ToolStatistics:
             self.fields[path].calls += 1
 
 
-class _Walk:
+class _StatisticsWalk:
     """Adds the fields of one call to a tool's statistics."""
 
     def __init__(self, found: dict[str, FieldStatistics], used: Used) -> None:

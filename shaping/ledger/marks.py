@@ -51,7 +51,7 @@ class MarkedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class MarkedLeaf:
     """A value without members, or a whole value that was left out, with the path of its field."""
 
     path: str
@@ -88,7 +88,7 @@ def marked_lines(part: SentPart, read: str = "") -> Iterator[MarkedLine]:
         yield from _lines("", part.value, _omitted(part), 0, "")
 
 
-def leaves(part: SentPart) -> Iterator[Leaf]:
+def leaves(part: SentPart) -> Iterator[MarkedLeaf]:
     """Give every field's value once, as the model read it or with the reason why not."""
     yield from _leaves("", part.value, _omitted(part))
 
@@ -155,10 +155,10 @@ def _text_lines(sent: str, read: str) -> Iterator[MarkedLine]:
         yield MarkedLine(line, "text" if missing > _REWRITTEN * len(words) else None)
 
 
-def _leaves(path: str, value: Any, omitted: _Omitted) -> Iterator[Leaf]:
+def _leaves(path: str, value: Any, omitted: _Omitted) -> Iterator[MarkedLeaf]:
     reason = omitted.reason(value)
     if (reason is not None and reason != "string") or not isinstance(value, dict | list) or not value:
-        yield Leaf(path, value, reason)
+        yield MarkedLeaf(path, value, reason)
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _leaves(join(path, key), item, omitted.below(key))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from shaping.redaction.contexts import IN_CONTEXT
 from shaping.redaction.engine import Rule, Ruleset, mixed, snowflake
 from shaping.redaction.keys import HINT, kubernetes_secret, private_keys
 from shaping.redaction.names import NAME_ENDS, VALUE_OF_NAME, named_secrets
-from shaping.redaction.places import PLACES
 
 _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
@@ -273,6 +273,6 @@ SERVICES: Final = (
 GENERIC: Final = "secret-assignment"
 ASSIGNED: Final = Rule(GENERIC, "", near=NAME_ENDS, find=named_secrets, hint=VALUE_OF_NAME, seed=VALUE_OF_NAME)
 
-CREDENTIALS: Final = Ruleset((*KEYS, *MODELS, *SERVICES, *CLOUD, *DEVELOPMENT, *PLACES, ASSIGNED))
+CREDENTIALS: Final = Ruleset((*KEYS, *MODELS, *SERVICES, *CLOUD, *DEVELOPMENT, *IN_CONTEXT, ASSIGNED))
 # Those that need a name beside the value, which may stand in another member.
 BY_NAME: Final = Ruleset(tuple(rule for rule in CREDENTIALS.rules if rule.near or rule.name == "command-password"))

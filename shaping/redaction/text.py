@@ -9,10 +9,10 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shaping.paths.strings import HIDDEN, hides, visible
+from shaping.redaction.contexts import BARE, pages
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
 from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark
 from shaping.redaction.names import assignments
-from shaping.redaction.places import BARE, pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -34,7 +34,7 @@ _LOOK = 24  # cells that mostly tell already
 _LITERAL = re.compile(r"(?! )[^,{}\[\]=\"\x00-\x1f\x7f]*")
 
 
-class _Candidate(NamedTuple):
+class _HeadCandidate(NamedTuple):
     """A column, what its section lines say of each row, and what stays of its cells, if anything."""
 
     path: str
@@ -51,7 +51,7 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
     if rows < _ROWS:
         return list(nodes), []
     candidates = sorted(_candidates(nodes, ""), key=lambda found: -_net([found], rows, breaks))
-    chosen: list[_Candidate] = []
+    chosen: list[_HeadCandidate] = []
     best = _WORTH
     for candidate in candidates:
         if any(candidate.path == other.path for other in chosen):
@@ -65,7 +65,7 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
     return left, _lines(chosen, rows, breaks)
 
 
-def _lines(chosen: Sequence[_Candidate], rows: int, breaks: Sequence[int]) -> list[str]:
+def _lines(chosen: Sequence[_HeadCandidate], rows: int, breaks: Sequence[int]) -> list[str]:
     """Return what is said above each row: nothing where it is what was said last."""
     ordered = sorted(chosen, key=lambda candidate: candidate.rest is not None)
     said = [",".join(parts) for parts in zip(*(candidate.said for candidate in ordered), strict=True)]
@@ -78,7 +78,7 @@ def _starts(said: Sequence[str], rows: int, breaks: Sequence[int]) -> set[int]:
     return {0, *runs, *breaks} - {rows}
 
 
-def _net(chosen: Sequence[_Candidate], rows: int, breaks: Sequence[int]) -> int:
+def _net(chosen: Sequence[_HeadCandidate], rows: int, breaks: Sequence[int]) -> int:
     """Return how many characters these columns save as sections."""
     starts = set(chain.from_iterable(_starts(candidate.said, rows, breaks) for candidate in chosen))
     if _RUN * len(starts) > rows:
@@ -87,7 +87,7 @@ def _net(chosen: Sequence[_Candidate], rows: int, breaks: Sequence[int]) -> int:
     return sum(candidate.gain for candidate in chosen) - lines - _EXPLAINED
 
 
-def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_Candidate]:
+def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_HeadCandidate]:
     for node in nodes:
         if type(node) is Group:
             yield from _candidates(node.nodes, f"{prefix}{node.name}.")
@@ -97,7 +97,7 @@ def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_Candidate]:
             if not is_asked_of_a_record(node.name, prefix, node.cells[0]) and _has_runs(node.cells):
                 path = prefix + node.name
                 gain = _size(node) + len(node.cells)
-                yield _Candidate(path, [f"{path}={cell}" for cell in node.cells], None, gain)
+                yield _HeadCandidate(path, [f"{path}={cell}" for cell in node.cells], None, gain)
 
 
 def _has_runs(cells: Sequence[str]) -> bool:
@@ -107,7 +107,7 @@ def _has_runs(cells: Sequence[str]) -> bool:
     return _RUN * (1 + sum(map(str.__ne__, cells, cells[1:]))) <= len(cells)
 
 
-def _headed(leaf: Leaf) -> _Candidate | None:
+def _headed(leaf: Leaf) -> _HeadCandidate | None:
     """Return a column of times, paths or names of tests by day, directory or file."""
     column = leaf.strings or []
     head = _head_of(column, is_key=leaf.name == KEY)
@@ -121,7 +121,7 @@ def _headed(leaf: Leaf) -> _Candidate | None:
     if not all(tails):
         return None
     rest = list(map(bare, tails))
-    return _Candidate(
+    return _HeadCandidate(
         leaf.name, [f"{leaf.name}={start}{{}}{end}" for start in heads], rest, _size(leaf) - sum(map(len, rest))
     )
 
@@ -150,7 +150,7 @@ def _ending(column: Sequence[str]) -> str:
     return zones.pop() if len(zones) == 1 else ""
 
 
-def _without(nodes: Sequence[Node], chosen: dict[str, _Candidate], prefix: str) -> list[Node]:
+def _without(nodes: Sequence[Node], chosen: dict[str, _HeadCandidate], prefix: str) -> list[Node]:
     found: list[Node] = []
     for node in nodes:
         if type(node) is Group:

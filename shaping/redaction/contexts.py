@@ -82,7 +82,7 @@ _DATABASES: Final = (
     "(?i:postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqps?|mssql|sqlserver|oracle|clickhouse|cockroachdb"
     "|snowflake|jdbc:[a-z]{2,12}|nats|ldaps?|cassandra|neo4j|bolt)"
 )
-PLACES: Final = (
+IN_CONTEXT: Final = (
     Rule(
         "jwt", r"\beyJ[A-Za-z0-9_-]{8,1024}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*", check=jwt, hint=r"eyJ[A-Za-z0-9_-]{8}"
     ),
