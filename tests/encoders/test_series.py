@@ -139,3 +139,15 @@ def test_many_scalars_of_an_object_share_what_stands_around_them() -> None:
     assert decode(text) == {"time": value}
     records: Any = {f"k{n}": {"(value)": n, "x": "words of some length"} for n in range(20)}
     assert decode(encode(records)) == records
+
+
+def test_rows_without_names_are_a_table_of_the_names_beside_them() -> None:
+    rows: Any = [[n, f"user{n}", f"2026-11-{10 + n // 9}T10:{n:02}:00Z", n % 17 != 0] for n in range(60)]
+    value: Any = {"columns": ["id", "the name", "created", "active"], "rows": rows}
+    text = encode(value)
+    assert "rows[60] lists of {id,the name,created,active}:" in text
+    assert "unless (but …) follows it: active=true" in text
+    assert decode(text) == value
+    assert encode({"rows": rows}).splitlines()[0] == "rows[60] lists of {1,2,3,4}:"
+    for each in ({"rows": rows}, rows, {"headers": ["a.b", "c,d", '"', "x{"], "rows": rows}):
+        assert decode(encode(each)) == each  # type: ignore[arg-type]

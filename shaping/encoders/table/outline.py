@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from shaping.encoders.table.cells import MISSING, ONLY, VALUE, name, quoted
 from shaping.encoders.table.dedupe import TableContext
-from shaping.encoders.table.header import TableError, read_path
+from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
 from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
 from shaping.encoders.table.series import read_lists, read_series, series, write_lists
 from shaping.encoders.table.write import write, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shaping.response import Json
 
 _NOTE = re.compile(r"(?:null|empty): |\(")  # a line that is about the data: no name begins so
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
+_WIDE = 24  # columns of rows without names
+_HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
+_LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEP = 24  # deeper nests are written as JSON
 
@@ -52,12 +57,12 @@ def _read(lines: TableLines) -> Json:
     return value
 
 
-def _outline(label: str, value: Json, context: TableContext, indent: int) -> list[str]:
+def _outline(label: str, value: Json, context: TableContext, indent: int, names: Sequence[str] = ()) -> list[str]:
     """Return a value as lines, or nothing where it belongs on one line as JSON."""
     if indent > _DEEP:
         return []
     if type(value) is list:
-        return _list(label, value, context, indent)
+        return _list(label, value, context, indent, names)
     if type(value) is dict and value:
         lists = write_lists(label, value, indent) if label else []
         keyed = _keyed(label, value, context, indent) or _keyed_scalars(label, value, context, indent)
@@ -65,13 +70,32 @@ def _outline(label: str, value: Json, context: TableContext, indent: int) -> lis
     return []
 
 
-def _list(label: str, value: list[Json], context: TableContext, indent: int) -> list[str]:
+def _list(label: str, value: list[Json], context: TableContext, indent: int, names: Sequence[str] = ()) -> list[str]:
     if len(value) == 1 and type(value[0]) is dict:
         return _object(f"{label}{ONLY}", value[0], context, indent)
     if len(value) < 2 or set(map(type, value)) != {dict}:
         found = series(value) if label else None
-        return [f"{' ' * indent}{label}{found}"] if found else write_lists(label, value, indent)
+        if found:
+            return [f"{' ' * indent}{label}{found}"]
+        return _rows(label, value, context, indent, names) or write_lists(label, value, indent)
     return write(f"{label}[{len(value)}]", table(value, context), indent)  # type: ignore[arg-type]
+
+
+def _rows(label: str, value: list[Any], context: TableContext, indent: int, names: Sequence[str]) -> list[str]:
+    """Return lists of one length, as databases and spreadsheets give rows, as a table, where that is shorter."""
+    if len(value) < _MANY or set(map(type, value)) != {list} or len(sizes := set(map(len, value))) != 1:
+        return []
+    size = sizes.pop()
+    kinds = {type(item) for row in value for item in row}
+    if not 2 < size <= _WIDE or not kinds <= _SCALARS or not context.repeats:
+        return []
+    if len(names) != size:
+        names = [str(number) for number in range(1, size + 1)]
+    records: list[dict[str, Json]] = [dict(zip(names, row, strict=True)) for row in value]
+    head = f"{label}[{len(value)}] lists of {{{','.join(map(name, names))}}}"
+    lines = write(head, table(records, context), indent)
+    plain = write_lists(label, value, indent)
+    return lines if sum(map(len, lines)) + len(lines) < _SHORTER * (sum(map(len, plain)) + len(plain)) else []
 
 
 def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
@@ -95,13 +119,22 @@ def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, in
 
 def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     inner = indent + bool(label)
-    opened = {key: _outline(name(key), member, context, inner) for key, member in value.items()}
+    names = _column_names(value)
+    opened = {key: _outline(name(key), member, context, inner, names) for key, member in value.items()}
     if not any(opened.values()) and not any(map(_is_page, value.values())):
         return []
     lines = [f"{' ' * indent}{label}:"] if label else []
     for key, member in value.items():
         lines += opened[key] or [_line(name(key), member, inner)]
     return lines
+
+
+def _column_names(value: dict[str, Json]) -> Sequence[str]:
+    """Return the names of columns that stand beside rows without names."""
+    for key, member in value.items():
+        if key.lower() in _HEADERS and type(member) is list and set(map(type, member)) == {str}:
+            return member if len(set(member)) == len(member) else ()  # type: ignore[arg-type,return-value]
+    return ()
 
 
 def _line(label: str, value: Json, indent: int) -> str:
@@ -146,4 +179,9 @@ def _member(rest: str, lines: TableLines, indent: int) -> Json:
             return member
     if rest == ":":
         return _read_lines(lines, indent + 1)
+    if found := _LISTS.match(rest):
+        members, end = read_members(rest, found.end())
+        columns = [str(path[0]) for path in members.columns]
+        records = read_table(f"[{found[1]}]{rest[end + 1 :]}", lines, indent)
+        return [[record[column] for column in columns] for record in records]
     return listed_or_keyed(rest, read_table(rest, lines, indent))
