@@ -43,6 +43,7 @@ VOCABULARIES = {
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
 }
 NPM = "TOON npm"  # the form's own implementation, which is a package for Node
+SIZED = frozenset({"tooltrim", "FastMCP limiter"})
 LOSSLESS = frozenset({"as sent", "compact JSON", "TOON", NPM, "terse-mcp"})
 _TOON = """
 import { createRequire } from "node:module";
@@ -215,12 +216,17 @@ def compare(payloads: list[Payload]) -> list[Contender]:
 
 
 def ahead(contenders: list[Contender]) -> tuple[int, list[str]]:
-    """Count the payloads on which `minimal` is ahead of or equal to every peer that keeps as much."""
+    """Count the payloads on which `minimal` is ahead of or equal to every peer that keeps as much.
+
+    Those that cut to the size they are given are compared by what they keep at that size.
+    """
     *others, minimal = (one for one in contenders if one.name not in {"as sent", "shaping standard"})
     behind = []
     for name, score_ in minimal.scores.items():
-        rivals = [one.scores[name] for one in others]
-        if any(rival.kept >= score_.kept and rival.tokens < score_.tokens for rival in rivals):
+        rivals = [one.scores[name] for one in others if one.name not in SIZED]
+        sized = [one.scores[name] for one in others if one.name in SIZED]
+        cheaper = any(rival.kept >= score_.kept and rival.tokens < score_.tokens for rival in rivals)
+        if cheaper or any(rival.kept > score_.kept for rival in sized):
             behind.append(name)
     return len(minimal.scores) - len(behind), behind
 

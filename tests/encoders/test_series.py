@@ -150,4 +150,4 @@ def test_rows_without_names_are_a_table_of_the_names_beside_them() -> None:
     assert decode(text) == value
     assert encode({"rows": rows}).splitlines()[0] == "rows[60] lists of {1,2,3,4}:"
     for each in ({"rows": rows}, rows, {"headers": ["a.b", "c,d", '"', "x{"], "rows": rows}):
-        assert decode(encode(each)) == each  # type: ignore[arg-type]
+        assert decode(encode(each)) == each

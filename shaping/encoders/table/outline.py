@@ -133,7 +133,7 @@ def _column_names(value: dict[str, Json]) -> Sequence[str]:
     """Return the names of columns that stand beside rows without names."""
     for key, member in value.items():
         if key.lower() in _HEADERS and type(member) is list and set(map(type, member)) == {str}:
-            return member if len(set(member)) == len(member) else ()  # type: ignore[arg-type,return-value]
+            return member if len(set(member)) == len(member) else ()  # type: ignore[return-value]
     return ()
 
 
