@@ -33,6 +33,7 @@ SAMPLES: dict[str, Any] = {
     "usual": [{"id": n, "line": n * 7, "end": n * 7 + (n == 9), "tty": "?" if n else "tty1"} for n in range(90)],
     "sections": [{"line": n, "file": f"src/{n // 9}.py", "at": f"2026-11-1{n // 9}T10:{n}:00Z"} for n in range(10, 50)],
     "rows": {"columns": ["id", "on"], "rows": [[n, n != 9, "words", f"2026-11-1{n // 9}"] for n in range(40)]},
+    "kinds": [{"type": f"t{n // 5}", **{f"{n // 5}m{m}": n * m for m in range(9)}} for n in range(20)],
     "scalars": {f"1.{n}.0": f"2026-11-{n}T10:00:00.000000+00:00" for n in range(10, 30)},
     "versions": {"all": [f"1.{n // 9}.{n % 9}" for n in range(40)]},
     "paths": {"paths": [f"src/{n // 9}/f{n}.py" for n in range(40)]},
@@ -40,7 +41,7 @@ SAMPLES: dict[str, Any] = {
     "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
     "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "below", "x")],
 }  # fmt: skip
-DIGESTS = {3: "e534f8f8e6e7f8eedf4fed3fae0736d3805ccd741b2b66aef1c681e6570f2363"}
+DIGESTS = {3: "b33a0382cbec24982da113523c91d3976b1ed2b80bd9cae27002c26100068c9d"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

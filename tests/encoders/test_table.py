@@ -495,3 +495,29 @@ def test_a_record_that_is_all_of_its_row_stays_in_it() -> None:
     value: Any = [{"data": {f"m{m}": n * m for m in range(20)}} for n in range(3)]
     assert "below" not in encode(value)
     assert decode(encode(value)) == value
+
+
+def test_records_of_several_kinds_are_a_list_for_each_kind() -> None:
+    lamps: Any = [{"type": "lamp", "id": n, "on": n % 2 == 0, "color": {"x": n, "y": 0.5}} for n in range(9)]
+    users: Any = [{"type": "user", "id": n, "name": f"u{n}", "mail": f"u{n}@x.dev", "roles": ["a"]} for n in range(9)]
+    rooms: Any = [{"type": "room", "id": 1, "floor": 2, "walls": [{"h": 1}, {"h": 2}], "owner": "ada", "size": 4}]
+    value: Any = {"items": [*lamps, *users, *rooms, {"type": "end", "id": 0, "a": 1, "b": 2, "c": 3}]}
+    text = encode(value)
+    assert text.splitlines()[:2] == [
+        "items[20] in 4 parts, each a list of its own:",
+        " [9], all with type=lamp,color.y=0.5:",
+    ]
+    assert decode(text) == value
+    assert decode(encode(value["items"])) == value["items"]
+
+
+def test_tags_of_a_form_that_is_not_taken_are_written_where_they_are_used() -> None:
+    long = [f"{word} is a sentence that comes back in many rows of the table" for word in ("this", "that", "else")]
+    rows: Any = [{"type": f"t{n // 4}", "a": long[n % 3], **{f"m{n // 4}_{m}": m for m in range(9)}} for n in range(40)]
+    value: Any = {
+        "scalars": {f"k{n}": f"{long[n % 3]}{'' if n % 3 else n}" for n in range(20)},
+        "lists": [[n, long[n % 3], n * n] for n in range(20)],
+        "rows": rows,
+        "more": [{"id": n, "text": long[n % 3]} for n in range(20)],
+    }
+    assert decode(encode(value)) == value

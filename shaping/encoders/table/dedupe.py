@@ -62,6 +62,14 @@ class TableContext:
         places = [next(at) if row else -1 for row in rows]
         return self._copy(itemgetter(*places))
 
+    def trial(self) -> TableContext:
+        """Return a context for a form that may not be taken: its tags are its own until `take` adds them."""
+        return replace(self, tagged=dict(self.tagged))
+
+    def take(self, trial: TableContext) -> None:
+        """Remember the tags of a form that was taken."""
+        self.tagged.update(trial.tagged)
+
     def throughout(self) -> TableContext:
         """Return a context for columns of all rows again."""
         return self._copy(None)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from shaping.encoders.table.cells import MISSING, ONLY, VALUE, name, quoted
+from shaping.encoders.table.columns import are_ragged
 from shaping.encoders.table.dedupe import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
@@ -24,6 +27,8 @@ _NOTE = re.compile(r"(?:null|empty): |\(")  # a line that is about the data: no 
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
 _WIDE = 24  # columns of rows without names
 _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
+_KINDS = ("type", "kind", "__typename", "resourceType", "object", "$type", "@type", "event", "event_type", "rtype")
+_PARTS = re.compile(r"\[(\d+)\] in (\d+) parts, each a list of its own:")
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEP = 24  # deeper nests are written as JSON
@@ -78,7 +83,29 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int, nam
         if found:
             return [f"{' ' * indent}{label}{found}"]
         return _rows(label, value, context, indent, names) or write_lists(label, value, indent)
-    return write(f"{label}[{len(value)}]", table(value, context), indent)  # type: ignore[arg-type]
+    rows: list[dict[str, Json]] = value  # type: ignore[assignment]
+    in_parts, trial = context.trial(), context.trial()
+    parts = _parts(label, rows, in_parts, indent)
+    whole = write(f"{label}[{len(rows)}]", table(rows, trial if parts else context), indent)
+    if not parts:
+        return whole
+    shorter = sum(map(len, parts)) < sum(map(len, whole))
+    context.take(in_parts if shorter else trial)
+    return parts if shorter else whole
+
+
+def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, indent: int) -> list[str]:
+    """Return records of several kinds, those of one kind after the other, as a list for each kind, or nothing."""
+    if len(rows) < _MANY or not context.repeats or not are_ragged(rows):
+        return []
+    kind = next((key for key in _KINDS if all(type(row.get(key)) is str for row in rows)), None)
+    runs = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
+    if not 2 < len(runs) <= len(rows) // 2:
+        return []
+    lines = [f"{' ' * indent}{label}[{len(rows)}] in {len(runs)} parts, each a list of its own:"]
+    for run in runs:
+        lines += _list("", run, context, indent + 1) or [f"{' ' * (indent + 1)}{quoted(run)}"]  # type: ignore[arg-type]
+    return lines
 
 
 def _rows(label: str, value: list[Any], context: TableContext, indent: int, names: Sequence[str]) -> list[str]:
@@ -93,9 +120,13 @@ def _rows(label: str, value: list[Any], context: TableContext, indent: int, name
         names = [str(number) for number in range(1, size + 1)]
     records: list[dict[str, Json]] = [dict(zip(names, row, strict=True)) for row in value]
     head = f"{label}[{len(value)}] lists of {{{','.join(map(name, names))}}}"
-    lines = write(head, table(records, context), indent)
+    trial = context.trial()
+    lines = write(head, table(records, trial), indent)
     plain = write_lists(label, value, indent)
-    return lines if sum(map(len, lines)) + len(lines) < _SHORTER * (sum(map(len, plain)) + len(plain)) else []
+    if sum(map(len, lines)) + len(lines) >= _SHORTER * (sum(map(len, plain)) + len(plain)):
+        return []
+    context.take(trial)
+    return lines
 
 
 def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
@@ -113,8 +144,12 @@ def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, in
     """Return an object of many scalars as a table of names and values, where that is much shorter."""
     if len(value) < _MANY or not set(map(type, value.values())) <= _SCALARS or not context.repeats:
         return []
-    lines = write(f"{label}{{{len(value)}}}", keyed_scalars(value, context), indent)
-    return lines if sum(map(len, lines)) + len(lines) < _SHORTER * len(quoted(value)) else []
+    trial = context.trial()
+    lines = write(f"{label}{{{len(value)}}}", keyed_scalars(value, trial), indent)
+    if sum(map(len, lines)) + len(lines) >= _SHORTER * len(quoted(value)):
+        return []
+    context.take(trial)
+    return lines
 
 
 def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
@@ -168,6 +203,13 @@ def _read_object(lines: TableLines, indent: int) -> Json:
     return value
 
 
+def _read_part(lines: TableLines, indent: int) -> list[Json]:
+    if (lines.peek() or "").startswith("[{", indent):
+        part: list[Json] = orjson.loads(lines.take(indent))
+        return part
+    return _read_lines(lines, indent)  # type: ignore[return-value]
+
+
 def _member(rest: str, lines: TableLines, indent: int) -> Json:
     for found in (
         read_text(rest, lines, indent),
@@ -179,6 +221,9 @@ def _member(rest: str, lines: TableLines, indent: int) -> Json:
             return member
     if rest == ":":
         return _read_lines(lines, indent + 1)
+    if found := _PARTS.fullmatch(rest):
+        parts = [_read_part(lines, indent + 1) for _ in range(int(found[2]))]
+        return [record for part in parts for record in part]
     if found := _LISTS.match(rest):
         members, end = read_members(rest, found.end())
         columns = [str(path[0]) for path in members.columns]
