@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
+from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -92,12 +93,14 @@ class HttpStream:
 class HttpSession:
     """One client, and the streams by which messages reach it."""
 
-    def __init__(self, upstream: Upstream | Router, loading: Loading, *, modern: bool = False) -> None:
+    def __init__(
+        self, upstream: Upstream | Router, loading: Loading, *, modern: bool = False, owner: str | None = None
+    ) -> None:
         self.id = uuid4().hex
         self.modern = modern
         self.used = time.monotonic()
         self.standalone: HttpStream | None = None
-        self.relay = Relay(upstream, loading, self._send, owner=self.id)
+        self.relay = Relay(upstream, loading, self._send, owner=owner or self.id)
         self._numbers = count(1)
         self._streams: dict[Any, HttpStream] = {}
         self._tokens: dict[Any, tuple[HttpStream, Any]] = {}
@@ -264,24 +267,27 @@ class HttpServer:
         if given is not None:
             return self._sessions.get(given) or _refusal(404, "Session not found")
         if message.method == "initialize":
-            session = HttpSession(self._spares.pop() if self._spares else self._make_upstream(), self._loading)
+            upstream = self._spares.pop() if self._spares else self._make_upstream()
+            session = HttpSession(upstream, self._loading, owner=_identity(request))
             self._sessions[session.id] = session
             return session
         if PROTOCOL_VERSION in message.meta:
-            return await self._modern_session(message)
+            return await self._modern_session(request, message)
         if not message.is_request:
             return _refusal(202, "")
         return _refusal(400, "Missing session ID")
 
-    async def _modern_session(self, message: Message) -> HttpSession:
+    async def _modern_session(self, request: Request, message: Message) -> HttpSession:
         """Return the session of a client without sessions: one for all that introduce themselves alike."""
         who = {name: message.meta.get(name) for name in (CLIENT_INFO, _CAPABILITIES)}
-        key = orjson.dumps(who, option=orjson.OPT_SORT_KEYS)
+        key = orjson.dumps([who, _identity(request)], option=orjson.OPT_SORT_KEYS)
         if key not in self._modern:
             idle = sorted((known for known in self._modern.values() if not known.is_busy), key=lambda one: one.used)
             if len(self._modern) >= _MOST_MODERN and idle:
                 await self._forget(idle[0])
-            self._modern[key] = HttpSession(self._make_upstream(), self._loading, modern=True)
+            # The owner is the same in every replica, because the next request may go to another one.
+            owner = blake2b(key, digest_size=16).hexdigest()
+            self._modern[key] = HttpSession(self._make_upstream(), self._loading, modern=True, owner=owner)
         return self._modern[key]
 
     async def _refused(self, session: HttpSession, message: Message) -> None:
@@ -315,8 +321,8 @@ class HttpServer:
         ledger = None if self._loading.messages is None else self._loading.messages.ledger
         return Response("" if ledger is None else ledger.metrics(), media_type=CONTENT_TYPE)
 
-    async def _get_events(self, _: Request) -> Response:
-        session = HttpSession(self._make_upstream(), self._loading)
+    async def _get_events(self, request: Request) -> Response:
+        session = HttpSession(self._make_upstream(), self._loading, owner=_identity(request))
         self._sessions[session.id] = session
 
         async def events() -> AsyncIterator[bytes]:
@@ -359,6 +365,12 @@ async def serve_http(
         sweeping.cancel()
         await to_the_end(server.close())
     return 0
+
+
+def _identity(request: Request) -> str | None:
+    """Return who a request is from, where it carries a credential: what is kept for them outlives the session."""
+    given = request.headers.get("authorization")
+    return None if given is None else blake2b(given.encode(), digest_size=16).hexdigest()
 
 
 async def _body(request: Request) -> Message | Response:
