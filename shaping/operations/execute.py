@@ -90,51 +90,53 @@ class Policy:
     debug: bool = False
 
 
-def check_call(entry: RegisteredOperation, given: Any, context: Context, policy: Policy, *, trusted: bool) -> Any:
-    """Check who calls and what with; give the input as the handler gets it."""
-    given = given.model_dump(mode="json") if isinstance(given, BaseModel) else given
-    if not trusted:
-        entry.spec.access.check(entry.spec.id, context.identity, given)
-    admit(entry.manifest, given, allow_eval=policy.allow_eval)
-    value = entry.spec.input.read(given)
-    if not trusted:
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """One call of an operation: its input, its context, and the policy that holds for it."""
+
+    entry: RegisteredOperation
+    input: Any
+    context: Context
+    policy: Policy
+    trusted: bool = False  # whether the caller has the registry's own trust, which outranks access
+
+    @property
+    def spec(self) -> Spec:
+        """The operation's spec."""
+        return self.entry.spec
+
+    def check(self) -> Any:
+        """Check who calls and what with; return the input as the handler gets it."""
+        given = self.input.model_dump(mode="json") if isinstance(self.input, BaseModel) else self.input
+        self._check_access(given)
+        admit(self.entry.manifest, given, allow_eval=self.policy.allow_eval)
+        value = self.spec.input.read(given)
         # Reading may have changed what the input says, so what the handler will see is checked as well.
-        entry.spec.access.check(entry.spec.id, context.identity, value if isinstance(value, BaseModel) else given)
-    return value
+        self._check_access(value if isinstance(value, BaseModel) else given)
+        return value
+
+    def _check_access(self, given: Any) -> None:
+        if not self.trusted:
+            self.spec.access.check(self.spec.id, self.context.identity, given)
 
 
-async def execute(
-    entry: RegisteredOperation,
-    given: Any,
-    context: Context,
-    policy: Policy,
-    *,
-    trusted: bool = False,
-    time_limit: float | None = None,
-) -> Envelope[Any]:
+async def execute(call: PreparedCall, time_limit: float | None = None) -> Envelope[Any]:
     """Run one call to its end; only cancellation gets out of here as an exception."""
     started = perf_counter()
     try:
-        envelope = await perform(entry, given, context, policy, trusted=trusted, time_limit=time_limit)
+        envelope = await perform(call, time_limit)
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the answer to its call
-        envelope = failure(fault, entry.spec, policy)
-    return with_meta(envelope, request_id=context.request_id, duration_ms=round((perf_counter() - started) * 1000, 3))
+        envelope = failure(fault, call)
+    elapsed = round((perf_counter() - started) * 1000, 3)
+    return with_meta(envelope, request_id=call.context.request_id, duration_ms=elapsed)
 
 
-async def perform(
-    entry: RegisteredOperation,
-    given: Any,
-    context: Context,
-    policy: Policy,
-    *,
-    trusted: bool = False,
-    time_limit: float | None = None,
-) -> Envelope[Any]:
-    """Run one call and let out what it raises; for those who tell a raise from an answer that is an error."""
-    value = check_call(entry, given, context, policy, trusted=trusted)
-    with anyio.fail_after(entry.spec.time_limit if time_limit is None else time_limit):
-        result = await entry.handler.run(value, context)
-    return normalise_output(as_envelope(result, entry.spec), entry.spec)
+async def perform(call: PreparedCall, time_limit: float | None = None) -> Envelope[Any]:
+    """Run one call and let its exceptions through; for those who tell an exception from an answer that is an error."""
+    value = call.check()
+    with anyio.fail_after(call.spec.time_limit if time_limit is None else time_limit):
+        result = await call.entry.handler.run(value, call.context)
+    return normalise_output(as_envelope(result, call.spec), call.spec)
 
 
 def as_envelope(result: Any, spec: Spec) -> Envelope[Any]:
@@ -155,10 +157,10 @@ def normalise_output(envelope: Envelope[Any], spec: Spec) -> Envelope[Any]:
     return envelope.model_copy(update={"data": data, "warnings": (*envelope.warnings, *mismatches)})
 
 
-def failure(fault: Exception, spec: Spec, policy: Policy) -> Envelope[Any]:
+def failure(fault: Exception, call: PreparedCall) -> Envelope[Any]:
     """Describe what a call failed with."""
-    error = from_exception(fault, debug=policy.debug, state_changing=spec.state_changing)
-    return error_envelope(error, spec.id)
+    error = from_exception(fault, debug=call.policy.debug, state_changing=call.spec.state_changing)
+    return error_envelope(error, call.spec.id)
 
 
 def error_envelope(error: ErrorDetail, operation_id: str) -> Envelope[Any]:
@@ -183,15 +185,7 @@ def shape_envelope(envelope: Envelope[Any], tool: str, shaper: Shaper) -> Envelo
     return envelope.model_copy(update={"data": made.data, "warnings": (*envelope.warnings, *made.warnings)})
 
 
-async def subscribe(
-    entry: RegisteredOperation,
-    given: Any,
-    context: Context,
-    policy: Policy,
-    *,
-    trusted: bool = False,
-    idle_timeout: float | None = None,
-) -> AsyncGenerator[Envelope[Any], None]:
+async def subscribe(call: PreparedCall, idle_timeout: float | None = None) -> AsyncGenerator[Envelope[Any], None]:
     """Yield an envelope for each item; a failure is the last one.
 
     An item is asked for when the consumer asks, so a slow consumer holds the handler back and nothing piles up. Closing
@@ -199,13 +193,13 @@ async def subscribe(
     """
     number = 0
     try:
-        value = check_call(entry, given, context, policy, trusted=trusted)
-        async with aclosing(entry.handler.iterate(value, context)) as items:  # type: ignore[type-var]  # any async iterator of a handler is a generator
-            async for item in _each(items, idle_timeout, entry.spec.id):
-                yield _numbered(normalise_output(as_envelope(item, entry.spec), entry.spec), number, context)
+        value = call.check()
+        async with aclosing(call.entry.handler.iterate(value, call.context)) as items:  # type: ignore[type-var]  # any async iterator of a handler is a generator
+            async for item in _each(items, idle_timeout, call.spec.id):
+                yield _numbered(normalise_output(as_envelope(item, call.spec), call.spec), number, call.context)
                 number += 1
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the last item
-        yield _numbered(failure(fault, entry.spec, policy), number, context)
+        yield _numbered(failure(fault, call), number, call.context)
 
 
 async def _each(items: AsyncIterator[Any], idle_timeout: float | None, name: str) -> AsyncGenerator[Any, None]:

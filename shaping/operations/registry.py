@@ -12,6 +12,7 @@ from shaping.operations.context import Context, Env, Trust
 from shaping.operations.decorate import Operation
 from shaping.operations.execute import (
     Policy,
+    PreparedCall,
     RegisteredOperation,
     error_envelope,
     execute,
@@ -138,12 +139,10 @@ class Registry:
         Its data is validated and normalised by the operation's schema; `shape` also shapes it for a model.
         """
         try:
-            entry = self._find(name, "call")
+            call = self._prepare("call", name, input, identity, request_id, trust=trust)
         except ToolError as wrong:
             return with_meta(error_envelope(wrong.detail, name), request_id=request_id)
-        context, trusted = self._context(name, identity, request_id), trust is self._trust
-        given = {} if input is None else input
-        envelope = await execute(entry, given, context, self.policy, trusted=trusted, time_limit=time_limit)
+        envelope = await execute(call, time_limit)
         return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     async def perform(
@@ -157,10 +156,8 @@ class Registry:
         shape: bool = False,
     ) -> Envelope[Any]:
         """Call an operation and let its exceptions through; an error that the operation answered with is returned."""
-        entry, context = self._find(name, "call"), self._context(name, identity, request_id)
-        given = {} if input is None else input
-        envelope = await perform(entry, given, context, self.policy, time_limit=time_limit)
-        envelope = with_meta(envelope, request_id=request_id)
+        call = self._prepare("call", name, input, identity, request_id)
+        envelope = with_meta(await perform(call, time_limit), request_id=request_id)
         return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     async def execute_or_raise(
@@ -186,14 +183,11 @@ class Registry:
     ) -> AsyncGenerator[Envelope[Any], None]:
         """Yield an envelope for each item of a subscription; closing this closes the handler's generator."""
         try:
-            entry = self._find(name, "subscription")
+            call = self._prepare("subscription", name, input, identity, request_id, trust=trust)
         except ToolError as wrong:
             yield with_meta(error_envelope(wrong.detail, name), request_id=request_id)
             return
-        context, trusted = self._context(name, identity, request_id), trust is self._trust
-        given = {} if input is None else input
-        opened = subscribe(entry, given, context, self.policy, trusted=trusted, idle_timeout=idle_timeout)
-        async with aclosing(opened) as envelopes:
+        async with aclosing(subscribe(call, idle_timeout)) as envelopes:
             async for envelope in envelopes:
                 yield shape_envelope(envelope, name, self.shaper) if shape else envelope
 
@@ -226,11 +220,21 @@ class Registry:
         given = {**(given or {}), **members} if members else given
         return await self.execute(name, given, identity, request_id=request_id, shape=False, trust=trust)
 
-    def _context(self, name: str, identity: Identity | None, request_id: str | None) -> Context:
+    def _prepare(
+        self,
+        way: Literal["call", "subscription"],
+        name: str,
+        given: Any,
+        identity: Identity | None,
+        request_id: str | None,
+        *,
+        trust: Trust | None = None,
+    ) -> PreparedCall:
         def make_env(only: Collection[str] | None) -> Env:
             return self.build_env(identity, namespaces=only, request_id=request_id)
 
-        return Context(name, identity, request_id, make_env)
+        entry, context = self._find(name, way), Context(name, identity, request_id, make_env)
+        return PreparedCall(entry, {} if given is None else given, context, self.policy, trusted=trust is self._trust)
 
     def _find(self, name: str, way: Literal["call", "subscription"]) -> RegisteredOperation:
         entry = self._entries.get(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 from shaping.errors import registry, registry as codes
 from shaping.operations.context import Access
 from shaping.operations.schemas import Anything, OperationSchema, schema_of
+from shaping.response import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,8 +78,8 @@ def check_kind(tool: str, declared: object) -> OperationType:
     expected = f"expected one of {', '.join(OPERATION_TYPES)}"
     if declared is None:
         raise ManifestError(tool, "operation_type", f"its manifest declares no operation_type; {expected}")
-    near = difflib.get_close_matches(str(declared), OPERATION_TYPES, n=1)
-    hint = f". Did you mean {near[0]!r}?" if near else ""
+    near = nearest(str(declared), OPERATION_TYPES)
+    hint = f".{did_you_mean(near)}" if near else ""
     raise ManifestError(tool, "operation_type", f"operation_type is {declared!r}; {expected}{hint}")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from shaping.response import did_you_mean, nearest
 from shaping.tokens.bpe import BpeCounter, CharCounter, CountingError, TokenCount, TokenCounter, by_characters
 from shaping.tokens.vocabulary import NAMES
 
@@ -48,10 +49,7 @@ class UnknownTokenizerError(ValueError):
     """A tokenizer that is neither built in nor installed; knows its name and the names that would do."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
-
-        near = get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(nearest(name, known))
         super().__init__(f"tokenizer {name!r} is not known; expected {', '.join(known)}.{hint}")
         self.name = name
         self.known = known
