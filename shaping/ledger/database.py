@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import platformdirs
 
-from shaping.ledger.entries import LedgerEntry
+from shaping.ledger.entries import LedgerEntry, LedgerSum, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +27,15 @@ _INDEX: Final = "CREATE INDEX IF NOT EXISTS calls_by_time ON calls (time)"
 _DROPPED: Final = "CREATE TABLE IF NOT EXISTS dropped (time, calls)"
 _INSERT: Final = f"INSERT INTO calls VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 (nothing but marks)
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM calls WHERE time >= ? ORDER BY time"  # noqa: S608 (our own names)
+_NEWEST: Final = (
+    f"SELECT {', '.join(_COLUMNS)} FROM calls WHERE time >= ? AND kind != 'definition' "  # noqa: S608 (our own names)
+    "ORDER BY time DESC, rowid DESC LIMIT ?"
+)
+_SUMS: Final = (
+    "SELECT CAST((time + ?) / ? AS INTEGER) AS stretch, server, tool, client, kind, tokenizer, sum(kind = 'call'), "
+    "sum(kind IN ('expand', 'query')), sum(before), sum(after), sum(added), sum(milliseconds), "
+    "sum(error_bound * (before + after)) FROM calls WHERE time >= ? GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1"
+)
 
 
 class LedgerError(Exception):
@@ -70,6 +79,23 @@ class LedgerDatabase:
     def entries(self, *, since: float = 0.0) -> list[LedgerEntry]:
         """Read the entries from a time on, oldest first; a ledger that does not exist yet is empty."""
         return [LedgerEntry(*row) for row in self._read(_SELECT, (since,))]
+
+    def newest(self, count: int, *, since: float = 0.0) -> list[LedgerEntry]:
+        """Read the newest entries that are no definitions of tools, the newest first."""
+        return [LedgerEntry(*row) for row in self._read(_NEWEST, (since, count))]
+
+    def times(self, *, since: float = 0.0) -> tuple[float, float] | None:
+        """Return the time of the first and of the last entry; None where there is none."""
+        rows = self._read("SELECT min(time), max(time) FROM calls WHERE time >= ?", (since,))
+        return None if not rows or rows[0][0] is None else (float(rows[0][0]), float(rows[0][1]))
+
+    def sums(self, *, since: float = 0.0, seconds: float = 86_400, shift: float = 0.0) -> list[LedgerSum]:
+        """Add up the entries by server, tool, client, kind and stretches of so many seconds."""
+        rows = self._read(_SUMS, (shift, seconds, since))
+        return [
+            LedgerSum(stretch, server, tool, client, kind, tokenizer, Totals(*sums))
+            for stretch, server, tool, client, kind, tokenizer, *sums in rows
+        ]
 
     def version(self) -> int:
         """Return a number that changes with every entry that is written."""

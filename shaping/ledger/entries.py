@@ -106,6 +106,19 @@ class Totals:
         return f"saved {self.saved:,} of {self.before:,} tokens net in {calls}{asked}"
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerSum:
+    """The sums of one tool, client and kind in one stretch of time, as the database adds them up."""
+
+    stretch: int  # the time in units of the stretch's length
+    server: str
+    tool: str
+    client: str
+    kind: str
+    tokenizer: str
+    totals: Totals
+
+
 def add_up(entries: Iterable[LedgerEntry]) -> Totals:
     """Add up entries of every kind."""
     calls = expansions = before = after = added = 0

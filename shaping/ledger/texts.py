@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "c_"  # of a call's ref: `expand` takes none but those of originals, so no model can ask for a call
 _LARGEST: Final = 256 * 1024  # characters of what a model read that are kept
+_LARGEST_WHOLE: Final = 64 * 1024
 _MOST_OMISSIONS: Final = 400
 
 
@@ -43,7 +44,9 @@ class CallTexts:
 
 def keep_texts(keeper: Keeper, read: str, parts: Sequence[Shaped], *, ttl: float) -> str | None:
     """Keep what a model read beside the originals of its parts; return the ref, None where the store takes nothing."""
-    return _keep(keeper, read, [{"ref": one.ref, "omissions": _written(one.omissions)} for one in parts], ttl)
+    # A large answer of which nothing was left out would push out originals that a model may still ask for.
+    kept = [one for one in parts if one.omissions or len(read) <= _LARGEST_WHOLE]
+    return _keep(keeper, read, [{"ref": one.ref, "omissions": _written(one.omissions)} for one in kept], ttl)
 
 
 def keep_output(keeper: Keeper, read: str, printed: str, *, ttl: float) -> str | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from shaping.ledger import add_up
-from shaping.ledger.entries import GROUPS, Totals, group
+from shaping.ledger.entries import GROUPS, Totals
 from shaping.ledger.marks import leaves
 from shaping.ledger.texts import find_texts
 from shaping.page.choices import ChosenRow, choices_in_force
@@ -21,11 +20,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
+    from shaping.ledger.entries import LedgerSum
     from shaping.ledger.prices import Price
     from shaping.ledger.texts import CallTexts, SentPart
     from shaping.settings import LoadedConfig
     from shaping.store import Store
 
+Key = TypeVar("Key")
 FINDINGS: Final = "drift.json"  # beside the ledger: what `shaping check --traffic` found last
 CALLS: Final = 25  # calls that are shown one by one
 _TOOLS_OF_CONFIG: Final = 8
@@ -140,21 +141,21 @@ class PageSource:
         """Read everything once."""
         now = time.time()
         since = 0.0 if self._seconds is None else now - self._seconds
-        entries = self.database.entries(since=since)
-        called = [entry for entry in entries if entry.kind != "definition"]
-        calls = tuple(ShownCall(entry, self._texts(entry)) for entry in reversed(called[-CALLS:]))
-        tools = group(called, "tool")
+        width, shift = stretch_of(self.database.times(since=since))
+        sums = self.database.sums(since=since, seconds=width, shift=shift)
+        calls = tuple(ShownCall(entry, self._texts(entry)) for entry in self.database.newest(CALLS, since=since))
+        tools = _by([one for one in sums if one.kind != "definition"], GROUPS["tool"])
         config = None if self._config is None else self._config()
         return PageData(
             ledger=str(self.database.path),
             since=since,
             made=now,
-            total=add_up(entries),
-            tokenizers=tuple(sorted({entry.tokenizer for entry in entries if entry.tokenizer})),
+            total=sum((one.totals for one in sums), Totals()),
+            tokenizers=tuple(sorted({one.tokenizer for one in sums if one.tokenizer})),
             dropped=self.database.dropped(since=since),
-            bars=tuple(over_time(entries)),
+            bars=tuple(over_time(sums, width, shift)),
             tools=tuple(tools.items()),
-            clients=tuple((name or "(unnamed)", total) for name, total in group(entries, "client").items()),
+            clients=tuple(_by(sums, lambda one: one.client or "(unnamed)").items()),
             calls=calls,
             fields=tuple(self._by_field(calls)),
             config_files=() if config is None else tuple(config.files),
@@ -223,18 +224,28 @@ def largest(fields: Iterable[FieldTokens]) -> tuple[FieldTokens, ...]:
     return (*ordered[:_FIELDS], others) if rest else tuple(ordered)
 
 
-def over_time(entries: Sequence[LedgerEntry]) -> Iterator[Bar]:
-    """Add up entries by stretches of time of one width, empty ones included."""
-    if not entries:
-        return
-    first, end = entries[0].time, max(entry.time for entry in entries)
+def stretch_of(times: tuple[float, float] | None) -> tuple[float, float]:
+    """Return how many seconds a bar stands for, and what to add to a time so that days begin at the user's midnight."""
+    first, end = times or (0.0, 0.0)
     width = next((step for step, longest in _STEPS if end - first <= longest), 30 * _DAY)
     zone = datetime.fromtimestamp(end).astimezone().utcoffset()
-    shift = 0.0 if zone is None else zone.total_seconds()  # days begin at the user's midnight
-    found: dict[int, list[LedgerEntry]] = {}
-    for entry in entries:
-        found.setdefault(int((entry.time + shift) // width), []).append(entry)
-    last = int((end + shift) // width)
-    for place in range(min(int((first + shift) // width), last - _FEWEST_BARS + 1), last + 1):
+    return float(width), 0.0 if zone is None else zone.total_seconds()
+
+
+def over_time(sums: Sequence[LedgerSum], width: float, shift: float) -> Iterator[Bar]:
+    """Return a bar for each stretch of time, also for those without a call."""
+    if not sums:
+        return
+    found = _by(sums, lambda one: one.stretch)
+    first, last = min(found), max(found)
+    for place in range(min(first, last - _FEWEST_BARS + 1), last + 1):
         start = datetime.fromtimestamp(place * width - shift).astimezone()
-        yield Bar(f"{start:%H:%M}" if width < _DAY else f"{start:%d %b}", add_up(found.get(place, ())))
+        yield Bar(f"{start:%H:%M}" if width < _DAY else f"{start:%d %b}", found.get(place, Totals()))
+
+
+def _by(sums: Iterable[LedgerSum], key: Callable[[Any], Key]) -> dict[Key, Totals]:
+    """Add up sums by a key, the largest saving first."""
+    found: dict[Key, Totals] = {}
+    for one in sums:
+        found[key(one)] = found.get(key(one), Totals()) + one.totals
+    return dict(sorted(found.items(), key=lambda pair: -pair[1].saved))

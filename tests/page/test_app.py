@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 import httpx
+import pytest
 from fastmcp import Client
 
-from shaping.ledger import LedgerDatabase, LedgerEntry
-from shaping.page.data import PageSource, over_time
+from shaping.ledger import LedgerDatabase, LedgerEntry, add_up
+from shaping.ledger.entries import Kind, group
+from shaping.page.data import PageSource
 from tests.page.conftest import Home
 
 SERVER = Path(__file__).parents[1] / "servers" / "records_server.py"
@@ -98,10 +102,40 @@ def test_what_the_last_check_of_traffic_found_is_on_the_page(home: Home, tmp_pat
     assert "contract" in section
 
 
-def test_stretches_of_time_without_a_call_are_shown_too() -> None:
-    start = 1_790_000_000.0
-    bars = list(over_time([LedgerEntry(start, "a", 10, 5), LedgerEntry(start + 86_400 * 9, "a", 20, 5)]))
+def test_stretches_of_time_without_a_call_are_shown_too(tmp_path: Path) -> None:
+    now = time.time()
+    database = LedgerDatabase(tmp_path / "ledger.sqlite")
+    database.add([LedgerEntry(now - 86_400 * 9, "a", 10, 5), LedgerEntry(now, "a", 20, 5)])
+    bars = PageSource(database).collect().bars
     assert [bar.total.before for bar in bars][-10:] == [10, 0, 0, 0, 0, 0, 0, 0, 0, 20]
+
+
+def test_the_page_adds_up_as_stats_does(tmp_path: Path) -> None:
+    now, dice = time.time(), random.Random(7)  # noqa: S311 (the same numbers each time)
+    database = LedgerDatabase(tmp_path / "ledger.sqlite")
+    kinds: tuple[Kind, ...] = ("call", "expand", "query")
+    database.add(
+        LedgerEntry(
+            now - dice.random() * 86_400 * 30,
+            dice.choice("abc"),
+            dice.randrange(1000),
+            dice.randrange(500),
+            dice.randrange(50),
+            kind=dice.choice(kinds),
+            server=dice.choice(["", "s"]),
+            client=dice.choice(["x", "y"]),
+            milliseconds=dice.random(),
+            error_bound=dice.choice([0.0, 0.02]),
+        )
+        for _ in range(500)
+    )
+    data, entries = PageSource(database).collect(), database.entries()
+    groups = group(entries, "tool")
+    assert astuple(data.total) == pytest.approx(astuple(add_up(entries)))
+    assert [name for name, _ in data.tools] == list(groups)
+    assert all(astuple(total) == pytest.approx(astuple(groups[name])) for name, total in data.tools)
+    assert sum(bar.total.before for bar in data.bars) == data.total.before
+    assert [call.entry for call in data.calls] == sorted(entries, key=lambda one: -one.time)[:25]
 
 
 def test_an_empty_ledger_says_what_fills_it(tmp_path: Path) -> None:
