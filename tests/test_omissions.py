@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -283,3 +284,26 @@ def test_nulls_and_empties_are_counted_among_the_omissions_with_a_ref() -> None:
     }
     assert [(one["count"], one["ref"]) for one in shaped.value["omissions"]] == [(10, shaped.ref), (10, shaped.ref)]
     assert shaper.expand(shaped.ref or "", "[].assignee").data == [None] * 5
+
+
+@pytest.mark.parametrize("surface", ["python", "mcp"])
+def test_what_noise_rules_took_is_named_also_where_it_cannot_be_asked_for(surface: Any) -> None:
+    links = [{"id": n, "title": f"Title {n}", "url": f"https://api.example.com/items/{n}"} for n in range(40)]
+    shaped = Shaper({}).shape(links, tool="t", surface=surface)
+    assert shaped.text.splitlines()[-1] == "(left out: 40 links (url))"
+    assert tokens.exact(shaped.text) < tokens.exact(orjson.dumps(links).decode())
+
+
+@pytest.mark.parametrize("surface", ["python", "mcp"])
+@pytest.mark.parametrize(
+    "value", [{"a": None, "b": 1}, {"total": 0, "items": []}, [{"id": 1, "labels": []}], {"a": {"b": None}, "c": 1}]
+)
+def test_a_null_or_an_empty_list_that_naming_would_make_dearer_stays_in_the_text(value: Any, surface: Any) -> None:
+    shaped = Shaper({}).shape(value, tool="t", surface=surface)
+    assert json.loads(shaped.text) == value
+    assert tokens.exact(shaped.text) <= tokens.exact(orjson.dumps(value).decode())
+
+
+def test_a_config_that_drops_nulls_itself_is_taken_at_its_word() -> None:
+    shaped = Shaper({"global": {"exclude_null_values": True}}).shape({"a": None, "b": 1}, tool="t")
+    assert shaped.text == '{"b":1}'

@@ -72,7 +72,8 @@ def test_2_under_standard_decoding_gives_the_data_back(value: Any) -> None:
     assert shaped.data == without_empties(value, EMPTIES)
     if shaped.encoding != "text":
         data = shaped.text.removesuffix(shaped.notice).removesuffix(shaped.absent_line)
-        assert decode(data, shaped.encoding) == shaped.data
+        # What naming would make dearer stays in its place.
+        assert without_empties(decode(data, shaped.encoding), EMPTIES) == shaped.data
 
 
 @settings(max_examples=150, deadline=None)

@@ -170,7 +170,7 @@ def test_switched_off_the_very_value_comes_back() -> None:
 
 
 def test_observing_hands_on_the_very_value_and_measures(caplog: pytest.LogCaptureFixture) -> None:
-    raw: dict[str, Any] = {"a": [None] * 3, "b": None, "c": {"d": None, "e": []}}
+    raw: dict[str, Any] = {"rows": [{"n": n, "b": None, "c": {"d": None, "e": []}} for n in range(9)]}
     with caplog.at_level(logging.INFO, "shaping"):
         shaped = Shaper({}, environ={"SHAPING": "observe"}).shape(raw, tool="watched")
     assert shaped.value is raw

@@ -16,7 +16,8 @@ from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.cli.support.payloads import Payload
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
-from shaping.present.notices import missing
+from shaping.present import Presented
+from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
 from shaping.settings import ConfigError, Overrides
 from shaping.tokens import Tokens
@@ -93,7 +94,9 @@ def shape(
     if as_json:
         print_result(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_meta(shaped))
         return
-    printed = orjson.dumps(shaped.value).decode() if value else shaped.text
+    # What is missing is said on standard error, nulls and empties included.
+    noise = noise_notice(shaped) if isinstance(shaped, Presented) else ""
+    printed = orjson.dumps(shaped.value).decode() if value else shaped.text.removesuffix(noise)
     typer.echo(printed)
     _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:

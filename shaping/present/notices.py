@@ -62,9 +62,16 @@ def notice(shown: Presented) -> str:
         parts += _unlisted(shown)
         parts += [] if shown.ref is None else [_ask(shown)]
         parts += [f"cursor={shown.cursor}"] if shown.truncated and shown.cursor else []
-    elif shown.truncated:
+    elif shown.worth_a_line:
         parts += _unlisted(shown)
     return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def noise_notice(shown: Presented) -> str:
+    """Name below data without an envelope what noise rules took, for a reader who was given no ref to ask for it."""
+    if shown.expandable or shown.terse or shown.call.page is not None or not shown.cleaned.saved:
+        return ""
+    return "".join(f"\n({line})" for line in _unlisted(shown))
 
 
 def _ask(shown: Presented) -> str:

@@ -131,17 +131,18 @@ class Original:
 
     @cached_property
     def absent_line(self) -> str:
-        """The line that names them below the data; empty where it would cost more than dropping them saved."""
-        if not self.absent:
-            return ""
+        """The line that names them below the data."""
         line = "; ".join(f"{reason}: {_some(names)}" for reason, names in self.absent.items())
+        return line and "\n" + (line if self.plan.redact.off else scrub(line))
+
+    @cached_property
+    def absent_pays(self) -> bool:
+        """Whether the line costs less than dropping them saved."""
         counts = {each.path: each.count for each in self._absent}
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
         # Guessed, because exact counts would cost every answer more time than this line is worth.
-        if _SURE * cheap(line) + _LINE_BREAK >= cheap("".join(members)) * often / once:
-            return ""
-        return "\n" + (line if self.plan.redact.off else scrub(line))
+        return _SURE * cheap(self.absent_line.strip()) + _LINE_BREAK < cheap("".join(members)) * often / once
 
     @cached_property
     def _samples(self) -> dict[Omission, tuple[Any, ...]]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.cleaning.redact import redact
 from shaping.envelope import local_envelope, presentable
 from shaping.envelope.model import UpgradeHint
 from shaping.errors import scrub
-from shaping.present.notices import omission_members
+from shaping.present.notices import noise_notice, omission_members
 from shaping.tokens import count
 
 if TYPE_CHECKING:
@@ -135,17 +136,33 @@ def write(shown: Presented) -> tuple[str, str]:
         # An envelope of which nothing but the data is left would only make the text dearer.
         value = value["data"]
     text, encoding = written(value, shown.plan)
-    text += _absent_line(shown, text, encoding)
+    only_data = bare or value is not shown.value
+    text = _with_absent(shown, text, encoding, only_data=only_data)
+    if only_data and not bare and encoding != "json":
+        text += noise_notice(shown)
     return (text + shown.notice if bare else text), encoding
 
 
-def _absent_line(shown: Presented, text: str, encoding: str) -> str:
-    """Name once what is null or empty: that nobody is assigned, and that nothing was found, are answers."""
-    # An envelope in JSON stays parseable, and a page says what its first page said.
-    if shown.terse or shown.call.page is not None or (encoding == "json" and shown.plan.dialect != "none"):
-        return ""
-    line, before = shown.original.absent_line, shown.call.shown
-    return "" if line and before is not None and len(text) + len(line) > len(before()) else line
+def _with_absent(shown: Presented, text: str, encoding: str, *, only_data: bool) -> str:
+    """Name once what is null or empty: that nobody is assigned, and that nothing was found, are answers.
+
+    Where a short answer would cost more by the line than by the members themselves, they stay in their places.
+    """
+    original = shown.original
+    # A page says what its first page said, and an envelope in JSON stays parseable.
+    if shown.terse or shown.call.page is not None or (encoding == "json" and not only_data) or not original.absent:
+        return text
+    fits = len(text) + len(original.absent_line) <= len(shown.text_before())
+    if fits and original.absent_pays:
+        return text + original.absent_line
+    if shown.plan.prune.asked:
+        return text
+    cleaned = shown.cleaned
+    if encoding == "json" and shown.cut.value is cleaned.value and not cleaned.omissions:
+        whole, kind = written(redact(cleaned.selected, shown.plan)[0], shown.plan)
+        if kind == "json" and len(whole) <= len(shown.text_before()):
+            return whole
+    return text + original.absent_line if fits else text
 
 
 def written(value: Any, plan: Plan) -> tuple[str, str]:

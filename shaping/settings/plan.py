@@ -82,6 +82,7 @@ class Prune:
     empty_objects: bool
     defaults: bool
     default_values: tuple[tuple[str, Json], ...] = ()
+    asked: bool = False  # whether a config says so itself, and not only its profile
 
     @property
     def anything(self) -> bool:
@@ -167,6 +168,8 @@ def compile_plan(
     """Compile resolved choices into a plan."""
     choices: dict[str, Any] = {name: choice.value for name, choice in resolved.items()}
     filters = field_plans(choices, call.tier)
+    decided = (resolved[name].origins[-1].by for name in _EMPTIES)
+    asked = any(by == "global" or by.startswith("tool override") for by in decided)
     return Plan(
         tool=call.tool,
         config_hash=config_hash,
@@ -174,7 +177,7 @@ def compile_plan(
         tokenizer=tokenizer,
         **filters,
         private_paths=choices["private"],
-        prune=_prune(choices, filters["fields"]),
+        prune=_prune(choices, filters["fields"], asked=asked),
         noise=choices["prune"],
         envelope=_envelope_members(choices),
         keep_lines=tuple(choices["keep_lines"]),
@@ -191,14 +194,18 @@ _TAKEN_AS_THEY_ARE = (
 )  # fmt: skip
 
 
+_EMPTIES = ("exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects")
+
+
 def _envelope_members(choices: Mapping[str, Any]) -> MemberChoice:
     included = [member for member in choices["envelope"] if not member.startswith("!")]
     listed = ["omissions"] if choices["omissions"] in ("list", "full") else []
     return MemberChoice([*included, *listed], [member[1:] for member in choices["envelope"] if member.startswith("!")])
 
 
-def _prune(choices: Mapping[str, Any], fields: FieldPlan | None) -> Prune:
+def _prune(choices: Mapping[str, Any], fields: FieldPlan | None, *, asked: bool) -> Prune:
     return Prune(
+        asked=asked,
         nulls=choices["exclude_null_values"],
         empty_arrays=choices["exclude_empty_arrays"],
         empty_objects=choices["exclude_empty_objects"],

@@ -90,7 +90,7 @@ async def test_what_a_decorated_tool_shows_stays_what_it_is(name: str, expected:
 async def test_a_picture_in_a_list_of_anything_is_shown_beside_the_data_that_was_promised() -> None:
     async with Client(server(twice=False)) as client:
         answer = wire(await client.call_tool_mcp("mixed", {}))
-    assert answer["content"] == [text(f"key {MARK}"), PICTURE, text('{"b":1}')]
+    assert answer["content"] == [text(f"key {MARK}"), PICTURE, text('{"a":null,"b":1}')]
     assert answer["structuredContent"]["data"][0] == f"key {MARK}"
 
 
@@ -114,9 +114,9 @@ async def sdk_blocks() -> list[mcp_types.TextContent]:
     ("name", "expected"),
     [
         ("sdk_picture", {"content": [PICTURE]}),
-        ("sdk_mixed", {"content": [text(f"key {MARK}"), PICTURE, text('{"b":1}')]}),
+        ("sdk_mixed", {"content": [text(f"key {MARK}"), PICTURE, text('{"a":null,"b":1}')]}),
         ("sdk_result", {"content": [text(f"say {MARK}")]}),
-        ("sdk_blocks", {"content": [text('{"b":2}')]}),
+        ("sdk_blocks", {"content": [text('{"a":null,"b":2}')]}),
     ],
 )
 async def test_the_sdk_is_given_content_as_content_too(name: str, expected: dict[str, Any]) -> None:

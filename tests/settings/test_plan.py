@@ -94,7 +94,7 @@ def test_everything_a_tool_can_say_reaches_its_plan() -> None:
         "noise": ("links",),
         "envelope": frozenset({"error", "warnings", "upgrade_hints", "etag", "omissions"}),
         "prune": Prune(
-            nulls=False, empty_arrays=True, empty_objects=True, defaults=True, default_values=(("page", 1),)
+            nulls=False, empty_arrays=True, empty_objects=True, defaults=True, default_values=(("page", 1),), asked=True
         ),
         "private_paths": ("p",),
         "keep_lines": ("^E ",),
