@@ -12,7 +12,7 @@ from shaping.decorator.annotation import describe_return
 from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
 from shaping.decorator.tool import DecoratedTool, Form
 from shaping.errors import from_exception
-from shaping.response import Shaped, ShapedDict, ShapedList, Warned
+from shaping.response import Shaped, ShapedDict, ShapedList
 from shaping.settings import context
 
 if TYPE_CHECKING:
@@ -121,13 +121,7 @@ class Run:
         self.token = context.start_notes(self.notes)
 
     def _shape(self, value: Any, **about: Any) -> Shaped:
-        notes, tool = self.notes, self.tool
-        if notes.request_id is not None:
-            about["request_id"] = notes.request_id
-        if notes.upgrade_hints:
-            about["upgrade_hints"] = tuple(notes.upgrade_hints)
-        if notes.warnings:
-            about["warnings"] = tuple(Warned("TOOL", text) for text in notes.warnings)
+        tool, about = self.tool, {**about, **self.notes.about()}
         if self.tag is not None:
             about["if_none_match"] = self.tag
         pinned = tool.pinned if tool.pinned is not None and inside_mcp(tool) else None

@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_cause
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
-from shaping.mcp.notes import CallNotes
 from shaping.mcp.private_api import lowlevel_server
 from shaping.mcp.recording import error_text
 from shaping.mcp.redaction import redact_answer, redact_protocol_error
+from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:

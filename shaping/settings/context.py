@@ -6,7 +6,8 @@ import os
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shaping.response import Warned
 from shaping.settings.plan import Overrides
@@ -57,6 +58,17 @@ class Notes:
     warnings: list[str] = field(default_factory=list)
     upgrade_hints: list[dict[str, str]] = field(default_factory=list)
     request_id: str | None = None
+
+    def about(self) -> dict[str, Any]:
+        """Return what was noted, as members of a `CallContext`."""
+        about: dict[str, Any] = {}
+        if self.request_id is not None:
+            about["request_id"] = self.request_id
+        if self.upgrade_hints:
+            about["upgrade_hints"] = tuple(self.upgrade_hints)
+        if self.warnings:
+            about["warnings"] = tuple(Warned("TOOL", text) for text in self.warnings)
+        return about
 
 
 _block: ContextVar[Block | None] = ContextVar("shaping_block", default=None)
@@ -120,6 +132,29 @@ def stop_notes(token: Token[Notes | None]) -> None:
         _notes.reset(token)
     except ValueError:
         pass
+
+
+class CallNotes:
+    """Collects, around one call, what the tool notes and the time it takes."""
+
+    def __init__(self) -> None:
+        self.notes = Notes()
+        self.started = self.ended = perf_counter()
+        self._token: Token[Notes | None] | None = None
+
+    def __enter__(self) -> Self:
+        self.started = perf_counter()
+        self._token = start_notes(self.notes)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.ended = perf_counter()
+        if self._token is not None:
+            stop_notes(self._token)
+
+    def about(self) -> dict[str, Any]:
+        """Return what was noted and how long it took, as members of a `CallContext`."""
+        return {"duration_ms": round((self.ended - self.started) * 1000, 3), **self.notes.about()}
 
 
 def current_block() -> Block | None:
