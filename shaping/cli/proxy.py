@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,9 @@ from shaping.settings.jsonc import JsoncError
 if TYPE_CHECKING:
     from shaping.proxy.loading import Loading
     from shaping.proxy.upstream import ServerFactory
+
+_SHORTEST_TOKEN = 16  # characters
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
 URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
@@ -44,6 +48,11 @@ HTTP = typer.Option(
 SSE = typer.Option(metavar="HOST:PORT", help="Serve the older SSE transport at HOST:PORT.")
 ALLOW_HOST = typer.Option(
     metavar="HOST", help="With --http: a Host header to accept besides the address itself; may be repeated."
+)
+BEARER = typer.Option(
+    metavar="VARIABLE",
+    help="With --http or --sse: clients must send `Authorization: Bearer` with what this environment variable holds."
+    " Not the token itself: arguments can be read by every user.",
 )
 ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
 UI = typer.Option(
@@ -77,6 +86,7 @@ def proxy(
     sse: Annotated[str | None, SSE] = None,
     allow_host: Annotated[list[str] | None, ALLOW_HOST] = None,
     allow_origin: Annotated[list[str] | None, ALLOW_ORIGIN] = None,
+    bearer: Annotated[str | None, BEARER] = None,
     ui: Annotated[bool, UI] = False,
     config: Annotated[Path | None, CONFIG] = None,
     profile: Annotated[str | None, PROFILE] = None,
@@ -91,6 +101,7 @@ def proxy(
     piped = http is None and sse is None
     if ui and piped:
         raise stopped("--ui is for --http and --sse; for a proxy over pipes, run `shaping ui` in another terminal")
+    token = _bearer_token(bearer, piped=piped)
     options = Options(
         None if config is None else str(config),
         profile,
@@ -102,7 +113,8 @@ def proxy(
         if piped:
             code = run_stdio(together(found), options)
         else:
-            code = run(_over_http(together(found), http, sse, allow_host, allow_origin, ui=ui), options)
+            rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
+            code = run(_over_http(together(found), http, sse, rules, ui=ui), options)
     except UnknownProfileError as problem:
         raise stopped(str(problem)) from None
     except ConfigError as problem:
@@ -111,26 +123,19 @@ def proxy(
     raise typer.Exit(code)
 
 
-def _over_http(
-    make_upstream: Any,
-    http: str | None,
-    sse: str | None,
-    allow_host: list[str] | None,
-    allow_origin: list[str] | None,
-    *,
-    ui: bool,
-) -> Any:
+def _over_http(make_upstream: Any, http: str | None, sse: str | None, rules: dict[str, Any], *, ui: bool) -> Any:
     need_extra()
     host, port = free_address(http or sse or "")
     page, token = page_address(host, port) if ui else ("", None)
     typer.echo(f"serving http://{host}:{port}/{'mcp' if http is not None else 'sse'}", err=True)
     if ui:
         typer.echo(f"page {page}", err=True)
+    if rules["bearer"] is None and host not in _LOOPBACK:
+        typer.echo(f"warning: whoever reaches {host}:{port} can call these tools; --bearer asks for a token", err=True)
 
     async def serve(loading: Loading) -> int:
         from shaping.proxy.http_server import serve_http  # noqa: PLC0415 (an extra)
 
-        rules: dict[str, Any] = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or ()}
         if token is not None:
             from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
 
@@ -138,6 +143,18 @@ def _over_http(
         return await serve_http(lambda: make_upstream(loading.log), loading, host, port, older=http is None, **rules)
 
     return serve
+
+
+def _bearer_token(variable: str | None, *, piped: bool) -> str | None:
+    if variable is None:
+        return None
+    if piped:
+        raise stopped("--bearer is for --http and --sse; pipes are nobody else's")
+    token = os.environ.get(variable, "")
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        holds = f"must hold {_SHORTEST_TOKEN} printable characters or more"
+        raise stopped(f"--bearer names an environment variable, and ${variable} {holds}")
+    return token
 
 
 def need_extra() -> None:

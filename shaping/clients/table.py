@@ -96,6 +96,8 @@ UNKNOWN_CLIENT = KnownClient()
 def texts_in(result: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts of a result's content blocks, embedded resources included."""
     for block in result.get("content") or ():
+        if not isinstance(block, dict):  # of a server that breaks the protocol
+            continue
         resource = block.get("resource")
         text = resource.get("text") if isinstance(resource, dict) else block.get("text")
         if isinstance(text, str):

@@ -17,6 +17,7 @@ from shaping.mcp.result_meta import with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more
 from shaping.mcp.sessions import Session, Sessions
 from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, tool_entry
+from shaping.redaction import scrub
 from shaping.response import CallContext
 from shaping.settings import Overrides
 
@@ -103,7 +104,7 @@ class MessageShaper:
             if entry is not None:
                 listed.append(entry.wire)
         session.arguments = frozenset(names)
-        return listed
+        return listed if self.shaper.plan("", surface="mcp").redact.off else scrub(listed)
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""

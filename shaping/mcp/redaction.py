@@ -42,13 +42,17 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
     hits: list[Warned] = []
     own = bool(result.keys() - _KNOWN - {"isError"})
     out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
-    if any(block.keys() - _BARE for block in result.get("content") or ()):
+    if any(not _is_bare(block) for block in result.get("content") or ()):
         blocks = enumerate(result["content"])
         out["content"] = [_block(block, f"content[{place}]", plan.redact, hits, {"text"}) for place, block in blocks]
     if result.get("_meta"):
         # Names are the protocol's and the server's own there: a progressToken is no secret.
         out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, {MARK}, names=False)
     return (out, hits) if hits else (result, hits)
+
+
+def _is_bare(block: Mapping[str, Any]) -> bool:
+    return not block.keys() - _BARE and isinstance(block.get("text"), str)
 
 
 def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
@@ -153,9 +157,14 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
     failed = result.get("isError") is True
     out = dict(_private_members(result, plan, {"content"} if failed else {"content", "structuredContent"}))
     if "content" in result:
-        skipped = frozenset[str]() if failed else frozenset({"text"})
-        out["content"] = [_private_members(block, plan, {*_binary(block), *skipped}) for block in result["content"]]
+        out["content"] = [_private_block(block, plan, failed=failed) for block in result["content"]]
     return out
+
+
+def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:
+    # The text of a result is its data, and goes the way of all data.
+    as_data = not failed and isinstance(block.get("text"), str)
+    return _private_members(block, plan, {*_binary(block), *(["text"] if as_data else ())})
 
 
 def _private_of_any_tool(shaper: Shaper) -> FieldPlan | None:
@@ -213,7 +222,8 @@ def _block(
     resource = block.get("resource")
     if isinstance(resource, dict):
         block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, _binary(resource))}
-    passed = {*_binary(block), "resource", *(skipped if block.get("type") == "text" else ())}
+    as_text = block.get("type") == "text" and isinstance(block.get("text"), str)
+    passed = {*_binary(block), "resource", *(skipped if as_text else ())}
     return _members(block, place, rules, hits, passed)
 
 

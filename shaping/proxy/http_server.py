@@ -20,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.ledger.telemetry import CONTENT_TYPE
+from shaping.proxy.http_limits import MOST_CONNECTIONS, BearerGuard, TimedProtocol
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
 from shaping.proxy.stdio import to_the_end
@@ -40,7 +41,10 @@ _INVALID_REQUEST = -32600
 _MOST_BYTES = 64 * 1024 * 1024
 # Clients need not say goodbye, and those of the newer protocol never do.
 _IDLE_SECONDS = 1800.0
-_MOST_MODERN = 64
+# Each session has server processes of its own. Those that have been idle for a while make room for new ones.
+_MOST_SESSIONS = 64
+_SPARED_SECONDS = 60.0
+_BODY_SECONDS = 60.0
 _SWEEP_SECONDS = 60.0
 # An answer that takes longer is waited for on a stream, which is kept alive; a quicker one is plain JSON.
 _QUIET_SECONDS = 15.0
@@ -196,6 +200,7 @@ class HttpServer:
         self._sessions: dict[str, HttpSession] = {}
         self._modern: dict[bytes, HttpSession] = {}
         self._spares: list[Upstream | Router] = []
+        self._one_token = False  # whether all clients have the same credential, which then tells none from another
 
     def app(
         self,
@@ -204,6 +209,7 @@ class HttpServer:
         allowed_hosts: Sequence[str] = (),
         allowed_origins: Sequence[str] = (),
         pages: Sequence[Route] = (),
+        bearer: str | None = None,
     ) -> Starlette:
         """Return the ASGI application: streamable HTTP at /mcp, or the older transport at /sse; sums at /metrics."""
         # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
@@ -213,17 +219,20 @@ class HttpServer:
             allowed_origins=list(allowed_origins) or None,
             mode="strict",
         )
+        self._one_token = bearer is not None
+        # The page has a token of its own, because a browser sends no other.
+        token = [] if bearer is None else [Middleware(BearerGuard, token=bearer)]
         routes = [
-            Route("/mcp", self._post, methods=["POST"]),
-            Route("/mcp", self._get, methods=["GET"]),
-            Route("/mcp", self._delete, methods=["DELETE"]),
+            Route("/mcp", self._post, methods=["POST"], middleware=token),
+            Route("/mcp", self._get, methods=["GET"], middleware=token),
+            Route("/mcp", self._delete, methods=["DELETE"], middleware=token),
         ]
         events = [
-            Route("/sse", self._get_events, methods=["GET"]),
-            Route("/messages", self._post_event, methods=["POST"]),
+            Route("/sse", self._get_events, methods=["GET"], middleware=token),
+            Route("/messages", self._post_event, methods=["POST"], middleware=token),
         ]
-        served = [*(events if older else routes), Route("/metrics", self._metrics, methods=["GET"]), *pages]
-        return Starlette(routes=served, middleware=[guard])
+        sums = Route("/metrics", self._metrics, methods=["GET"], middleware=token)
+        return Starlette(routes=[*(events if older else routes), sums, *pages], middleware=[guard])
 
     async def sweep(self) -> None:
         """End sessions that have been idle for long, again and again."""
@@ -267,8 +276,10 @@ class HttpServer:
         if given is not None:
             return self._sessions.get(given) or _refusal(404, "Session not found")
         if message.method == "initialize":
+            if not self._spares and not await self._has_room():
+                return _full()
             upstream = self._spares.pop() if self._spares else self._make_upstream()
-            session = HttpSession(upstream, self._loading, owner=_identity(request))
+            session = HttpSession(upstream, self._loading, owner=self._identity(request))
             self._sessions[session.id] = session
             return session
         if PROTOCOL_VERSION in message.meta:
@@ -277,18 +288,42 @@ class HttpServer:
             return _refusal(202, "")
         return _refusal(400, "Missing session ID")
 
-    async def _modern_session(self, request: Request, message: Message) -> HttpSession:
-        """Return the session of a client without sessions: one for all that introduce themselves alike."""
-        who = {name: message.meta.get(name) for name in (CLIENT_INFO, _CAPABILITIES)}
-        key = orjson.dumps([who, _identity(request)], option=orjson.OPT_SORT_KEYS)
+    async def _modern_session(self, request: Request, message: Message) -> HttpSession | Response:
+        """Return the session of a client without sessions: one for all requests that come from the same client.
+
+        It is known by its address, its credentials and how it introduces itself; what it was given is nobody else's.
+        """
+        known = {name: message.meta.get(name) for name in (CLIENT_INFO, _CAPABILITIES)}
+        address = None if request.client is None else request.client.host
+        from_whom = [address, request.headers.get("user-agent"), self._identity(request)]
+        key = orjson.dumps([known, from_whom], option=orjson.OPT_SORT_KEYS)
         if key not in self._modern:
-            idle = sorted((known for known in self._modern.values() if not known.is_busy), key=lambda one: one.used)
-            if len(self._modern) >= _MOST_MODERN and idle:
-                await self._forget(idle[0])
+            if not await self._has_room():
+                return _full()
             # The owner is the same in every replica, because the next request may go to another one.
             owner = blake2b(key, digest_size=16).hexdigest()
             self._modern[key] = HttpSession(self._make_upstream(), self._loading, modern=True, owner=owner)
         return self._modern[key]
+
+    def _identity(self, request: Request) -> str | None:
+        """Return who a request is from, where it has a credential of its own: what is kept for them outlives sessions."""
+        given = request.headers.get("authorization")
+        return None if given is None or self._one_token else blake2b(given.encode(), digest_size=16).hexdigest()
+
+    async def _has_room(self) -> bool:
+        """Return whether another session may begin, ending the one that has been idle for longest where needed."""
+        if len(self._sessions) + len(self._modern) + len(self._spares) < _MOST_SESSIONS:
+            return True
+        if self._spares:
+            await self._spares.pop().close()
+            return True
+        long_ago = time.monotonic() - _SPARED_SECONDS
+        every = (*self._sessions.values(), *self._modern.values())
+        idle = [one for one in every if not one.is_busy and one.used < long_ago]
+        if not idle:
+            return False
+        await self._forget(min(idle, key=lambda one: one.used))
+        return True
 
     async def _refused(self, session: HttpSession, message: Message) -> None:
         """End what an introduction has begun that the server refused."""
@@ -322,7 +357,9 @@ class HttpServer:
         return Response("" if ledger is None else ledger.metrics(), media_type=CONTENT_TYPE)
 
     async def _get_events(self, request: Request) -> Response:
-        session = HttpSession(self._make_upstream(), self._loading, owner=_identity(request))
+        if not await self._has_room():
+            return _full()
+        session = HttpSession(self._make_upstream(), self._loading, owner=self._identity(request))
         self._sessions[session.id] = session
 
         async def events() -> AsyncIterator[bytes]:
@@ -352,7 +389,15 @@ async def serve_http(
     """Serve until cancelled; the options are those of `HttpServer.app`."""
     server = HttpServer(make_upstream, loading)
     config = uvicorn.Config(
-        server.app(**options), host=host, port=port, access_log=False, log_level="warning", lifespan="off"
+        server.app(**options),
+        host=host,
+        port=port,
+        access_log=False,
+        log_level="warning",
+        lifespan="off",
+        http=TimedProtocol,
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
     )
     runner = uvicorn.Server(config)
     # Signals end us in our own order; uvicorn would first wait for every open stream.
@@ -367,24 +412,25 @@ async def serve_http(
     return 0
 
 
-def _identity(request: Request) -> str | None:
-    """Return who a request is from, where it carries a credential: what is kept for them outlives the session."""
-    given = request.headers.get("authorization")
-    return None if given is None else blake2b(given.encode(), digest_size=16).hexdigest()
-
-
 async def _body(request: Request) -> Message | Response:
     if not request.headers.get("content-type", "").lower().startswith("application/json"):
         return Response("Invalid Content-Type header", status_code=400)
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > _MOST_BYTES:
-            return Response("Request body too large", status_code=413)
-        parts.append(part)
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > _MOST_BYTES:
+                    return Response("Request body too large", status_code=413)
+                parts.append(part)
+    except TimeoutError:
+        return Response("Request body too slow", status_code=408, headers={"connection": "close"})
     body = b"".join(parts)
-    messages = read(orjson.dumps(orjson.loads(body)) if b"\n" in body else body)
+    try:
+        messages = read(orjson.dumps(orjson.loads(body)) if b"\n" in body else body)
+    except ValueError:
+        messages = []
     if len(messages) != 1:
         return _refusal(400, "Body must be a single JSON-RPC message", _PARSE_ERROR)
     return messages[0]
@@ -410,3 +456,11 @@ async def _listening(session: HttpSession) -> AsyncIterator[bytes]:
 def _refusal(status: int, words: str, code: int = _INVALID_REQUEST) -> Response:
     body = error(None, code, words).line if words else b""
     return Response(body, status_code=status, media_type="application/json")
+
+
+def _full() -> Response:
+    refusal = _refusal(
+        503, f"{_MOST_SESSIONS} sessions are open, and none has been idle for a minute: end one, or wait"
+    )
+    refusal.headers["retry-after"] = "60"
+    return refusal

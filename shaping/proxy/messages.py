@@ -17,7 +17,7 @@ INTERNAL_ERROR = -32603
 METHOD_NOT_FOUND = -32601
 # What a model or a user reads of a server's message, by its method; all else in it is the protocol's.
 READ_OF_NOTIFICATIONS = {
-    "notifications/message": ("data",),
+    "notifications/message": ("data", "logger"),
     "notifications/progress": ("message",),
     "notifications/tasks/status": ("statusMessage",),
 }
@@ -25,6 +25,11 @@ READ_OF_REQUESTS = {
     "sampling/createMessage": ("messages", "systemPrompt"),
     "elicitation/create": ("message", "requestedSchema"),
 }
+# Every rule for secrets wants a long run of letters and digits, a word for a secret, or a password in an address.
+_SECRETIVE = re.compile(
+    rb"(?=[A-Za-z+/=_.%\\-]{0,60}[0-9])[A-Za-z0-9+/=_.%\\-]{16}"
+    rb"|(?i:pass|pwd|secret|token|key|auth|cred|bearer|cookie|login|account)|:[^\s/@]{2,}@|:[0-9]{2,5}:| -[up]|\\u"
+)
 _LONG_NUMBER = re.compile(rb"\d{19}")
 
 
@@ -69,6 +74,14 @@ class Message:
         return meta if isinstance(meta, dict) else {}
 
 
+_LONG_LINE = 16_384  # bytes
+_ID_LENGTH = 300  # bytes of an id with what stands beside it
+_ID = rb"""\"id\"\s{0,9}:\s{0,9}(\d{1,18}|\"[\w.:-]{1,200}\")\s{0,9}"""
+_VERSION = rb"""\"jsonrpc\"\s{0,9}:\s{0,9}\"2.0\"\s{0,9}"""
+_ID_FIRST = re.compile(rb"\s{0,9}\{\s{0,9}(?:" + _VERSION + rb",\s{0,9})?" + _ID + rb",")
+_ID_LAST = re.compile(rb",\s{0,9}" + _ID + rb"(?:,\s{0,9}" + _VERSION + rb")?\}\s{0,9}$")
+
+
 def read(line: bytes) -> list[Message]:
     """Read the messages of a line: one, several where it is a batch, none where it is no JSON-RPC."""
     if line.lstrip()[:1] not in (b"{", b"["):
@@ -84,14 +97,47 @@ def read(line: bytes) -> list[Message]:
     return [write(one) for one in data]
 
 
+def from_server(line: bytes) -> list[Message]:
+    """Read the messages of a server's line, each as one of the kinds that JSON-RPC has.
+
+    What has a result is an answer whatever else it has, and what has an error has no result: a client may take it so.
+    """
+    return [_of_one_kind(message) for message in read(line) if "jsonrpc" in message.data and _has_usable_id(message)]
+
+
+def _has_usable_id(message: Message) -> bool:
+    return message.id is None or isinstance(message.id, str | int | float)
+
+
+def _of_one_kind(message: Message) -> Message:
+    data = message.data
+    if "method" not in data and not ("error" in data and ("result" in data or data["error"] is None)):
+        return message
+    if "method" in data and "result" not in data and "error" not in data:
+        return message
+    unwanted = {"method", "params", "result" if data.get("error") is not None else "error"}
+    return write({name: value for name, value in data.items() if name not in unwanted})
+
+
+def may_hold_secret(line: bytes) -> bool:
+    """Return whether a message is worth a look for secrets; said without loading the rules, which takes a while."""
+    return len(line) > _LONG_LINE or _SECRETIVE.search(line) is not None
+
+
 def exact(line: bytes) -> Any:
     """Read JSON with every digit of a long number, and NaN, which orjson does not; None where it is not JSON."""
     import json  # noqa: PLC0415 (most lines need it never: costs 5 ms)
 
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
+
+
+def unreadable_answer_id(line: bytes) -> Any:
+    """Return the id of an answer that cannot be read, as it stands before or after the result; None without one."""
+    found = _ID_FIRST.match(line) or _ID_LAST.search(line, max(0, len(line) - _ID_LENGTH))
+    return None if found is None else orjson.loads(found[1])
 
 
 def exact_result(message: Message) -> Any:

@@ -111,6 +111,18 @@ def together(details: Sequence[ErrorDetail]) -> ErrorDetail:
     return _error("UNAVAILABLE", f"none of the servers can be used:\n{message}")
 
 
+def of_unreadable(name: str, line: bytes) -> ErrorDetail:
+    """Describe an answer that is no JSON that can be read."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as problem:
+        why = f"byte {problem.start:,} of it is not UTF-8"
+    else:
+        why = "it is cut short, nested too deep, or has a number of thousands of digits"
+    message = f"the server {name!r} answered with {len(line):,} bytes that cannot be read: {why}"
+    return _error("BAD_RESPONSE", message, hint="Ask it for less, or for something else; the server has to mend this.")
+
+
 def _error(code: str, message: str, **fields: Any) -> ErrorDetail:
     from shaping.errors import make_error  # noqa: PLC0415 (only where a server fails: costs 150 ms)
 

@@ -20,6 +20,7 @@ from shaping.proxy.messages import (
     answer,
     error,
     exact_result,
+    may_hold_secret,
     read,
     write,
 )
@@ -27,7 +28,7 @@ from shaping.proxy.outage import told
 from shaping.proxy.upstream import HANDSHAKE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Collection, Coroutine
 
     from shaping.errors import ErrorDetail
     from shaping.mcp.messages import ToolCallOptions
@@ -104,17 +105,29 @@ class Relay:
     async def received(self, message: Message) -> None:
         """Handle a message from the server."""
         asked = self._pending.pop(message.id, None) if message.is_answer else None
-        if asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
+        if message.is_answer and asked is None and "result" in message.data:
+            # A client that takes it for the answer to something would be given what nobody has looked at.
+            logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
+        elif asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
             await self._answer(message, asked)
-        elif message.method in _READ and any(name in message.params for name in _READ[message.method]):
+        elif may_hold_secret(message.line) or message.method in _READ:
             try:
                 shaping = self._shaping or await self._open()
             except UnusableConfigError as problem:
-                logger.warning("a message of the server's is not passed on: %s", problem)
-                return
-            await self._send(self._without_secrets(message, shaping))
+                await self._refuse(message, asked, problem)
+            else:
+                await self._send(self._without_secrets(message, shaping))
         else:
             await self._send(message)
+
+    async def _refuse(self, message: Message, asked: Asked | None, problem: UnusableConfigError) -> None:
+        """Hold back what the server said, because nobody knows what in it is private; a handshake passes."""
+        if asked is not None and asked.method in HANDSHAKE:
+            await self._send(message)
+        elif asked is not None:
+            await self._send(error(message.id, INTERNAL_ERROR, str(problem)))
+        else:
+            logger.warning("a message of the server's is not passed on: %s", problem)
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Answer a request that the server will not answer."""
@@ -208,11 +221,12 @@ class Relay:
     def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
         try:
+            message = _changed_members(message, shaping.scrub, {"result", "error"})
             if "error" in message.data:
                 return _changed(message, "error", message.data["error"], shaping.error(message.data["error"]))
             result = exact_result(message)
             if not isinstance(result, dict):
-                return message
+                return _changed_members(message, shaping.scrub)
             if asked.method == "tools/list":
                 return _changed(message, "result", result, shaping.list_tools(result, self.upstream.server_of))
             if asked.method != "tools/call":
@@ -225,8 +239,8 @@ class Relay:
             return _changed(message, "result", result, shaped)
         except Exception:
             logger.exception("shaping an answer to %s failed", asked.method)
-            # A list of tools holds no secrets of the server's; anything else may, and goes no further.
-            return message if asked.method == "tools/list" else _withheld(message)
+            # A list of tools is all that a client can do; any other answer goes no further.
+            return self._without_secrets(message, shaping) if asked.method == "tools/list" else _withheld(message)
 
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
@@ -234,9 +248,13 @@ class Relay:
             self._background[task["taskId"]] = asked
 
     def _without_secrets(self, message: Message, shaping: ClientShaping) -> Message:
-        assert message.method is not None  # noqa: S101 (its method is why it is looked at)
-        clean = shaping.params(message.method, message.params)
-        return _changed(message, "params", message.params, clean)
+        try:
+            if (params := message.data.get("params")) and isinstance(params, dict):
+                message = _changed(message, "params", params, shaping.params(message.method or "", params))
+            return _changed_members(message, shaping.scrub)
+        except Exception:
+            logger.exception("looking for secrets in a message failed")
+            return _withheld(message)
 
     def _announce(self, shaping: ClientShaping) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""
@@ -272,6 +290,13 @@ def _own(request: Message, result: dict[str, Any]) -> Message:
 def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     """Return a message with one member changed; itself, and so its own bytes, where it is the same."""
     return message if after is before else write({**message.data, member: after})
+
+
+def _changed_members(message: Message, change: Callable[[Any], Any], besides: Collection[str] = ()) -> Message:
+    """Return a message with a change made to all that it says; itself, and so its own bytes, where it is the same."""
+    said = {name: value for name, value in message.data.items() if name not in {"jsonrpc", "id", *besides}}
+    changed = change(said) if said else said
+    return message if changed is said else write({**message.data, **changed})
 
 
 def _withheld(message: Message) -> Message:

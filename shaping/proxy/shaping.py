@@ -14,6 +14,7 @@ from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
 from shaping.proxy.loading import UnknownProfileError
 from shaping.proxy.messages import READ_OF_NOTIFICATIONS, READ_OF_REQUESTS
+from shaping.redaction import scrub
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -120,11 +121,20 @@ class ClientShaping:
         """Take the secrets out of a resource or a prompt."""
         return redact_answer(self.messages.shaper, name, result)
 
-    def error(self, error: dict[str, Any]) -> dict[str, Any]:
+    def scrub(self, said: Any) -> Any:
+        """Take the secrets out of whatever else a server says; the same object where there are none."""
+        shaper = self.messages.shaper
+        if shaper.mode != "on" or shaper.plan("", surface="mcp").redact.off:
+            return said
+        return scrub(said)
+
+    def error(self, error: Any) -> Any:
         """Take the secrets out of a JSON-RPC error."""
+        if not isinstance(error, dict):
+            return self.scrub(error)
         return redact_members(self.messages.shaper, error, ("message", "data"))
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Take the secrets out of a notification or a request of the server's that somebody reads."""
-        members = READ_OF_NOTIFICATIONS.get(method) or READ_OF_REQUESTS[method]
+        members: tuple[str, ...] = {**READ_OF_NOTIFICATIONS, **READ_OF_REQUESTS}.get(method, ())
         return redact_members(self.messages.shaper, params, members, names=method in READ_OF_NOTIFICATIONS)

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from shaping.proxy import outage
-from shaping.proxy.messages import Message, read, write
+from shaping.proxy.messages import Message, from_server, unreadable_answer_id, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -139,10 +139,20 @@ class Upstream:
 
     async def received(self, line: bytes) -> bool:
         """Handle a line from the server; return whether it is a message."""
-        messages = [message for message in read(line) if "jsonrpc" in message.data]
+        messages = [self._with_own_id(message) for message in from_server(line)]
         for message in messages:
             await self._take(message)
+        if not messages and (request_id := unreadable_answer_id(line)) in self._pending:
+            await self.refused(request_id, outage.of_unreadable(self.name, line))
         return bool(messages)
+
+    def _with_own_id(self, message: Message) -> Message:
+        """Return an answer under the id that was asked with: some servers write a number as text."""
+        known = message.id
+        if not message.is_answer or not isinstance(known, str) or known in self._pending or not known.isdecimal():
+            return message
+        number = int(known[:18])
+        return write({**message.data, "id": number}) if number in self._pending else message
 
     async def refused(self, request_id: Any, detail: ErrorDetail) -> None:
         """Handle that one request was not answered, while others may be."""

@@ -1,6 +1,7 @@
 """A small MCP server without packages that answers what it is told to: `tools/call` with `arguments.result`.
 
-`arguments.before` holds messages to send before the answer; any other method is answered with its own parameters.
+`arguments.before` holds messages to send before the answer, `arguments.raw` the very bytes of one (as Latin-1, with ID
+for its id); any other method is answered with its own parameters.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ def serve() -> None:
             if "method" not in message:
                 send({"jsonrpc": "2.0", "method": "notifications/heard", "params": {"line": line}})
             continue
-        if "error" in arguments:
+        if "raw" in arguments:
+            raw = arguments["raw"].replace("ID", str(message["id"])).encode("latin-1")
+            sys.stdout.buffer.write(raw + b"\n")
+            sys.stdout.flush()
+        elif "error" in arguments:
             send({"jsonrpc": "2.0", "id": message["id"], "error": arguments["error"]})
         else:
             send({"jsonrpc": "2.0", "id": message["id"], "result": result_of(message["method"], params)})

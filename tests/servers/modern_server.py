@@ -14,6 +14,9 @@ UNSUPPORTED = {"code": -32022, "message": "Unsupported protocol version", "data"
 
 
 def answered(params: dict[str, Any]) -> dict[str, Any]:
+    if params["name"] == "records":
+        records = [{"id": number, "title": f"Widget {number} squeaks", "by": None} for number in range(2000)]
+        return {"resultType": "complete", "content": [{"type": "text", "text": json.dumps(records)}]}
     given = (params.get("inputResponses") or {}).get("name")
     if params["name"] == "nag" or (params["name"] != "plain" and given is None):
         return {"resultType": "input_required", "inputRequests": {"name": QUESTION}, "requestState": "asked"}

@@ -1,0 +1,124 @@
+"""What a server cannot do: keep the proxy waiting by an answer that cannot be read, or get a secret past it."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shaping.proxy.child import command_server
+from shaping.proxy.messages import may_hold_secret
+
+if TYPE_CHECKING:
+    from tests.proxy.conftest import Connect
+
+pytestmark = pytest.mark.anyio
+TESTS = Path(__file__).parents[1]
+MIRROR = [sys.executable, str(TESTS / "servers" / "mirror_server.py")]
+TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+EMPTY = '{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}'
+TEXT = '"result":{"content":[{"type":"text","text":"' + TOKEN + '"}]}'
+
+UNREADABLE = {
+    "a Latin-1 byte": '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}',
+    "100,000 levels": '{"jsonrpc":"2.0","id":ID,"result":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}",
+    "5,000 digits": '{"jsonrpc":"2.0","id":ID,"result":{"a":' + "9" * 5_000 + "}}",
+    "cut short": '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"x"',
+    "a control character": '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"a\x00b"}]}}',
+    "its id last": '{"jsonrpc":"2.0","result":{"a":' + "9" * 5_000 + '},"id":ID}',
+}
+
+
+@pytest.mark.parametrize("raw", UNREADABLE.values(), ids=UNREADABLE)
+async def test_an_answer_that_cannot_be_read_is_a_coded_error_at_once(connect: Connect, raw: str) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        said = await driver.failure("mirror", raw=raw)
+        assert said.startswith("BAD_RESPONSE: the server 'python' answered with ")
+        assert (await driver.call("mirror", result={"content": []}))["result"]["content"] == []
+
+
+ODD = {
+    "text that is an object": '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":{"a":"TOKEN"}}]}}',
+    "content that is a text": '{"jsonrpc":"2.0","id":ID,"result":{"content":"TOKEN"}}',
+    "a block that is a text": '{"jsonrpc":"2.0","id":ID,"result":{"content":["TOKEN"]}}',
+    "structured content that is a list": '{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":["TOKEN"]}}',
+    "`_meta` that is a text": '{"jsonrpc":"2.0","id":ID,"result":{"content":[],"_meta":"TOKEN"}}',
+    "a result that is a list": '{"jsonrpc":"2.0","id":ID,"result":["TOKEN"]}',
+    "a result with an error that is null": '{"jsonrpc":"2.0","id":ID,"error":null,' + TEXT + "}",
+    "a result and an error": '{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no"},' + TEXT + "}",
+    "a result and a method": '{"jsonrpc":"2.0","id":ID,"method":"ping",' + TEXT + "}",
+    "a result and a method that is null": '{"jsonrpc":"2.0","id":ID,"method":null,' + TEXT + "}",
+    "an error that is a text": '{"jsonrpc":"2.0","id":ID,"error":"TOKEN"}',
+    "a member that nobody knows": '{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"more":"TOKEN"}',
+    "an id as text": '{"jsonrpc":"2.0","id":"ID",' + TEXT + "}",
+    "an id that is a list": '{"jsonrpc":"2.0","id":[1],' + TEXT + "}\n" + EMPTY,
+    "an id that nobody asked with": '{"jsonrpc":"2.0","id":"x",' + TEXT + "}\n" + EMPTY,
+    "two answers": EMPTY + '\n{"jsonrpc":"2.0","id":ID,' + TEXT + "}",
+    "a batch": '[{"jsonrpc":"2.0","id":ID,' + TEXT + "}]",
+    "a member twice": '{"jsonrpc":"2.0","id":ID,' + TEXT + ',"result":{"content":[]}}',
+    "the name of a log": '{"jsonrpc":"2.0","method":"notifications/message","params":{"logger":"TOKEN","data":1}}\n'
+    + EMPTY,
+    "a notification that nobody knows": '{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"TOKEN"}}\n' + EMPTY,
+    "a request that nobody knows": '{"jsonrpc":"2.0","id":9,"method":"x/y","params":["TOKEN"]}\n' + EMPTY,
+}
+
+
+@pytest.mark.parametrize("raw", ODD.values(), ids=ODD)
+async def test_no_oddity_of_a_message_gets_a_secret_past(connect: Connect, raw: str) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", raw=raw.replace("TOKEN", TOKEN))
+        await driver.call("mirror", result={"content": []})  # whatever came with the answer has come by now
+        assert TOKEN not in b"\n".join(driver.lines).decode()
+
+
+LISTED = {"name": "n", "title": TOKEN, "description": f"use {TOKEN}", "uri": f"https://x.example/?token={TOKEN}"}
+
+
+@pytest.mark.parametrize(
+    ("method", "result"),
+    [
+        ("initialize", {"instructions": f"log in with {TOKEN}"}),
+        ("prompts/list", {"prompts": [LISTED]}),
+        ("resources/list", {"resources": [LISTED]}),
+        ("resources/templates/list", {"resourceTemplates": [LISTED]}),
+        ("completion/complete", {"completion": {"values": [TOKEN]}}),
+        ("prompts/get", {"messages": [{"role": "user", "content": [{"type": "text", "text": TOKEN}]}]}),
+        ("tools/list", {"tools": [{"name": "t", "description": TOKEN, "inputSchema": {"description": TOKEN}}]}),
+        ("method/nobody-knows", {"x": {TOKEN: 1}}),
+    ],
+)
+async def test_no_answer_of_any_method_holds_a_secret(connect: Connect, method: str, result: dict[str, Any]) -> None:
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.ask(method, {"arguments": {"raw": raw}})
+        assert TOKEN not in json.dumps(answer)
+        assert "[redacted:github-token]" in json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("sampling/createMessage", {"messages": [{"role": "user", "content": {"type": "text", "text": TOKEN}}]}),
+        ("sampling/createMessage", {"messages": [], "systemPrompt": TOKEN}),
+        ("elicitation/create", {"message": TOKEN, "requestedSchema": {"type": "object"}}),
+        ("elicitation/create", {"mode": "url", "message": "x", "url": f"https://x.example/?token={TOKEN}"}),
+        ("notifications/tasks/status", {"statusMessage": TOKEN}),
+        ("notifications/progress", {"progressToken": 1, "progress": 1, "message": TOKEN}),
+    ],
+)
+async def test_no_request_of_a_server_holds_a_secret(connect: Connect, method: str, params: dict[str, Any]) -> None:
+    asked = {"jsonrpc": "2.0", "id": "s1", "method": method, "params": params}
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", before=[asked], result={"content": []})
+        assert TOKEN not in b"\n".join(driver.lines).decode()
+        assert "[redacted:github-token]" in b"\n".join(driver.lines).decode()
+
+
+def test_every_kind_of_secret_is_worth_a_look() -> None:
+    planted = runpy.run_path(str(TESTS / "redaction" / "conftest.py"))["plant"](1)
+    assert [one.kind for one in planted if not may_hold_secret(json.dumps({"a": one.text}).encode())] == []
+    assert not may_hold_secret(b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","serverInfo":{}}}')
