@@ -167,6 +167,11 @@ def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Map
     return _private_members(block, plan, {*_binary(block), *(["text"] if as_data else ())})
 
 
+def has_private(shaper: Shaper) -> bool:
+    """Return whether anything of any tool is private."""
+    return _private_of_any_tool(shaper) is not None
+
+
 def _private_of_any_tool(shaper: Shaper) -> FieldPlan | None:
     """Return what is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
     config = shaper.generation.config

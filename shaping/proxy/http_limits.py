@@ -48,11 +48,11 @@ class TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request; what is no whole head yet must become one in time."""
-        before: Any = self.cycle  # None before the first request
+        before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
             self._stop_waiting()
-        elif self._head_timer is None and (before is None or before.response_complete):
+        elif self._head_timer is None and _is_over(before):
             self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -67,3 +67,8 @@ class TimedProtocol(H11Protocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+def _is_over(cycle: Any) -> bool:
+    """Return whether no request is being answered; there is no cycle before the first."""
+    return cycle is None or bool(cycle.response_complete)

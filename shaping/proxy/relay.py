@@ -220,6 +220,10 @@ class Relay:
 
     def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
+        shaped = self._shaped_by_method(message, asked, shaping, took)
+        return _as_read(message, shaping) if shaped is message else shaped
+
+    def _shaped_by_method(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         try:
             message = _changed_members(message, shaping.scrub, {"result", "error"})
             if "error" in message.data:
@@ -251,7 +255,7 @@ class Relay:
         try:
             if (params := message.data.get("params")) and isinstance(params, dict):
                 message = _changed(message, "params", params, shaping.params(message.method or "", params))
-            return _changed_members(message, shaping.scrub)
+            return _as_read(_changed_members(message, shaping.scrub), shaping)
         except Exception:
             logger.exception("looking for secrets in a message failed")
             return _withheld(message)
@@ -290,6 +294,14 @@ def _own(request: Message, result: dict[str, Any]) -> Message:
 def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     """Return a message with one member changed; itself, and so its own bytes, where it is the same."""
     return message if after is before else write({**message.data, member: after})
+
+
+def _as_read(message: Message, shaping: ClientShaping) -> Message:
+    """Return a message in its own bytes, or written anew where they may say more than was read of them.
+
+    Of a member that stands twice one is read, and it was the other one that nobody has looked at.
+    """
+    return write(message.data) if shaping.may_hold_back(message.line) else message
 
 
 def _changed_members(message: Message, change: Callable[[Any], Any], besides: Collection[str] = ()) -> Message:

@@ -9,12 +9,13 @@ from shaping.learning.record import Recorder
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
-from shaping.mcp.redaction import redact_answer, redact_members
+from shaping.mcp.redaction import has_private, redact_answer, redact_members
 from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
 from shaping.proxy.loading import UnknownProfileError
 from shaping.proxy.messages import READ_OF_NOTIFICATIONS, READ_OF_REQUESTS
 from shaping.redaction import scrub
+from shaping.redaction.redact import rules_for
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -127,6 +128,13 @@ class ClientShaping:
         if shaper.mode != "on" or shaper.plan("", surface="mcp").redact.off:
             return said
         return scrub(said)
+
+    def may_hold_back(self, line: bytes) -> bool:
+        """Return whether the bytes of a message may hold a secret, or something private."""
+        shaper = self.messages.shaper
+        if shaper.mode != "on":
+            return False
+        return has_private(shaper) or bool(rules_for(line.decode(errors="replace")).rules)
 
     def error(self, error: Any) -> Any:
         """Take the secrets out of a JSON-RPC error."""
