@@ -306,7 +306,7 @@ class HttpServer:
         return self._modern[key]
 
     def _identity(self, request: Request) -> str | None:
-        """Return who a request is from, where it has a credential of its own: what is kept for them outlives sessions."""
+        """Return who a request is from, where it has a credential: what is kept for them outlives the session."""
         given = request.headers.get("authorization")
         return None if given is None or self._one_token else blake2b(given.encode(), digest_size=16).hexdigest()
 
