@@ -521,3 +521,11 @@ def test_tags_of_a_form_that_is_not_taken_are_written_where_they_are_used() -> N
         "more": [{"id": n, "text": long[n % 3]} for n in range(20)],
     }
     assert decode(encode(value)) == value
+
+
+def test_a_nested_record_of_which_every_member_follows_from_others_reads_back() -> None:
+    value: Any = [
+        {"login": f"somebody-{n}", "u": {f"l{m}": f"https://x.dev/{m}/somebody-{n}" for m in range(4)}}
+        for n in range(9)
+    ]
+    assert decode(encode(value)) == value

@@ -174,6 +174,8 @@ class Recurring(NamedTuple):
 def recurring(rows: Records, *, lossless: bool) -> Recurring | None:
     """Return what records that recur have in long members, where that is worth a table of its own."""
     present = [row for row in rows if row]
+    if not present:
+        return None
     names = [key for key in present[0] if key.lower().endswith(_IDENTIFIERS)]
     if not names or any(_differ(key, present) for key in names):
         return None
