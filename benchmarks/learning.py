@@ -73,17 +73,30 @@ def split(payload: Payload) -> Split | None:
     firsts = [_cut(parts, at, slice(begin, min(begin + step, half))) for begin in range(0, half, step)]
     first = [_call(payload.tool, data, number, indented=indented) for number, data in enumerate(firsts)]
     second = _call(payload.tool, _cut(parts, at, slice(half, None)), 99, indented=indented)
-    return Split(payload, first, second, tuple(_asked(payload)))
+    return Split(payload, first, second, tuple(path for _, path in asked_fields(payload)))
 
 
-def _asked(payload: Payload) -> Iterator[str]:
+def asked_fields(payload: Payload) -> Iterator[tuple[str, str]]:
+    """Return the questions of a payload that have a path, and the fields that they ask for."""
     for question in payload.questions:
         if question["decode"] in {"text", "result"}:
             continue
         for path in question.get("paths", ()):
             steps = _QUOTED.sub(r'."\1"', _FILTER.sub("[]", path)).removeprefix("$").removeprefix(".")
             if steps:
-                yield steps
+                yield question["question"], steps
+
+
+def chunks(payload: Payload, size: int = _CHUNKS) -> list[ToolCall]:
+    """Deal the records of a payload out to calls; one call where it has no list of records."""
+    parts = ToolCall(payload.tool, payload.result).data()
+    lists = [(len(items), path) for data in parts for path, items in _lists(data)]
+    if not lists or max(lists)[0] < size:
+        return [_call(payload.tool, parts, number, indented=False) for number in range(3)]
+    longest, at = max(lists)
+    step = -(-longest // size)
+    cut = (_cut(parts, at, slice(begin, begin + step)) for begin in range(0, longest, step))
+    return [_call(payload.tool, data, number, indented=False) for number, data in enumerate(cut)]
 
 
 def _lists(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:

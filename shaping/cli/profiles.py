@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from shaping.cli.support.output import config_failure, print_result
 from shaping.settings import ConfigError, load
 from shaping.settings.problems import short_name
-from shaping.settings.sources import is_bundled
+from shaping.settings.sources import is_bundled, server_presets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,8 @@ JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotated[bool, JSON] = False) -> None:
     """List the profiles: what each is for, what it extends, and where it stands."""
     try:
-        listed = list(_listed(load(config)))
+        found = load(config)
+        listed = list(_listed(found))
     except ConfigError as error:
         raise config_failure(error, as_json=as_json) from None
     if as_json:
@@ -33,6 +34,12 @@ def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotate
     width = max(len(profile["name"]) for profile in listed)
     for profile in listed:
         typer.echo(f"{profile['name']:<{width}}  {profile['description'] or _lineage(profile)}  ({profile['source']})")
+    state = "on" if found.config.presets else 'off; "presets": true in a config switches them on'
+    typer.echo(f"\nRules for well-known servers ({state}):")
+    for document in server_presets():
+        names: Any = document.data["servers"]
+        tools = document.choices("tool_overrides")
+        typer.echo(f"preset {Path(document.file).stem}  for servers named {', '.join(names)}: {', '.join(tools)}")
 
 
 def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:

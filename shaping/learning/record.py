@@ -47,11 +47,20 @@ class Recorder:
     calls come than can be written, some are dropped, and `dropped` counts them.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, arguments: bool = True, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        arguments: bool = True,
+        max_bytes: int = MAX_BYTES,
+        watch: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        """Make a recorder; without `arguments` those of calls are left out, `watch` is given each line."""
         self.folder = Path(folder)
         self.dropped = 0
         self._arguments = arguments
         self._max_bytes = max_bytes
+        self._watch = watch
         self._queue: queue.Queue[Callable[[], None] | threading.Event | object] = queue.Queue(_WAITING)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -193,6 +202,8 @@ class Recorder:
             os.write(file, written)  # in one piece, so that lines of several processes do not mix
         finally:
             os.close(file)
+        if self._watch is not None:
+            self._watch(line)
 
     def _make_room(self, size: int) -> None:
         self._size = size + (self._size or 0)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from shaping.learning.statistics import Sample, ToolStatistics, TrafficStatistics
     from shaping.learning.traffic import ToolCall
 
-_LEAST: Final = 0.01  # of a tool's tokens that a rule must save
-_LEAST_TOKENS: Final = 3  # of a call
+_LEAST_TOKENS: Final = 3  # of a call, that a rule must save
 _MEASURED: Final = 3  # calls on which every single path is measured
 _MOST_PATHS: Final = 40
 _EVIDENCE: Final = 3  # calls of which something was used, before a list or a text is cut to that
@@ -173,7 +172,7 @@ class _Tool:
         if rules == self.steps[-1] or self._missing(_override(rules)) - self._lost:
             return
         cost = self._cost(rules)
-        if self.costs[-1] - cost >= max(_LEAST * self.costs[-1], self._found.calls):
+        if self.costs[-1] - cost >= _LEAST_TOKENS * self._found.calls:
             self.steps.append(rules)
             self.costs.append(cost)
 

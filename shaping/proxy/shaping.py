@@ -36,7 +36,11 @@ def message_shaper(options: Options) -> MessageShaper:
         # A command's store is a file of the user's, which another connection and `shaping expand` find.
         shaper.keeper("command")
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-    recorder = None if options.record is None else Recorder(options.record)
+    recorder = None
+    if options.record is not None:
+        from shaping.learning.watch import DriftWatch  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
+
+        recorder = Recorder(options.record, watch=DriftWatch(shaper))
     choices: dict[str, Any] = {"expand": options.expand, "relay": True, "local": options.for_user}
     return MessageShaper(shaper, ledger=ledger, recorder=recorder, **choices)
 

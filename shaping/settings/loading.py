@@ -21,7 +21,7 @@ from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
 from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import ResolvedChoice, resolve
-from shaping.settings.sources import Given, Stanza, narrow, presets_for, read_sources
+from shaping.settings.sources import Given, Stanza, narrow, presets_for, presets_for_server, read_sources
 from shaping.settings.trust import is_allowed, stays_inside
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ class LoadedConfig:
     def _resolved(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
         check_call(call, self.profiles)
         presets = presets_for(call.tool, call.surface)
+        if self.config.presets and call.surface == "mcp":
+            presets = (*presets, *presets_for_server(call.tool))
         return resolve(call, self.sources.configs, self.sources.profiles, presets)
 
     def compile(self, call: PlanRequest) -> Plan:

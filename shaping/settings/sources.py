@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -156,6 +157,27 @@ def presets_for(tool: str, surface: Surface = "command") -> tuple[ConfigDocument
         return _read_preset("tools.json") if surface == "mcp" else ()
     program = tool.split(" ", 1)[0]
     return _read_preset(f"presets/{program}.json") if program.replace("-", "").replace("_", "").isalnum() else ()
+
+
+@cache
+def server_presets() -> tuple[ConfigDocument, ...]:
+    """Return the bundled rules for well-known servers, which apply where a config says `"presets": true`."""
+    return tuple(read_file(path) for path in sorted(bundled_path("config", "presets/servers").glob("*.json")))
+
+
+def presets_for_server(tool: str) -> tuple[ConfigDocument, ...]:
+    """Return the presets for the server of a tool, by the server's own name."""
+    server, slash, _ = tool.rpartition("/")
+    name = server.casefold()
+    return tuple(
+        document
+        for document in (server_presets() if slash else ())
+        if any(fnmatchcase(name, str(pattern)) for pattern in _listed(document.data.get("servers")))
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 @cache

@@ -33,7 +33,7 @@ def run(*arguments: str) -> Result:
 def test_the_bundled_profiles_are_listed_with_what_they_are_for() -> None:
     result = run()
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [(line.split()[0], line.split()[-1]) for line in result.stdout.splitlines()] == [
+    assert [(line.split()[0], line.split()[-1]) for line in result.stdout.split("\n\n")[0].splitlines()] == [
         ("debug", "(bundled)"),
         ("minimal", "(bundled)"),
         ("standard", "(bundled)"),

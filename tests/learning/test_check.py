@@ -15,6 +15,7 @@ import pytest
 from shaping import Recorder, Shaper
 from shaping.learning.drift import Baseline, baseline_path, find_drift
 from shaping.learning.reading import read_traffic
+from shaping.learning.watch import DriftWatch
 from shaping.settings import load
 
 TOOLS = [
@@ -62,6 +63,7 @@ def check(config: Path, traffic: Path, *words: str) -> subprocess.CompletedProce
 
 
 def test_a_contract_that_is_kept_passes_and_one_that_is_not_names_the_rule(tmp_path: Path) -> None:
+    pytest.importorskip("jmespath")
     traffic = record(tmp_path / "traffic", 1)
     answers = [
         {"question": "Who bought?", "path": "orders[].buyer.name"},
@@ -92,6 +94,7 @@ def test_a_budget_that_cuts_an_answer_and_an_include_that_leaves_it_out_are_name
 
 
 def test_an_expected_answer_that_the_tool_itself_no_longer_gives_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("jmespath")
     traffic = record(tmp_path / "traffic", 1)
     answers = [{"question": "How many?", "jmespath": "length(orders)", "expected": 16}]
     done = check(config_with(tmp_path, {"answers": answers}), traffic)
@@ -171,3 +174,24 @@ def test_the_command_tells_drift_with_the_rule_to_add_and_keeps_it_for_the_page(
     assert {one["kind"] for one in kept["drift"]} == {"unmatched", "new"}
     shown = json.loads(check(config, tmp_path / "after", "--json").stdout)["data"]
     assert shown["drift"] == kept["drift"]
+
+
+def test_while_calls_are_recorded_a_change_is_logged_once_and_kept_for_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "ledger.sqlite"))
+    config = config_with(tmp_path, {"exclude_fields": ["orders.buyer.email"]})
+    baseline_path(config).write_text(Baseline.of(read_traffic(record(tmp_path / "before", 1))).written())
+    shaper = Shaper(config, watch=False)
+    recorder = Recorder(tmp_path / "after", watch=DriftWatch(shaper))
+    recorder.record_tools("shop", TOOLS[:1])
+    for call in range(30):
+        listed = [{**order, "memo": "word " * 20} for order in orders(call)]
+        result = {"content": [{"type": "text", "text": json.dumps({"orders": listed})}]}
+        recorder.record(shaper.plan("shop/list", surface="mcp"), result, server="shop")
+    recorder.close(30)
+    told = [message for message in caplog.messages if "the traffic has changed" in message]
+    assert len(told) == len(set(told)) == 2
+    assert any("no longer has this tool" in message for message in told)
+    kept = json.loads((tmp_path / "drift.json").read_text())
+    assert [(one["kind"], one["path"]) for one in kept["drift"]] == [("vanished", ""), ("new", "orders[].memo")]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 from typer.testing import CliRunner
 
 from shaping import Recorder, Shaper
@@ -112,6 +111,7 @@ def test_a_noise_rule_that_takes_what_was_used_is_switched_off() -> None:
 
 
 def test_the_same_traffic_gives_the_same_suggestion_however_it_is_read(traffic: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
     whole = read_traffic(traffic)
     compressed = traffic.with_name("compressed")
     for number, file in enumerate(recordings(traffic)):
