@@ -13,10 +13,14 @@ from typing import Any, Final
 
 from benchmarks import corpus
 from benchmarks.learning import asked_fields, chunks
+from shaping import Shaper
 from shaping.learning.fields import ALWAYS
+from shaping.learning.replay import text_after
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import suggest
+from shaping.learning.traffic import ToolCall
 from shaping.learning.usage import Usage
+from shaping.tokens import exact
 
 PLACE: Final = Path(__file__).parents[1] / "config" / "presets" / "servers"
 # Each preset: the names that its servers have, and the payloads that were recorded of their tools.
@@ -45,9 +49,18 @@ def preset(servers: list[str], wanted: list[str]) -> dict[str, Any]:
         (found,) = suggest(traffic, config={"tool_overrides": {payload.tool: {"answers": answers}}})
         # What is the same in one recording need not be so for everybody.
         rules = replace(found, rules=tuple(rule for rule in found.rules if rule.reason != ALWAYS))
-        if rules.rules:
+        if rules.rules and ("prune" in rules.override or _saves(payload, rules.override)):
             overrides[payload.tool] = {**rules.override, "answers": answers}
     return {"$schema": "../../response_config.schema.json", "servers": servers, "tool_overrides": overrides}
+
+
+def _saves(payload: corpus.Payload, override: dict[str, Any]) -> bool:
+    """Return whether rules save anything on the payload as it is."""
+    call = ToolCall(payload.tool, payload.result)
+    plain, ruled = ({}, {"tool_overrides": {payload.tool: override}})
+    texts = (text_after(Shaper(config, watch=False), call) for config in (plain, ruled))
+    without, with_rules = map(exact, texts)
+    return with_rules < without
 
 
 def main() -> None:
