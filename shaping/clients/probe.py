@@ -55,7 +55,12 @@ def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> s
     """
     if not hasattr(os, "killpg"):
         return None
-    environ = os.environ | {str(name): str(value) for name, value in (entry.get("env") or {}).items()}
+    # What a probe asks no model reads: it is no entry of the user's ledger.
+    environ = (
+        os.environ
+        | {"SHAPING_LEDGER": "off"}
+        | {str(name): str(value) for name, value in (entry.get("env") or {}).items()}
+    )
     try:
         with StdioSession([entry["command"], *entry.get("args", [])], environ, entry.get("cwd"), seconds) as session:
             session.request("tools/list")

@@ -61,6 +61,7 @@ class CallRecorder:
                 after=after,
             )
         self._enter(
+            session,
             MeasuredCall(
                 context.tool,
                 after if raw is None else partial(client.shown_within_limit, raw),
@@ -70,7 +71,7 @@ class CallRecorder:
                 milliseconds=seconds * 1000,
                 keep=partial(self._keep, context.shaped) if self._keeps else None,
                 **about,
-            )
+            ),
         )
 
     def record_expansion(
@@ -86,6 +87,7 @@ class CallRecorder:
         """Record what was asked back, at the cost of the tool that it came from."""
         after = partial(session.known.shown_within_limit, sent)
         self._enter(
+            session,
             MeasuredCall(
                 tool,
                 str,
@@ -96,20 +98,27 @@ class CallRecorder:
                 milliseconds=seconds * 1000,
                 keep=partial(self._keep, ()) if self._keeps else None,
                 **_about(session, plan),
-            )
+            ),
         )
 
     def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
-        """Record the definition of our own tool, once a session."""
+        """Record the definition of our own tool, once a session, with the session's first call.
+
+        Clients list tools also to check a server, where no model reads them.
+        """
         if session.expand_recorded:
             return
         session.expand_recorded = True
         after = partial(_shown_definition, entry)
-        self._enter(MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan)))
+        session.definition = MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan))
 
-    def _enter(self, call: MeasuredCall) -> None:
-        if self._ledger is not None:
-            self._ledger.record(call)
+    def _enter(self, session: Session, call: MeasuredCall) -> None:
+        if self._ledger is None:
+            return
+        definition, session.definition = session.definition, None
+        if definition is not None:
+            self._ledger.record(definition)
+        self._ledger.record(call)
 
     @property
     def _keeps(self) -> bool:

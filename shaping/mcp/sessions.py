@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shaping.clients.table import KnownClient
+    from shaping.ledger import MeasuredCall
     from shaping.mcp.tools import ToolEntry
     from shaping.settings import LoadedConfig, Plan
 
@@ -39,7 +40,8 @@ class Session:
     expand_name: str = EXPAND
     id: str = field(default_factory=lambda: uuid4().hex)
     servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was called
-    expand_recorded: bool = False  # whether the ledger has the definition of our own tool
+    expand_recorded: bool = False  # whether the definition of our own tool was handed to the ledger, or waits for that
+    definition: MeasuredCall | None = None  # what is entered of it with the session's first call
 
     @cached_property
     def known(self) -> KnownClient:

@@ -108,6 +108,12 @@ async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Pat
     assert (tmp_path / "stderr.txt").read_text().splitlines()[-1] == str(total)
 
 
+async def test_a_session_in_which_no_tool_is_called_leaves_no_trace(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "Zed") as client:
+        assert any(tool.name == "shaping_expand" for tool in await client.list_tools())
+    assert entries(tmp_path) == []
+
+
 async def test_three_servers_behind_one_proxy_are_recorded_by_their_names(tmp_path: Path) -> None:
     names = ("first", "second", "third")
     listed = {name: {"command": sys.executable, "args": [str(SERVER)]} for name in names}
