@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
+from shaping.learning.record import Recorder
 from shaping.ledger import MeasuredCall, open_ledger
 from shaping.ledger.texts import keep_output, keep_texts
 from shaping.shaper import Shaper
+from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +85,6 @@ def _observe(config: str | Path | None, plan: Plan, asked: Invocation) -> int:
     if not response.started:
         sys.stderr.write(response.stderr)
     if logger.isEnabledFor(logging.INFO):
-        from shaping.tokens import counter  # noqa: PLC0415 (most runs are not counted: costs 15 ms)
-
         count = counter(plan.tokenizer).count
         shaped = count(response.stdout + response.stderr)
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), shaped)
@@ -157,8 +157,6 @@ def _keeper(shaper: Shaper, plan: Plan, before: str, shaped: Shaped | None) -> C
 
 def _write_recording(record: Path, plan: Plan, argv: list[str], shown: tuple[str, str], raw: str) -> None:
     """Keep what the command printed in a folder of recordings."""
-    from shaping.learning.record import Recorder  # noqa: PLC0415 (few runs are recorded: costs 10 ms)
-
     recorder = Recorder(record)
     before, after = (partial(str, text[:_SHELL_SHOWS]) for text in shown)
     recorder.record(plan, raw, form="text", arguments={"argv": argv}, before=before, after=after)
