@@ -52,8 +52,9 @@ def redact(value: Any, *, values: bool = True, names: bool = False, paths: Seque
     rules = rules_for(value) if values else NO_RULES
     if not (names or paths or rules.rules):
         return value, []
+    value, inside = _redact_in_strings(value, paths)
     walk = _Walk(paths, rules=rules, names=names)
-    return walk.value(value), _grouped(walk.hits)
+    return walk.value(value), _grouped([*inside, *walk.hits])
 
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
@@ -62,7 +63,48 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
-    return orjson.dumps(walk.value(orjson.loads(written)))
+    return orjson.dumps(walk.value(_redact_in_strings(orjson.loads(written), paths)[0]))
+
+
+def _redact_in_strings(value: Any, paths: Sequence[str]) -> tuple[Any, list[Hit]]:
+    """Apply paths inside strings that hold JSON, at any depth: data in a string is data."""
+    opened = _open_strings(value) if paths else value
+    if opened is value:
+        return value, []
+    walk = _Walk(paths, rules=NO_RULES, names=False)
+    masked = walk.value(opened)
+    return (value if masked is opened else _close_strings(value, opened, masked)), walk.hits
+
+
+def _open_strings(value: Any) -> Any:
+    """Replace strings that hold a JSON object or list by what they hold; the same object where there is none."""
+    if isinstance(value, str):
+        if value.lstrip()[:1] not in ("{", "["):
+            return value
+        try:
+            return _open_strings(orjson.loads(value))
+        except orjson.JSONDecodeError:
+            return value
+    if type(value) is dict:
+        members = {key: _open_strings(member) for key, member in value.items()}
+        return value if all(members[key] is value[key] for key in value) else members
+    if type(value) is list:
+        elements = [_open_strings(element) for element in value]
+        return value if all(new is old for new, old in zip(elements, value, strict=True)) else elements
+    return value
+
+
+def _close_strings(value: Any, opened: Any, masked: Any) -> Any:
+    """Write strings anew in which something was masked, and leave all others as they were."""
+    if masked is opened or masked == opened:
+        return value
+    if isinstance(value, str) and not isinstance(opened, str):
+        return masked if isinstance(masked, str) else orjson.dumps(masked).decode()
+    if type(value) is dict and type(masked) is dict:
+        return {key: _close_strings(value[key], opened[key], masked[key]) for key in value}
+    if type(value) is list and type(masked) is list:
+        return [_close_strings(*three) for three in zip(value, opened, masked, strict=True)]
+    return masked
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:

@@ -338,3 +338,14 @@ def test_a_name_that_is_itself_a_secret_does_not_show_with_its_value() -> None:
 def test_a_path_rule_leaves_what_is_already_hidden_or_empty() -> None:
     value: Any = {"a": "", "b": MARK, "c": None}
     assert redact(value, values=False, paths=["a", "b", "c"]) == (value, [])
+
+
+def test_a_path_holds_inside_strings_that_hold_json_at_any_depth() -> None:
+    inner = json.dumps({"ssn": "123-45-6789", "n": 1})
+    value = {"result": inner, "deep": [json.dumps({"again": inner})], "other": '{"a": 1}', "text": "{not json"}
+    for paths in (["**.ssn"], ["result.ssn", "deep[].again.ssn"]):
+        clean, hits = redact(value, paths=paths)
+        assert "123-45" not in json.dumps(clean)
+        assert json.loads(clean["result"]) == {"ssn": "[redacted:path]", "n": 1}
+        assert (clean["other"], clean["text"], len(hits) > 0) == ('{"a": 1}', "{not json", True)
+        assert b"123-45" not in redact_json(orjson.dumps(value), paths=paths)
