@@ -179,6 +179,8 @@ class Shaper:
             for warned in cleaned.warnings:
                 if warned.code == "UNREADABLE_TEXT":
                     logger.warning("%r: %s", plan.tool, warned)
+                elif warned.code == "NO_SUCH_FIELD":
+                    self._tell(f"{plan.tool!r}: {warned.message}")
             value = value if cleaned.original is None else cleaned.original
             took = {"clean": round((perf_counter() - started) * 1000, 3)}
             return present(cleaned, plan, call, self.facts, self._originals, timings=took)

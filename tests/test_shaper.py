@@ -347,3 +347,14 @@ def test_a_path_that_starts_with_data_says_that_it_is_a_field() -> None:
     shaper = Shaper({"tool_overrides": {"t": {"include_only": ["data.items"]}}})
     raw = {"data": {"items": [1], "other": 2}}
     assert shaper.shape(raw, tool="t").value == {"data": {"data": {"items": [1]}}}
+
+
+def test_a_config_whose_fields_an_answer_does_not_have_is_told_in_the_answer_and_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shaper = Shaper({"tool_overrides": {"list": {"include_only": ["nubmer"]}}})
+    with caplog.at_level(logging.WARNING, "shaping"):
+        shaped = [shaper.shape([{"number": 1}, {"number": 2}], tool="list") for _ in range(3)]
+    assert [warned.code for warned in shaped[0].warnings] == ["NO_SUCH_FIELD"]
+    assert caplog.text.count("include_only names nothing that this answer has (nubmer)") == 1
+    assert shaper.shape([], tool="list").warnings == ()

@@ -69,7 +69,16 @@ def select(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]:
         return value, NOTHING
     unreadable: list[Unreadable] = []
     kept = fields.apply(value, unreadable)
-    return kept, StepNotes(tuple(map(_warning, unreadable))) if unreadable else NOTHING
+    warnings = list(map(_warning, unreadable))
+    if fields.include and value and _is_bare(kept):
+        named = ", ".join(map(str, fields.include[:3]))
+        warnings.append(Warned("NO_SUCH_FIELD", f"include_only names nothing that this answer has ({named})"))
+    return kept, StepNotes(tuple(warnings)) if warnings else NOTHING
+
+
+def _is_bare(kept: Any) -> bool:
+    """Return whether nothing is left of a value but empty containers."""
+    return kept == {} or (type(kept) is list and all(element == {} for element in kept))
 
 
 def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, StepNotes]:
