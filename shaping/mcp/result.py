@@ -163,6 +163,7 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
     told = said or orjson.dumps(result.get("structuredContent") or "").decode()
     error = error_from_text(told, context.tool, context.tools)
+    error = scrub_call(CallContext(error=error), context.plan).error or error
     shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)

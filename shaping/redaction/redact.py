@@ -11,7 +11,7 @@ import orjson
 from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
 from shaping.paths.selection import after_index, after_key
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS
-from shaping.redaction.engine import NO_RULES, Ruleset, encodable, has_one, mark
+from shaping.redaction.engine import NO_RULES, Ruleset, Span, encodable, has_one, mark
 from shaping.redaction.keys import continuation, open_from
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, replace, secrets
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from shaping.paths.selection import Rest
-    from shaping.redaction.engine import Span
     from shaping.response import Json
 
 Value = TypeVar("Value")
@@ -34,6 +33,7 @@ _KUBERNETES: Final = ("data", "stringData")
 _NAME_APART: Final = has_one([NAME_ENDS + r'"(?:,"|:\[")'])
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
+_OPENS_TABLE: Final = ("{", "[")
 _BETWEEN_PARTS: Final = 40  # characters
 _PLACES: Final = 8  # of one rule that are reported apart; an object keyed by ids could have thousands
 
@@ -243,6 +243,9 @@ class _Walk:
         if self._names and (found := assigned(new)):
             new = replace(new, found)
             spans += found
+        if self._names and new.lstrip()[:1] in _OPENS_TABLE and (masked := _tables_masked(new)) != new:
+            new = masked
+            spans.append(Span(0, len(text), "field-name"))
         if not spans:
             if not self._key_is_open:
                 self._clean.add((text, context))
@@ -269,6 +272,16 @@ class _Walk:
 
     def _hit(self, rule: str, trail: Trail) -> None:
         self.hits.append(Hit(rule, _written(trail)))
+
+
+def _tables_masked(text: str) -> str:
+    """Mask the columns of secrets in a table that stands as JSON in a text; the text itself where there are none."""
+    try:
+        data = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    clean = _Walk(rules=NO_RULES, names=True).value(data)
+    return text if clean is data else orjson.dumps(clean).decode()
 
 
 def masked_like(value: Any, text: str) -> Json:

@@ -1,0 +1,58 @@
+"""`redact.names` masks what a name of a secret has, in whatever form and by whatever way it leaves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shaping import Shaper, ToolError, shape
+from shaping.commands.command import CommandOptions, invocation_of, plan_for, run_command
+
+HELD = "hunter-two"
+SHAPER = Shaper({"global": {"redact": {"names": True}}}, expandable=True)
+TEXTS = {
+    "an assignment": f"user=ann password={HELD} x",
+    "name and value": f"password: {HELD}\nuser: ann",
+    "quoted": f'password="{HELD}"',
+    "a header": f"X-Api-Key: {HELD}\nHost: a",
+    "CSV": f"user,password\nann,{HELD}\nbo,{HELD}\n",
+    "TSV": f"user\tpassword\nann\t{HELD}\n",
+    "columns": f"user   password\nann    {HELD}\n",
+    "Markdown": f"| user | password |\n|---|---|\n| ann | {HELD} |\n",
+    "YAML": f"a:\n  password: {HELD}\n",
+    "JSON": json.dumps({"password": HELD}),
+    "a table with its columns apart": json.dumps({"columns": ["user", "password"], "rows": [["ann", HELD]]}),
+    "a table with a header row": json.dumps([["user", "password"], ["ann", HELD], ["bo", HELD]]),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_value_with_the_name_of_a_secret_leaves_by_no_way(text: str) -> None:
+    @shape(tool="t", shaper=SHAPER)
+    def failing() -> None:
+        raise ValueError(text)
+
+    @shape(tool="t", shaper=SHAPER)
+    def detailed() -> None:
+        raise ToolError("UNAVAILABLE", "x", details={"password": HELD, "body": text}, hint=text)
+
+    block = {"type": "text", "text": text}
+    resource = {"type": "resource", "resource": {"uri": "file:///a", "text": text}}
+    left = [
+        SHAPER.shape(text, tool="t").text,
+        SHAPER.shape_result({"content": [block]}, tool="t"),
+        SHAPER.shape_result({"content": [block], "isError": True}, tool="t"),
+        SHAPER.shape_result({"content": [], "structuredContent": {"a": text}}, tool="t"),
+        SHAPER.shape_result({"content": [resource]}, tool="t"),
+        failing(),
+        detailed(),
+        *(_printed(text, words) for words in (("cat",), ("sh", "-c", "cat >&2; exit 3"))),
+    ]
+    assert [one for one in left if HELD in str(one)] == []
+
+
+def _printed(text: str, words: tuple[str, ...]) -> str:
+    asked: CommandOptions = {"stdin": text.encode(), "tool": "t"}
+    answer = run_command(SHAPER, plan_for(SHAPER, words, asked), invocation_of(words, asked))
+    return f"{answer.stdout}{answer.stderr}{answer.envelope}"
