@@ -24,7 +24,7 @@ from benchmarks.clients.clients import CLIENTS, LAB
 from benchmarks.clients.model import APIS, ScriptedModel, texts
 from benchmarks.clients.run import PORT
 from benchmarks.results import markdown_table, write_section
-from shaping.clients.hooks.install import file_of
+from shaping.clients.hooks.install import file_of, socket_directory
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ LINES: Final = (
     "git log --oneline",
     "seq 1 20000",
 )
-SECONDS: Final = 3.0
+SECONDS: Final = 60.0
 HOOKED: Final = {
     "claude": "claude-code",
     "cline": "cline",
@@ -62,12 +62,15 @@ HOOKED: Final = {
 
 
 class ThinkingModel(ScriptedModel):
-    """A scripted model that takes seconds for its first answer, as models do; meanwhile the resident process starts."""
+    """A scripted model whose first answer takes seconds, as models' do; by then the resident process has started."""
+
+    awaited: Path | None = None  # the resident process's socket, where a session starts one
 
     def finish_request(self, *request: Any) -> None:
         """Answer one request."""
-        if self.count == 0:
-            time.sleep(SECONDS)
+        deadline = time.monotonic() + SECONDS
+        while self.count == 0 and self.awaited and not self.awaited.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
         super().finish_request(*request)
 
 
@@ -151,6 +154,7 @@ def run(client: str, mode: str) -> dict[str, Any]:
     hook = _shaping(env)
     if mode == "hooked":
         hook("hook", "install", HOOKED[client])
+        model.awaited = socket_directory({"XDG_CACHE_HOME": f"{home}/.cache"}) / "socket"
     with (folder / "out.txt").open("wb") as out:
         child = subprocess.Popen(
             argv, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
