@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.asking_sources import Source, sources
+from benchmarks.results import write_section
 from shaping import Shaper
 from shaping.errors import ToolError
 from shaping.mcp.tools import EXPAND_TOOL
@@ -232,7 +233,10 @@ def score(folder: Path, key_folder: Path) -> None:
                 print(
                     f"{file.stem} {number}: {question['text']}\n  {sql}\n  got {rows[:3]}, {question['expected'][:3]}"
                 )
-    print(f"{ran} of {total} ran, {right} of {total} right at the first try")
+    body = f"{ran} of {total} queries ran and {right} of {total} were right at the first try."
+    print(body)
+    what = "readers saw our tool's definition, a cut answer and questions in words, and could try nothing"
+    write_section("Asking by readers", body, recipe={"what": what})
 
 
 def is_right(rows: list[list[Any]], expected: list[list[Any]], *, ordered: bool) -> bool:
