@@ -208,7 +208,9 @@ def sentence(rows: list[Row], questions: int) -> str:
     kept = sum(row.held for row in rows)
     lost = sum(len(row.lost) for row in rows)
     back = questions - kept - lost
-    return f"{saved:.0f}% of the tokens, {kept} of {questions} answers stay, {back} come back by one call"
+    rest = [f"{back} {'is' if back == 1 else 'are'} one call away"] if back else []
+    rest += [f"{lost} {'is' if lost == 1 else 'are'} lost"] if lost else []
+    return f"{saved:.0f}% of the tokens, {', '.join([f'{kept} of {questions} answers stay', *rest])}"
 
 
 def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
