@@ -27,8 +27,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
-
 from benchmarks.results import markdown_table, write_section
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "gateway.md"
@@ -125,10 +123,6 @@ class Gateway:
         for process in self.running.values():
             process.wait(30)
 
-    def url(self, name: str) -> str:
-        """Return the address of the balancer or of one replica."""
-        return f"http://127.0.0.1:{self.ports[name]}/mcp"
-
     def memory(self) -> dict[str, float]:
         """Return the megabytes that each replica takes."""
         found = {}
@@ -154,36 +148,68 @@ def _files() -> tuple[dict[str, Any], str]:
     return json.loads(config), balancer
 
 
+class Connection:
+    """One connection of a client, kept open: a whole HTTP client would take more of the machine than a replica."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, tool: str, arguments: dict[str, Any]) -> str:
+        """Call a tool as a client of the newest protocol does, and return the text of the answer."""
+        params = {"name": tool, "arguments": arguments, "_meta": META}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+        try:
+            async with asyncio.timeout(120):
+                found = json.loads(await self._post(body))
+        except BaseException:
+            self.close()
+            raise
+        return str(found["result"]["content"][0]["text"])
+
+    async def _post(self, body: bytes) -> bytes:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=2**24)
+        reader, writer = self._streams
+        head = f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{self._port}\r\ncontent-type: application/json\r\n"
+        accept = "accept: application/json, text/event-stream"
+        writer.write(f"{head}{accept}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        answered = (await reader.readuntil(b"\r\n\r\n")).lower()
+        length = re.search(rb"content-length: (\d+)", answered)
+        if length is None:  # a stream of events, because the answer took long
+            return (await reader.readuntil(b"\r\n0\r\n\r\n")).partition(b"data: ")[2].partition(b"\r\n")[0]
+        content = await reader.readexactly(int(length[1]))
+        if b"connection: close" in answered:
+            self.close()
+        return content
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+
 @dataclass
 class Load:
     """Calls through a gateway, and what came of them."""
 
-    client: httpx.AsyncClient
-    url: str
+    port: int
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
 
-    async def call(self, n: int, count: int) -> str:
-        """Call the tool, look at its answer, and return the text of it."""
+    async def call(self, connection: Connection, n: int, count: int) -> None:
+        """Call the tool and look at its answer."""
         began = time.perf_counter()
         try:
-            answer = await ask(self.client, self.url, "records", {"n": n, "count": count})
-        except (httpx.HTTPError, KeyError, ValueError) as problem:
+            answer = await connection.ask("records", {"n": n, "count": count})
+        except (OSError, EOFError, KeyError, ValueError, TimeoutError) as problem:
             self.outcomes[f"lost ({type(problem).__name__})"] += 1
-            return ""
+            return
         self.seconds.append(time.perf_counter() - began)
         right = re.search(rf"\bcall\W+{n}\b", answer) is not None
         self.outcomes["right" if right else "wrong"] += 1
-        return answer
-
-
-async def ask(client: httpx.AsyncClient, url: str, tool: str, arguments: dict[str, Any]) -> str:
-    """Call a tool as a client of the newest protocol does, and return the text of the answer."""
-    params = {"name": tool, "arguments": arguments, "_meta": META}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    response = await client.post(url, json=body)
-    response.raise_for_status()
-    return str(response.json()["result"]["content"][0]["text"])
 
 
 async def run_calls(gateway: Gateway, load: Load, calls: int, at_once: int) -> None:
@@ -192,10 +218,12 @@ async def run_calls(gateway: Gateway, load: Load, calls: int, at_once: int) -> N
     faults = {int(calls * KILLED): "kill", int(calls * BACK): "back", int(calls * REDIS_RESTARTED): "redis"}
 
     async def work() -> None:
+        connection = Connection(load.port)
         for n in numbers:
             if n in faults:
                 await asyncio.to_thread(do_fault, gateway, faults[n])
-            await load.call(n, 20)
+            await load.call(connection, n, 20)
+        connection.close()
 
     await asyncio.gather(*(work() for _ in range(at_once)))
 
@@ -211,16 +239,16 @@ def do_fault(gateway: Gateway, which: str) -> None:
         gateway.start_redis()
 
 
-async def run_refs(gateway: Gateway, client: httpx.AsyncClient) -> dict[str, bool]:
+async def run_refs(gateway: Gateway) -> dict[str, bool]:
     """Expand on one replica what another left out, also after Redis was restarted, which costs refs alone."""
+    one, other = Connection(gateway.ports["replica1"]), Connection(gateway.ports["replica2"])
 
     async def made(n: int) -> str:
-        found = REF.search(await ask(client, gateway.url("replica1"), "records", {"n": n, "count": 400}))
+        found = REF.search(await one.ask("records", {"n": n, "count": 400}))
         return found[1] if found else ""
 
     async def expands(ref: str) -> bool:
-        path = {"ref": ref, "path": "items[0].url"}
-        return "api.example.test" in await ask(client, gateway.url("replica2"), "shaping_expand", path)
+        return "api.example.test" in await other.ask("shaping_expand", {"ref": ref, "path": "items[0].url"})
 
     async def made_and_expanded(n: int) -> str:
         # A store that was away is asked again after a while.
@@ -246,9 +274,11 @@ async def run_soak(gateway: Gateway, load: Load, minutes: float, at_once: int) -
     numbers = iter(range(1_000_000, 100_000_000))
 
     async def work() -> None:
+        connection = Connection(load.port)
         while time.monotonic() - began < 60 * minutes:
             n = next(numbers)
-            await load.call(n, (1, 20, 20, 20, 100, 800)[n % 6])
+            await load.call(connection, n, (1, 20, 20, 20, 100, 800)[n % 6])
+        connection.close()
 
     async def watch() -> None:
         while time.monotonic() - began < 60 * minutes:
@@ -283,25 +313,21 @@ def _percentiles(seconds: list[float]) -> str:
 
 async def measure(gateway: Gateway, calls: int, at_once: int, minutes: float) -> list[tuple[str, ...]]:
     """Run everything, and return the rows of the table."""
-    limits = httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once)
-    async with httpx.AsyncClient(limits=limits, timeout=120) as client:
-        load = Load(client, gateway.url("balancer"))
-        for name in ("replica1", "replica2", "replica3"):
-            await ask(client, gateway.url(name), "records", {"n": 0, "count": 20})  # shaping is loaded by now
-        began = time.perf_counter()
-        await run_calls(gateway, load, calls, at_once)
-        took = time.perf_counter() - began
-        rows: list[tuple[str, ...]]
-        rows = [(f"{outcome} answers of {calls:,}", f"{count:,}") for outcome, count in load.outcomes.most_common()]
-        rows += [("calls a second", f"{calls / took:,.0f}"), ("time of a call", _percentiles(load.seconds))]
-        _wait_for(gateway.ports["replica1"])
-        rows += [
-            (f"a ref: {what}", "yes" if holds else "no") for what, holds in (await run_refs(gateway, client)).items()
-        ]
-        rows += [(f"memory of {name}", f"{megabytes:.0f} MB") for name, megabytes in gateway.memory().items()]
-        if minutes:
-            load.outcomes.clear()
-            rows += soak_rows(await run_soak(gateway, load, minutes, at_once), load.outcomes, minutes)
+    load = Load(gateway.ports["balancer"])
+    for number in range(1, REPLICAS + 1):  # shaping is loaded with the first answer
+        await Connection(gateway.ports[f"replica{number}"]).ask("records", {"n": 0, "count": 20})
+    began = time.perf_counter()
+    await run_calls(gateway, load, calls, at_once)
+    took = time.perf_counter() - began
+    rows: list[tuple[str, ...]]
+    rows = [(f"{outcome} answers of {calls:,}", f"{count:,}") for outcome, count in load.outcomes.most_common()]
+    rows += [("calls a second", f"{calls / took:,.0f}"), ("time of a call", _percentiles(load.seconds))]
+    _wait_for(gateway.ports["replica1"])
+    rows += [(f"a ref: {what}", "yes" if holds else "no") for what, holds in (await run_refs(gateway)).items()]
+    rows += [(f"memory of {name}", f"{megabytes:.0f} MB") for name, megabytes in gateway.memory().items()]
+    if minutes:
+        load.outcomes.clear()
+        rows += soak_rows(await run_soak(gateway, load, minutes, at_once), load.outcomes, minutes)
     return rows
 
 
