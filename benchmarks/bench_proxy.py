@@ -4,8 +4,9 @@
 
 All three are measured in one run, in turns, so that the load of the machine falls on each alike; what counts are the
 ratios of the medians. The second part makes 200 calls at once over HTTP and looks at every answer. The third starts
-each way anew and takes the time until its tools are listed and its first call is answered. `--write` puts the figures
-into RESULTS.md.
+each way anew and takes the time until its tools are listed and its first call is answered. The fourth does the same
+without a client library, line by line: what the proxy adds to `initialize`, to the first answer and to a tiny call, and
+the memory it takes after 100 calls. `--write` puts the figures into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 from contextlib import AsyncExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,12 @@ PASS_THROUGH = [sys.executable, HERE, "--pass-through"]
 OURS = [sys.executable, "-m", "shaping", "proxy"]
 CONCURRENT = 200
 BAR = 0.75
+LINE_BARS = {
+    "initialize (ms added)": 50,
+    "first answer (ms added)": 300,
+    "tiny call (ms added)": 0.3,
+    "memory after 100 calls (MB)": 90,
+}
 BATCH = 10
 STARTS = 5
 
@@ -84,6 +92,71 @@ async def starts() -> dict[str, tuple[float, float]]:
                 await one.call_tool_mcp("list_issues", {"n": 0})
                 times[name].append((listed - began, time.perf_counter() - began))
     return {name: (statistics.median(a), statistics.median(b)) for name, (a, b) in _columns(times).items()}
+
+
+class LineClient:
+    """A client that writes and reads lines, so that nothing but the server is measured."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.began = time.perf_counter()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._numbers = count(1)
+
+    def ask(self, method: str, **params: Any) -> float:
+        """Send a request, wait for its answer, and return the seconds that it took."""
+        began, number = time.perf_counter(), next(self._numbers)
+        self._write({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        while json.loads(self._process.stdout.readline()).get("id") != number:  # type: ignore[union-attr]  # a pipe
+            pass
+        return time.perf_counter() - began
+
+    def greet(self) -> float:
+        """Shake hands, and return the seconds since the process was started."""
+        info = {"name": "bench", "version": "1"}
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return time.perf_counter() - self.began
+
+    def megabytes(self) -> float:
+        """Return the memory that the process takes."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return float(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+
+    def close(self) -> None:
+        """End the process by closing its input."""
+        self._process.stdin.close()  # type: ignore[union-attr]  # a pipe
+        self._process.wait(60)
+
+    def _write(self, message: dict[str, Any]) -> None:
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")  # type: ignore[union-attr]  # a pipe
+        self._process.stdin.flush()  # type: ignore[union-attr]  # a pipe
+
+
+def line_by_line() -> dict[str, float]:
+    """Return what the proxy adds to the server alone, in milliseconds at the median, and its memory."""
+    found: dict[str, dict[str, list[float]]] = {"direct": {}, "shaping": {}}
+    megabytes = 0.0
+    for _ in range(STARTS):
+        for name, known in found.items():
+            client = LineClient(ways()[name])
+            taken = {"initialize": [client.greet()]}
+            client.ask("tools/call", name="list_issues", arguments={"n": 0})
+            taken["first answer"] = [time.perf_counter() - client.began]
+            taken["tiny call"] = [client.ask("ping") for _ in range(100)]
+            if name == "shaping":
+                for n in range(100):
+                    client.ask("tools/call", name="list_issues", arguments={"n": n})
+                megabytes = max(megabytes, client.megabytes())
+            client.close()
+            for what, seconds in taken.items():
+                known.setdefault(what, []).extend(seconds)
+    added = {
+        what: 1000 * (statistics.median(found["shaping"][what]) - statistics.median(seconds))
+        for what, seconds in found["direct"].items()
+    }
+    return {**{f"{what} (ms added)": value for what, value in added.items()}, "memory after 100 calls (MB)": megabytes}
 
 
 def _columns(times: dict[str, list[tuple[float, float]]]) -> dict[str, tuple[list[float], list[float]]]:
@@ -167,6 +240,7 @@ def main() -> int:
         "shaping_to_pass_through": round(ratio, 3),
         "shaping_to_direct": round(medians["shaping"] / medians["direct"], 3),
         "concurrent": {"calls": CONCURRENT, "right": right},
+        "line_by_line": {name: round(value, 2) for name, value in line_by_line().items()},
         "start_ms": {name: [round(one * 1000) for one in both] for name, both in asyncio.run(starts()).items()},
     }
     print(json.dumps(report, indent=2) if asked.json else _told(report))
@@ -183,6 +257,7 @@ def _told(report: dict[str, Any]) -> str:
     lines.append(f"shaping / direct:       {report['shaping_to_direct']:.3f}")
     calls = report["concurrent"]
     lines.append(f"{calls['calls']} calls at once over HTTP: {calls['right']} right answers")
+    lines += [f"{name}: {value:,.2f} (bar {LINE_BARS[name]})" for name, value in report["line_by_line"].items()]
     lines.append("from the start, until tools are listed and until the first call is answered:")
     lines += [f"  {name:<14}{listed:>8,} ms{called:>8,} ms" for name, (listed, called) in report["start_ms"].items()]
     return "\n".join(lines)
@@ -199,6 +274,8 @@ def _write(report: dict[str, Any]) -> None:
     body += f"\n\n{calls['calls']} calls at once over HTTP: {calls['right']} right answers.\n\n"
     begun = [(name, *(f"{one:,} ms" for one in both)) for name, both in report["start_ms"].items()]
     body += markdown_table(("way", "start to list of tools", "start to first answer"), begun)
+    raw = [(name, f"{value:,.2f}", f"{LINE_BARS[name]}") for name, value in report["line_by_line"].items()]
+    body += "\n\nLine by line, without a client library:\n\n" + markdown_table(("", "measured", "bar"), raw)
     payload = f"a result of {report['payload_bytes']:,} bytes in both channels, over stdio"
     write_section("Proxy", body, recipe={"bar": f"shaping at most {BAR} of pass-through", "payload": payload})
 
