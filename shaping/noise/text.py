@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 _VERSION = r"v?\d+(?:\.\d+)+[\w.+-]*"
 _ENUMERATION = re.compile(rf"{_VERSION}(?:, ?{_VERSION}){{19,}}")
+_NEXT_VERSION = re.compile(r", ?v?\d")
 _LEAST_COMMAS = 19  # commas between versions
 
 
 def shorten_versions(text: str) -> str:
     """Return a text with `1.4.0 to 1.4.9` in place of all versions between."""
-    if text.count(",") < _LEAST_COMMAS:
+    if len(_NEXT_VERSION.findall(text)) < _LEAST_COMMAS:
         return text
     return _ENUMERATION.sub(lambda found: ", ".join(first_to_last(re.split(", ?", found[0]))), text)
 

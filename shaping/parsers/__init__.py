@@ -34,7 +34,7 @@ _LEAST_TABLE = 300  # characters of such a table
 _FEW = 3  # lines before rows, and after them, that may be of another kind
 _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
-_HEAD = 32_000  # characters of a long text by which it is judged
+_HEAD = 8_000  # characters of a long text by which it is judged
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
 

@@ -22,7 +22,8 @@ _IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts tho
 
 def parse(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table with a heading above each column."""
-    if packages := _DEBIAN.search(text[:2000]):
+    head = text[:2000]
+    if "\n+++-" in head and (packages := _DEBIAN.search(head)):
         return _debian(text, packages)
     heading, _, rest = text.strip("\n").partition("\n")
     named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))

@@ -250,7 +250,7 @@ def _edges(which: re.Pattern[str], text: str) -> str:
 
 def _ending(which: re.Pattern[str], text: str) -> str:
     """Return the end of a time; to look for it from the start of the text would take ten times as long."""
-    found = which.search(text, max(0, len(text) - 24))
+    found = which.search(text, max(16, len(text) - 24))  # after the date, the hour and the minute
     return found[0] if found else ""
 
 
