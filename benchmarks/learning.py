@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -26,7 +27,7 @@ import orjson
 
 from benchmarks import corpus
 from benchmarks.learning_servers import record
-from benchmarks.results import markdown_table
+from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.learning.reading import read_traffic
 from shaping.learning.record import recordings
@@ -174,7 +175,8 @@ def _values(call: ToolCall, path: str) -> set[str]:
 
 def judged_servers(target: float | None, folder: Path) -> str:
     """Suggest on a first run of real servers, judge on a second one with other data."""
-    first, second = record(1, folder), record(2, folder)
+    recorded = [folder / f"traffic{run}" for run in (1, 2)]
+    first, second = (path if path.exists() else record(run, folder) for run, path in enumerate(recorded, 1))
     suggested = suggest(read_traffic(first), target=target)
     overrides = {one.tool: one.override for one in suggested if one.rules}
     usage = Usage()
@@ -281,12 +283,14 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=1_000_000_000, help="bytes of recordings for `large`")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    if asked.what == "corpora":
-        print(corpora(asked.target))
-    elif asked.what == "servers":
-        print(judged_servers(asked.target, asked.folder))
-    else:
-        print(large(asked.folder, asked.size))
+    name, made = {
+        "corpora": ("Suggestions, corpora split by records", partial(corpora, asked.target)),
+        "servers": ("Suggestions, two runs of real servers", partial(judged_servers, asked.target, asked.folder)),
+        "large": ("Reading much traffic", partial(large, asked.folder, asked.size)),
+    }[asked.what]
+    body = made()
+    print(body)
+    write_section(name, body, recipe={"tokenizer": "o200k_base", "target": f"{asked.target:.0%}"})
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def preset(servers: list[str], wanted: list[str]) -> dict[str, Any]:
 def _saves(payload: corpus.Payload, override: dict[str, Any]) -> bool:
     """Return whether rules save anything on the payload as it is."""
     call = ToolCall(payload.tool, payload.result)
-    plain, ruled = ({}, {"tool_overrides": {payload.tool: override}})
-    texts = (text_after(Shaper(config, watch=False), call) for config in (plain, ruled))
+    configs: list[dict[str, Any]] = [{}, {"tool_overrides": {payload.tool: override}}]
+    texts = (text_after(Shaper(config, watch=False), call) for config in configs)
     without, with_rules = map(exact, texts)
     return with_rules < without
 
