@@ -1,4 +1,7 @@
-"""`shaping proxy`: stand in front of an MCP server and shape what its tools return."""
+"""`shaping proxy`: stand in front of an MCP server and shape what its tools return.
+
+A plain `shaping proxy -- COMMAND` never comes here: `__main__.py` starts it without loading Typer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`shaping run`: run a command and print its output shaped, with the command's own exit code."""
+"""`shaping run`: run a command and print its output shaped, with the command's own exit code.
+
+Where nobody looks at a terminal, `__main__.py` runs a plain `shaping run -- COMMAND` without loading Typer.
+"""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
 
 
 def _begun(line: str, length: int) -> str:
-    # LineShaper are no longer than the longest already, but for what says how much of one is missing.
+    # Lines are no longer than the longest already, but for what says how much of one is missing.
     return line if length == _LONGEST or len(line) <= length else line[: length - 1] + "…"
 
 

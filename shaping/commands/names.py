@@ -1,4 +1,4 @@
-"""The tool name of a command line: the program and its subcommand."""
+"""What a command line and its end are called: the tool name of a command, and the facts of a run in words."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def shape(
     form: Form = "envelope",
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
-    """Shape what a function returns; a plain function stays plain, an async one async, a generator yields shaped items.
+    """Shape what a function returns: a list comes back as `{"data": [...]}`, the wire form of `dialect: "lean"`.
+
+    A plain function stays plain, an async one async, and a generator yields shaped items.
 
     Use it bare, `@shape`, or with options. `tool` is the name by which the config knows the function (else its own),
     `profile` the one to use where nothing else names one, `config` or `shaper` the rules to go by. `if_none_match`

@@ -58,7 +58,7 @@ class DecoratedTool:
     def shaper(self) -> Shaper:
         """The shaper, made at the first call so that decorating touches no file."""
         if self._shaper is None:
-            from shaping.shaper import Shaper  # noqa: PLC0415 (the decorator is part of what Shaper's module exports)
+            from shaping.shaper import Shaper  # noqa: PLC0415 (loads pydantic and orjson: decorating must stay cheap)
 
             self._shaper = Shaper(self._config)
         return self._shaper

@@ -28,7 +28,7 @@ def wrap(shown: Presented) -> Envelope[Any]:
 
 
 def wire_value(shown: Presented) -> Any:
-    """Write the response in the plan's dialect; a success of which nothing else is said needs no envelope for that."""
+    """Write the response in the plan's dialect; a plain success in `lean` needs no envelope object for that."""
     plan, call = shown.plan, shown.call
     if plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source or shown.meta):
         return {"data": shown.cut.value}

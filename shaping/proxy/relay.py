@@ -299,7 +299,7 @@ def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
 def _as_read(message: Message, shaping: ClientShaping) -> Message:
     """Return a message in its own bytes, or written anew where they may say more than was read of them.
 
-    Of a member that stands twice one is read, and it was the other one that nobody has looked at.
+    Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
     """
     return write(message.data) if shaping.may_hold_back(message.line) else message
 

@@ -211,7 +211,7 @@ def choose_plan(
     tier: str | None,
     environ: Mapping[str, str],
 ) -> tuple[Plan, tuple[Warned, ...]]:
-    """Return the plan for a call and a warning for what is asked wrongly, without which the answer goes out.
+    """Return the plan for a call, and a warning for each choice of the call that is wrong and so ignored.
 
     A `profile` is what the call itself asks for; a `default` stands where block and environment name none.
     """
