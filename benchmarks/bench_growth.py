@@ -1,4 +1,4 @@
-"""How the time of redaction grows with its input: each hostile text is doubled until it is large.
+"""How the time of redaction, private paths, parsers and terminal cleaning grows: hostile texts are doubled.
 
     python benchmarks/bench_growth.py [--bytes 400000]
 
@@ -15,6 +15,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from shaping import Shaper
+from shaping.parsers import parse
+from shaping.parsers.terminal import clean
+from shaping.paths import compile_fields
 from shaping.redaction import redact, redact_json, redact_stream, redact_text
 
 if TYPE_CHECKING:
@@ -86,10 +90,28 @@ MAKE: dict[str, Callable[[int], Any]] = {
                 "kind: Secret\ndata:\n a: b\n",
                 "Private-Lines: 8\n",
                 "| a | b |\n",
+                "\x1b[2A\x1b[Kx\n",
+                "\x1b[31m",
+                "\x1b]",
+                "50%\r",
+                "\u200b",
+                "<a>",
+                "<a b='c'>",
+                "a: b\n",
+                "a,b\n",
+                "src/a.py:1:x\n",
+                "-[ RECORD 1 ]\n",
+                '[{"a":1}]\n',
+                "{'a': 1}\n",
+                "email ",
+                "email.",
+                "```\n",
             ),
         )
     },
 }
+PRIVATE = compile_fields(None, ["**.email", "account.pin"], withhold=True)
+SHAPER = Shaper({}, watch=False)
 RUN: dict[str, Callable[[Any], object]] = {
     "redact": redact,
     "redact by name": lambda value: redact(value, names=True),
@@ -97,6 +119,10 @@ RUN: dict[str, Callable[[Any], object]] = {
     # Below twice what a stream holds back, it looks once; so it is given more.
     "redact_stream": lambda value: list(redact_stream([value] * 6)) if isinstance(value, str) else None,
     "redact_json": lambda value: redact_json(_json(value)),
+    "terminal": lambda value: clean(value) if isinstance(value, str) else None,
+    "parse": lambda value: parse(value) if isinstance(value, str) else None,
+    "private": PRIVATE.apply,
+    "shape": lambda value: SHAPER.shape(value, tool="t").text,
 }
 
 
