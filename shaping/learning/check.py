@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaping.learning.contracts import ContractReport, check_call, total
-from shaping.learning.drift import Baseline, baseline_path, find_drift, findings_path, keep_findings
+from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
 from shaping.learning.reading import read_traffic, run_over
 from shaping.learning.traffic import ToolCall, pieces, read_piece
 from shaping.settings.sources import GIVEN_NAME
@@ -44,7 +44,7 @@ def check_traffic(
     merged = (
         total(run_over(partial(contracts_of, _data(config)), pieces(folder))) if _asks(config) else ContractReport()
     )
-    drift = find_drift(traffic, config, baseline)
+    drift = [*find_idle(traffic, config), *find_drift(traffic, config, baseline)]
     path = findings_path()
     if path is not None:
         with suppress(OSError):  # the page shows it where it can be written; the check has its result all the same

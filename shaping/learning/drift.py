@@ -15,7 +15,7 @@ from shaping.ledger import default_path
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from shaping.learning.statistics import ToolStatistics, TrafficStatistics
@@ -106,6 +106,43 @@ def _unmatched(traffic: TrafficStatistics, config: LoadedConfig) -> Iterator[Dri
                     near = nearest(path, sorted(fields), n=1)
                     rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
                     yield Drift("unmatched", pattern, path, f"{key} {path!r} matches nothing any more", rule)
+
+
+def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
+    """List rules that match no tool of whole traffic, and paths of `private` and `redact` that match none of it."""
+    called = {one.name: one for one in traffic.tools.values()}
+    defined = (
+        f"{server.replace('/', '_')}/{tool['name']}"
+        for server, (_, tools) in traffic.definitions.items()
+        for tool in tools
+    )
+    tools = sorted({*called, *defined})
+    overrides = config.config.tool_overrides or {}
+    idle = [pattern for pattern in overrides if not any(fits(tool, pattern) for tool in tools)]
+    found = [Drift("unmatched", pattern, "", *_no_tool(pattern, tools)) for pattern in idle]
+    everywhere = [("global", config.config.global_, "**")] if config.config.global_ is not None else []
+    for name, rules, pattern in (*everywhere, *((pattern, rules, pattern) for pattern, rules in overrides.items())):
+        answered = [one for tool, one in called.items() if fits(tool, pattern)]
+        fields = {path for one in answered if one.calls > one.failed for path in one.fields if path}
+        hidden = [("redact.paths", path) for path in getattr(rules.redact, "paths", None) or ()]
+        if rules is config.config.global_:  # those of a tool's own rules are looked for among its other paths
+            hidden += [("private", path) for path in rules.private or ()]
+        for key, path in hidden if fields else ():
+            if not any(leads_to(path, one) for one in fields):
+                found.append(Drift("unmatched", name, path, *_no_field(key, path, fields)))
+    return found
+
+
+def _no_tool(pattern: str, tools: list[str]) -> tuple[str, str]:
+    names = tools if "/" in pattern else [tool.rpartition("/")[2] for tool in tools]
+    near = nearest(pattern, names, n=1)
+    return "these rules match no tool of this traffic", f"write {near[0]!r}" if near else "take them out"
+
+
+def _no_field(key: str, path: str, fields: Collection[str]) -> tuple[str, str]:
+    near = nearest(path, sorted(fields), n=1)
+    rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
+    return f"{key} {path!r} matches nothing in this traffic", rule
 
 
 def _changed_fields(one: ToolStatistics, before: Mapping[str, Any], config: LoadedConfig) -> Iterator[Drift]:

@@ -79,6 +79,7 @@ class MessageShaper:
         self.recorder = recorder
         self._recorder = None if ledger is None and recorder is None else CallRecorder(ledger, shaper, recorder)
         self.sessions = Sessions()
+        self.told_idle: set[str] = set()  # rules that match no tool, and were logged as such
         self._warmed = False
 
     def session(self, sdk_session: Any) -> Session:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from shaping.learning.record import Recorder
 from shaping.ledger import open_ledger
@@ -16,13 +17,19 @@ from shaping.proxy.loading import UnknownProfileError
 from shaping.proxy.messages import READ_OF_NOTIFICATIONS, READ_OF_REQUESTS
 from shaping.redaction import scrub
 from shaping.redaction.redact import rules_for
+from shaping.response import did_you_mean, nearest
+from shaping.settings.resolve import fits, is_pattern
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from shaping.errors import ErrorDetail
     from shaping.proxy.loading import Options
+
+_RESEMBLES: Final = 0.85  # how alike two names are before one is taken for a slip of the other
+
+logger = logging.getLogger("shaping")
 
 
 def message_shaper(options: Options) -> MessageShaper:
@@ -74,7 +81,27 @@ class ClientShaping:
         shown: list[Any] = self.messages.list_tools(self.session, tools)
         if self.messages.expandable and self.session.tools and not result.get("nextCursor"):
             shown.append(self.messages.expand_tool(self.session))
+        if not result.get("nextCursor"):
+            self._tell_idle_rules({*self.session.tools, *(tool["name"] for tool in tools)}, server_of)
         return {**result, "tools": shown}
+
+    def _tell_idle_rules(self, tools: Collection[str], server_of: Callable[[str], str]) -> None:
+        """Log, once, rules that name a server and match none of its tools, and names that only resemble a tool's.
+
+        Other rules may be for other servers, or for commands.
+        """
+        names = [f"{server_of(tool).replace('/', '_')}/{tool}" for tool in sorted(tools)]
+        for pattern in self.session.generation.config.tool_overrides or {}:
+            server, slash, _ = pattern.rpartition("/")
+            ours = names if slash else [name.rpartition("/")[2] for name in names]
+            meant = not slash or any(fits(name.partition("/")[0], server) for name in names)
+            if not meant or pattern in self.messages.told_idle or any(fits(name, pattern) for name in names):
+                continue
+            near = nearest(pattern, ours, n=1, least=_RESEMBLES)
+            if slash or (near and not is_pattern(pattern)):
+                self.messages.told_idle.add(pattern)
+                told = did_you_mean(near)
+                logger.warning("the rules for %r match no tool that the server lists.%s", pattern, told)
 
     def is_expand(self, tool: str) -> bool:
         """Whether a call is for our own tool."""

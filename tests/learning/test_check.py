@@ -195,3 +195,29 @@ def test_while_calls_are_recorded_a_change_is_logged_once_and_kept_for_the_page(
     assert any("no longer has this tool" in message for message in told)
     kept = json.loads((tmp_path / "drift.json").read_text())
     assert [(one["kind"], one["path"]) for one in kept["drift"]] == [("vanished", ""), ("new", "orders[].memo")]
+
+
+def test_rules_for_no_tool_and_hidden_paths_that_never_matched_are_told(tmp_path: Path) -> None:
+    rules = {
+        "global": {"private": ["**.email", "**.e_mail"], "redact": {"paths": ["orders.buyer.name", "orders.pin"]}},
+        "tool_overrides": {
+            "shop/list": {"private": ["orders.buyer.mail"], "redact": {"paths": ["orders.buyer.nam"]}},
+            "shop/get": {"max_items": 5},
+            "shop/lst": {"max_items": 5},
+            "shpo/*": {"max_items": 5},
+        },
+    }
+    config = tmp_path / "response_config.json"
+    config.write_text(json.dumps(rules))
+    done = check(config, record(tmp_path / "traffic", 1))
+    assert done.returncode == 0, done.stderr
+    told = sorted(line for line in done.stderr.splitlines() if line.startswith("changed: "))
+    assert [line.partition("; ")[0].removeprefix("changed: ") for line in told] == [
+        "global: private '**.e_mail' matches nothing in this traffic",
+        "global: redact.paths 'orders.pin' matches nothing in this traffic",
+        "shop/list: private 'orders.buyer.mail' matches nothing any more",
+        "shop/list: redact.paths 'orders.buyer.nam' matches nothing in this traffic",
+        "shop/lst: these rules match no tool of this traffic",
+        "shpo/*: these rules match no tool of this traffic",
+    ]
+    assert "shop/lst: these rules match no tool of this traffic; write 'shop/list'" in done.stderr

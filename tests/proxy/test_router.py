@@ -175,3 +175,19 @@ async def test_a_server_of_several_that_dies_is_restarted(connect: Connect) -> N
         after = await driver.text("pid")
     assert died == "UNAVAILABLE: the server 'tiny' ended with exit code 3: out of memory"
     assert before["pid"] != after["pid"]
+
+
+async def test_rules_of_a_server_that_match_none_of_its_tools_are_logged_once(
+    connect: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = tmp_path / "response_config.json"
+    patterns = ("a/only_*", "a/onyl_a", "only_aa", "elsewhere/*", "kubectl get *", "only_b")
+    config.write_text(json.dumps({"tool_overrides": {pattern: {"max_items": 5} for pattern in patterns}}))
+    async with connect(together(named("a", "b")), config=config) as driver:
+        for _ in range(2):
+            await names(driver)
+    lines = [record.getMessage() for record in caplog.records if "match no tool" in record.getMessage()]
+    assert lines == [
+        "the rules for 'a/onyl_a' match no tool that the server lists. Did you mean 'a/only_a'?",
+        "the rules for 'only_aa' match no tool that the server lists. Did you mean 'only_a'?",
+    ]
