@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import blake2b
@@ -96,9 +97,11 @@ class ASGIShaping:
 
         asked = {name: values[-1] for name, values in parse_qs(scope["query_string"].decode()).items()}
         try:
-            found = self._shaper.expand(asked.get("ref", ""), asked.get("path"), asked.get("cursor"), surface="mcp")
+            chosen: dict[str, Any] = {name: asked.get(name) for name in ("path", "cursor", "sql", "search")}
+            # In a thread: a query may take two seconds.
+            found = await asyncio.to_thread(self._shaper.expand, asked.get("ref", ""), **chosen, surface="mcp")
             status, body = 200, found.text.encode()
-            record_text(found.plan.tool, "", found.text, kind="expand", client="asgi")
+            record_text(found.plan.tool, "", found.text, kind="query" if asked.get("sql") else "expand", client="asgi")
         except ToolError as problem:
             status, body = problem.detail.http or 400, f"{problem} {problem.detail.hint or ''}".strip().encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]

@@ -1,22 +1,27 @@
-"""A registry as a plain HTTP API: POST an operation's input, get its envelope, with the error's status."""
+"""A registry as a plain HTTP API: POST an operation's input, get its envelope, with the error's status.
+
+POST /expand gives back what an answer left out, or runs a query or a search over it.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
 from contextlib import aclosing
+from hashlib import sha256
 from secrets import compare_digest
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.envelope import local_envelope
-from shaping.errors import ErrorDetail, from_exception, make_error, nearest
+from shaping.errors import ErrorDetail, ToolError, from_exception, make_error, nearest
 from shaping.operations.context import identified
 from shaping.operations.selection import input_schema, short_description
 
@@ -31,7 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304
-
+EXPAND = "/expand"
+_ASKED = ("ref", "path", "cursor", "sql", "search")
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -81,9 +87,7 @@ class Gate:
         return None
 
     def _knows(self, request: Request) -> bool:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        given = given or request.query_params.get("token", "")
-        return compare_digest(given.encode(), (self._token or "").encode())
+        return compare_digest(_token(request).encode(), (self._token or "").encode())
 
 
 class _Routes:
@@ -126,32 +130,55 @@ class _Routes:
         try:
             identity = await identified(self._identify, request)
         except Exception as http_error:  # noqa: BLE001  whatever keeps a caller from being known, it is not let in
-            error = from_exception(http_error)
-            log.warning("a caller of %s could not be told: %s", name, error.message)
-            return self._answer(local_envelope(None, name, error=error, request_id=request_id))
+            return self._answer(_unidentified(name, request_id, http_error))
         spec = self._specs.get(name)
         if spec is None:
             similar = nearest(name, [*self._specs])
             unknown = _refusal(name, request_id, "OPERATION_NOT_FOUND", f"{name!r} is not served here", similar=similar)
             return self._answer(unknown)
         if spec.type == "subscription":
-            stream = self._events(name, given, identity, request_id)
+            stream = self._events(name, given, identity, request_id, owner=_owner(request, identity))
             return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
         envelope = await self._registry.execute(name, given, identity, request_id=request_id, shape=False)
-        return self._answer(envelope, name, _tags(request))
+        return self._answer(envelope, name, _tags(request), owner=_owner(request, identity))
+
+    async def expand(self, request: Request) -> Response:
+        """Return what an answer to the same caller left out: a part or a page of it, rows of a query or hits."""
+        request_id = request.headers.get("x-request-id")
+        try:
+            asked = _expand_arguments(await _input(request))
+        except ValueError as problem:
+            return self._answer(_refusal("expand", request_id, "BAD_ARGUMENT", str(problem)))
+        try:
+            identity = await identified(self._identify, request)
+        except Exception as http_error:  # noqa: BLE001  as for a call: who is not known is not let in
+            return self._answer(_unidentified("expand", request_id, http_error))
+        owner = _owner(request, identity)
+        try:
+            # In a thread: a query may take two seconds.
+            found = await run_in_threadpool(
+                self._registry.shaper.expand, **asked, owner=owner, written=lambda page: self._wire(page).decode()
+            )
+        except ToolError as problem:
+            return self._answer(local_envelope(None, "expand", error=problem.detail, request_id=request_id))
+        headers = {"X-Request-ID": request_id} if request_id else {}
+        return Response(self._wire(found), 200, headers, media_type="application/json")
 
     async def _events(
-        self, name: str, given: Any, identity: Identity | None, request_id: str | None
+        self, name: str, given: Any, identity: Identity | None, request_id: str | None, *, owner: str | None
     ) -> AsyncIterator[bytes]:
         opened = self._registry.subscribe(name, given, identity, request_id=request_id, shape=False)
         async with aclosing(opened) as envelopes:
             async for envelope in envelopes:
                 number = envelope.meta.extensions.get("sequence", 0)
                 kind = b"error" if envelope.error else b"message"
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, self._wire(self._shaped(envelope, name)))
+                wire = self._wire(self._shaped(envelope, name, owner))
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, wire)
 
-    def _answer(self, envelope: Envelope[Any], name: str = "", tags: Collection[str] = ()) -> Response:
-        shaped = self._shaped(envelope, name)
+    def _answer(
+        self, envelope: Envelope[Any], name: str = "", tags: Collection[str] = (), *, owner: str | None = None
+    ) -> Response:
+        shaped = self._shaped(envelope, name, owner)
         headers = _headers(envelope)
         if envelope.error is None and shaped.etag is not None:
             headers["ETag"] = f'"{shaped.etag}"'
@@ -159,10 +186,11 @@ class _Routes:
                 return Response(status_code=304, headers=headers)
         return Response(self._wire(shaped), _status(envelope.error), headers, media_type="application/json")
 
-    def _shaped(self, envelope: Envelope[Any], name: str) -> Shaped:
-        shaper = self._registry.shaper
+    def _shaped(self, envelope: Envelope[Any], name: str, owner: str | None) -> Shaped:
         # Asking for a tag that nothing has makes the answer carry its own; a client may hold several.
-        return shaper.shape(envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match="")
+        return self._registry.shaper.shape(
+            envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match="", owner=owner
+        )
 
     def _wire(self, shaped: Shaped) -> bytes:
         """Write an answer in the dialect that the config or the server names."""
@@ -187,15 +215,16 @@ def http_app(
     """
     served = registry.list() if specs is None else specs
     reading = {f"/operations/{spec.id}" for spec in served if not spec.state_changing and spec.operation_type != "eval"}
+    # A ref cannot be guessed and belongs to the token that it was given to.
+    reading |= {"/operations", EXPAND}
     api = _Routes(registry, served, identify, dialect)
     return Starlette(
         routes=[
             Route("/operations", api.list, methods=["GET"]),
             Route("/operations/{id:path}", api.call, methods=["POST"]),
+            Route(EXPAND, api.expand, methods=["POST"]),
         ],
-        middleware=[
-            Middleware(Gate, hosts=hosts, token=token, is_open=lambda path: path in reading or path == "/operations")
-        ],
+        middleware=[Middleware(Gate, hosts=hosts, token=token, is_open=lambda path: path in reading)],
     )
 
 
@@ -212,6 +241,32 @@ async def _input(request: Request) -> Any:
         raise ValueError("the body is not JSON") from None
 
 
+def _expand_arguments(given: Any) -> dict[str, Any]:
+    """Read what is asked of an answer that is kept; null is the same as not given."""
+    asked = {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
+    problems = [f"{name!r} is not known here; {', '.join(_ASKED)} are" for name in asked if name not in _ASKED]
+    problems += [f"{name} is not a text" for name, value in asked.items() if not isinstance(value, str)]
+    if not asked.get("ref"):
+        problems.append("give an object with the ref of the answer that left something out")
+    if problems:
+        raise ValueError("; ".join(problems))
+    return asked
+
+
+def _token(request: Request) -> str:
+    """Read the token that a request carries, in its header or in its address."""
+    given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+    return given or request.query_params.get("token", "")
+
+
+def _owner(request: Request, identity: Identity | None) -> str | None:
+    """Name who alone may expand what an answer leaves out: the identity, else whoever sends the same token."""
+    if identity is not None:
+        return f"identity {identity.id}"
+    token = _token(request)
+    return f"token {sha256(token.encode()).hexdigest()}" if token else None
+
+
 def _tags(request: Request) -> list[str]:
     """Read the tags of the answers that the client holds; a weak one is as good as any here."""
     listed = request.headers.get("if-none-match", "").split(",")
@@ -220,6 +275,12 @@ def _tags(request: Request) -> list[str]:
 
 def _refusal(name: str, request_id: str | None, code: str, message: str, **fields: Any) -> Envelope[Any]:
     error = make_error(code, message, phase="validation", **fields)
+    return local_envelope(None, name, error=error, request_id=request_id)
+
+
+def _unidentified(name: str, request_id: str | None, fault: Exception) -> Envelope[Any]:
+    error = from_exception(fault)
+    log.warning("a caller of %s could not be told: %s", name, error.message)
     return local_envelope(None, name, error=error, request_id=request_id)
 
 

@@ -83,6 +83,9 @@ def test_a_request_for_plain_text_gets_what_a_model_reads(get: Any) -> None:
     assert response.text.count("\n") < 40
     ref = ref_in(response.text)
     assert "issues/1" in get(f"/shaping/expand?ref={ref}&path=[0].url").text
+    query = "SELECT count(*) AS n FROM items"
+    assert get(f"/shaping/expand?ref={ref}&sql={query}").text == f'[{{"n":{len(issues())}}}]'
+    assert "[0].title" in get(f"/shaping/expand?ref={ref}&search=Widget 1 turns").text
 
 
 def test_a_route_is_shaped_by_the_config_of_its_template(get: Any) -> None:

@@ -209,3 +209,91 @@ def test_a_token_may_stand_in_the_printed_address_and_reading_needs_none(guarded
     assert guarded.get("/operations", headers={"Origin": "http://evil.example"}).status_code == 403
     assert guarded.post("/operations/shop.get", json={"id": 3}).status_code != 401
     assert guarded.post("/operations/shop.nothing", json={}).status_code == 401
+
+
+def issues(_: Any) -> list[dict[str, Any]]:
+    return [{"id": n, "state": "open" if n % 3 else "closed", "title": f"Issue {n}"} for n in range(3000)]
+
+
+@pytest.fixture
+def asked() -> Any:
+    def identify(request: Any) -> Identity | None:
+        name = request.headers.get("x-user")
+        return Identity(name) if name else None
+
+    made = Registry(shaper=Shaper({"global": {"max_tokens": 300}}, expandable=True))
+    base: dict[str, Any] = {"namespace": "shop", "operation_type": "query"}
+    made.register(make_spec("list", **base), issues)
+    made.register(make_spec("pay", namespace="shop", operation_type="command", type="mutation"), issues)
+    app = http_app(made, hosts=["127.0.0.1:8000"], token="t0ken", identify=identify)
+    with TestClient(app, base_url="http://127.0.0.1:8000", headers=JSON) as client:
+        yield client
+
+
+def test_what_an_answer_left_out_can_be_asked_for(asked: Any) -> None:
+    cut = asked.post("/operations/shop.list", json={}).json()
+    ref = cut["ref"]
+
+    def expand(**given: Any) -> Any:
+        answer = asked.post("/expand", json={"ref": ref, **given})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    sql = "SELECT state, count(*) AS n FROM items GROUP BY state"
+    assert expand(sql=sql)["data"] == [{"state": "closed", "n": 1000}, {"state": "open", "n": 2000}]
+    assert expand(sql="schema")["data"][0]["columns"] == "id, state, title"
+    assert expand(path="[2999].title")["data"] == "Issue 2999"
+    page = expand(cursor=cut["cursor"], path=None)
+    assert page["data"][0]["id"] == len(cut["data"])
+    hits = expand(search="Issue 2999")["data"]
+    assert hits["found"] == 1
+    assert "[2999].title" in json.dumps(hits)
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "message"),
+    [
+        ({}, 400, "give an object with the ref of the answer that left something out"),
+        ([], 400, "give an object with the ref of"),
+        ({"ref": "REF", "sq": "x"}, 400, "'sq' is not known here"),
+        ({"ref": "REF", "sql": 1}, 400, "sql is not a text"),
+        ({"ref": "REF", "sql": "DROP TABLE items"}, 400, "SELECT"),
+        ({"ref": "REF", "sql": "SELECT stat FROM items"}, 400, "state"),
+        ({"ref": "r_other"}, 404, "nothing is kept behind this ref here"),
+    ],
+)
+def test_a_wrong_question_is_answered_with_its_reason(asked: Any, given: Any, status: int, message: str) -> None:
+    ref = asked.post("/operations/shop.list", json={}).json()["ref"]
+    if "ref" in given:
+        given = {**given, "ref": given["ref"].replace("REF", ref)}
+    answer = asked.post("/expand", json=given, headers={"X-Request-ID": "r1"})
+    assert (answer.status_code, answer.headers["x-request-id"]) == (status, "r1"), answer.text
+    assert message in answer.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_expanding_is_closed_to_pages_of_other_origins(asked: Any, headers: Any, status: int) -> None:
+    ref = asked.post("/operations/shop.list", json={}).json()["ref"]
+    assert asked.post("/expand", content=json.dumps({"ref": ref}), headers=headers).status_code == status
+
+
+ANN, BOB, TOKEN = {"X-User": "ann"}, {"X-User": "bob"}, {"Authorization": "Bearer t0ken"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "owner", "others"),
+    [("list", ANN, [BOB, {}, TOKEN]), ("list", {}, [ANN, TOKEN]), ("pay", TOKEN, [{}, {"Authorization": "Bearer x"}])],
+)
+def test_only_who_was_answered_may_ask_for_the_rest(asked: Any, operation: str, owner: Any, others: Any) -> None:
+    ref = asked.post(f"/operations/shop.{operation}", json={}, headers=owner).json()["ref"]
+    for question in ({}, {"sql": "SELECT count(*) FROM items"}, {"search": "Issue 7"}):
+        body = {"ref": ref, **question}
+        assert asked.post("/expand", json=body, headers=owner).status_code == 200
+        assert {asked.post("/expand", json=body, headers=other).status_code for other in others} == {404}
