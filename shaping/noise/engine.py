@@ -259,8 +259,9 @@ def _with_data(
                 counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
         written += [part.before, text, part.after]
     # Only the whole can be asked back: a text has no members to name.
-    said = counts or {"boilerplate": len(parts)}
-    return "".join(written), [Omission("", number, reason) for reason, number in said.items()]
+    # Where all of the data is there, only the layout of the text is gone: nothing that anybody has to be told.
+    gone = [Omission("", number, reason) for reason, number in counts.items()]
+    return "".join(written), gone or [Omission("", len(parts), "boilerplate", tokens=0)]
 
 
 def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:

@@ -103,7 +103,7 @@ def missing(shaped: Shaped) -> str:
 
 def _unasked(shown: Presented) -> list[Omission]:
     taken = (*shown.cleaned.omissions, *shown.cut.omissions)
-    return [omission for omission in taken if omission.reason in _UNASKED]
+    return [omission for omission in taken if omission.reason in _UNASKED and omission.tokens != 0]
 
 
 def _members_gone(shown: Presented) -> dict[str, Any]:

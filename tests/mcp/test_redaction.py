@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 MARK = "[redacted:github-token]"
+BINARY = "QUJD" * 80 + TOKEN  # long base64, in which a rule matches by chance
 RESULT: dict[str, Any] = {
     "content": [
         {"type": "resource", "resource": {"uri": "file:///a", "text": f"key {TOKEN}", "mimeType": "text/plain"}},
-        {"type": "resource", "resource": {"uri": "file:///b", "blob": TOKEN}},
+        {"type": "resource", "resource": {"uri": "file:///b", "blob": BINARY}},
         {"type": "resource_link", "uri": f"https://x.example/?access_token={TOKEN}", "name": "l", "description": TOKEN},
-        {"type": "image", "data": TOKEN, "mimeType": "image/png"},
+        {"type": "image", "data": BINARY, "mimeType": "image/png"},
         {"type": "text", "text": "fine", "_meta": {"k": TOKEN}},
     ],
     "_meta": {"trace": TOKEN},
