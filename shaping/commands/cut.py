@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.parsers.diff import DiffLines
 from shaping.parsers.terminal import error_lines
 from shaping.response import counted
 
@@ -83,6 +84,7 @@ class CutText:
     shown: int = 0  # lines, where it is not whole
     missing: int = 0
     missing_errors: int = 0
+    missing_files: str = ""  # of a diff
 
 
 def price(text: str, counter: TokenCounter) -> int:
@@ -150,6 +152,7 @@ class _Choice:
         lines = lines[:-1] if self._ends else lines
         self._lines, self._price = lines, price
         self._numbers, self._lost_errors = numbered.numbers or range(len(lines)), numbered.lost_errors
+        self._whole = numbered.whole
         self._count = self._numbers[len(lines) - 1] + 1 if lines else 0
         self._matter = rules.important(lines)
         # A long line that matters makes way for shorter ones that do; what only fills is taken in order.
@@ -219,7 +222,19 @@ class _Choice:
         missing = self._count - len(chosen)
         lost = len(set(self._matter) - chosen) + self._lost_errors
         cost = self._price(text)
-        return CutText(text, cost, whole=False, shown=len(chosen), missing=missing, missing_errors=lost)
+        return CutText(text, cost, False, len(chosen), missing, lost, self._missing_files(chosen))
+
+    def _missing_files(self, chosen: set[int]) -> str:
+        if self._diff is None:
+            return ""
+        missing = [at for at in range(len(self._lines)) if at not in chosen]
+        told = self._diff.list_missing(missing)
+        return told if len(told) < sum(len(self._lines[at]) for at in missing) else ""
+
+    @cached_property
+    def _diff(self) -> DiffLines | None:
+        # Where lines are not held, what is missing of which file is not known.
+        return DiffLines.of(self._lines) if self._whole else None
 
 
 def _gap(count: int) -> str:

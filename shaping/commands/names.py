@@ -142,7 +142,7 @@ def facts_of(envelope: Envelope[Any], own: Envelope[Any] | None, ended: ProcessE
 
 
 def cut_facts(
-    cuts: CutOutputs, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None
+    cuts: CutOutputs, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None, *, roomy: bool = True
 ) -> Iterator[str]:
     """Describe how much a budget or `drop_lines` left out of a text, and how to get it."""
     if cuts.whole and (ref is None or not dropped):
@@ -158,7 +158,8 @@ def cut_facts(
         missing = cuts.out.missing + cuts.err.missing
         lines = counted(missing + cuts.out.shown + cuts.err.shown, "line")
         errors = f", {cuts.missing_errors:,} of them errors" if cuts.missing_errors else ""
-        yield f"{missing:,} of {lines} left out{errors}{ask}"
+        files = f" (of {cuts.out.missing_files})" if cuts.out.missing_files and roomy else ""
+        yield f"{missing:,} of {lines} left out{errors}{files}{ask}"
 
 
 def _failure(error: ErrorDetail, own: Envelope[Any] | None, ended: ProcessExit, plan: Plan) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored
 _CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"
 _TRIES: Final = 8
+_ROOMY: Final = 400  # tokens of a budget that has room for the names of a diff's files
 _SPARE: Final = 4  # tokens that may be added where text and envelope join
 _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
@@ -196,7 +197,8 @@ class _Response:
         if envelope.meta.not_modified:
             out = err = ""
         file = None if cuts.whole or ref == _REF else self._file
-        return self._written(envelope, out, err, cut_facts(cuts, ref, self._dropped, notice, file))
+        roomy = self._plan.max_tokens is None or self._plan.max_tokens >= _ROOMY
+        return self._written(envelope, out, err, cut_facts(cuts, ref, self._dropped, notice, file, roomy=roomy))
 
     @cached_property
     def _file(self) -> ResultFile | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
 # Members that the short line names of each kind, and what a member is called at the end of its path.
 _NAMED, _LAST = 3, re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
-_ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables
+_ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
 _LISTS: Final = 4  # lists of which it is said how much is shown
 # What is counted, where it is not called as the reason is.
 _COUNTED: Final = {"string": "characters", "depth": "members"}
@@ -131,7 +131,16 @@ def _unlisted(shown: Presented) -> list[str]:
     """Describe what was left out besides the tails of lists, which are named one by one."""
     listed = {"items"} if shown.shown else set()
     gone = [each for each in _unasked(shown) if each.reason not in listed]
-    return [_line(gone, shown.plan)] if gone else []
+    return [_line(gone, shown.plan) + _files(shown)] if gone else []
+
+
+def _files(shown: Presented) -> str:
+    """List what is missing of a diff that was cut, by file, where a budget has room for it."""
+    budget, cut = shown.plan.max_tokens, [each for each in shown.cut.omissions if each.reason == "string"]
+    if shown.cut.position is None or not isinstance(shown.cut.value, str) or (budget is not None and budget < _ROOMY):
+        return ""
+    told = shown.original.missing_files(shown.cut.position[1], sum(each.count for each in cut))
+    return f" of {told}" if told else ""
 
 
 def _page_notice(shown: Presented) -> str:

@@ -10,6 +10,7 @@ import orjson
 
 from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.errors import scrub
+from shaping.parsers.diff import DiffLines
 from shaping.paths import select
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
@@ -82,6 +83,20 @@ class Original:
         if paths not in self._described:
             self._described[paths] = describe_tables(self._tables, paths)
         return self._described[paths]
+
+    def missing_files(self, head: int, count: int) -> str:
+        """List the files of a diff that so many characters from there are missing of; nothing for any other value."""
+        text = self.cleaned.value
+        if self._diff is None or not isinstance(text, str):
+            return ""
+        end = head + count
+        last = text.count("\n", 0, end) + (text[end - 1 : end] != "\n")
+        told = self._diff.list_missing(range(text.count("\n", 0, head), last))
+        return told if len(told) < count else ""
+
+    @cached_property
+    def _diff(self) -> DiffLines | None:
+        return DiffLines.of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
 
     @cached_property
     def _described(self) -> dict[tuple[str, ...], str]:
