@@ -307,3 +307,20 @@ def test_a_null_or_an_empty_list_that_naming_would_make_dearer_stays_in_the_text
 def test_a_config_that_drops_nulls_itself_is_taken_at_its_word() -> None:
     shaped = Shaper({"global": {"exclude_null_values": True}}).shape({"a": None, "b": 1}, tool="t")
     assert shaped.text == '{"b":1}'
+
+
+def test_a_small_single_record_loses_the_plumbing_that_records_of_a_list_lose() -> None:
+    api, page = "https://api.example.com/repos/acme/widgets/issues/12", "https://example.com/acme/widgets/issues/12"
+    user = {"login": "ada", "id": 9, "avatar_url": "https://avatars.example.com/u/9", "events_url": f"{api}/users/9"}
+    plumbing = {"url": api, "labels_url": f"{api}/labels{{/name}}", "events_url": f"{api}/events"}
+    record = {"number": 12, "title": "Fix it", "html_url": page, **plumbing, "user": user}
+    shaper = Shaper({}, expandable=True)
+    shaped = shaper.shape(record, surface="mcp")
+    assert shaped.data == {"number": 12, "title": "Fix it", "html_url": page, "user": {"login": "ada", "id": 9}}
+    assert "left out: 5 links" in shaped.notice
+    assert shaped.tokens.after < shaped.tokens.before
+    assert shaper.expand(shaped.ref or "", "labels_url").data == plumbing["labels_url"]
+    listed = shaper.shape([{**record, "number": n} for n in range(12, 15)], surface="mcp")
+    assert not any(name in listed.data[0] for name in plumbing)
+    few = {"number": 12, "title": "Fix it", "html_url": page, "url": api, "state": "open"}
+    assert shaper.shape(few, surface="mcp").data == few

@@ -123,7 +123,7 @@ def _replaced(old: Any, new: Any) -> Any:
 
 
 # Below this many bytes of JSON there is no noise worth a look.
-QUIET = 512
+QUIET = 320
 # Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
 NOTICE = 160
 

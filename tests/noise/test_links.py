@@ -133,14 +133,20 @@ def test_a_single_record_keeps_its_page_and_loses_its_plumbing() -> None:
     assert without_links(value) == {"html_url": f"https://{site}/issues/5", "number": 5, "title": "x", "body": "b"}
 
 
-def test_the_few_links_of_a_single_record_stay() -> None:
+def test_of_the_few_links_of_a_single_record_only_plumbing_goes() -> None:
     value: Any = {
         "self": "https://t.dev/api/5",
+        "about_url": "https://t.dev/5",
         "logs_url": "https://t.dev/api/5/logs",
         "id": 5,
         "state": "done",
         "n": 1,
     }
+    assert without_links(value) == {name: member for name, member in value.items() if name != "self"}
+
+
+def test_one_link_of_a_single_record_stays() -> None:
+    value: Any = {"url": "https://api.t.dev/5", "id": 5, "state": "done", "n": 1}
     assert without_links(value) is value
 
 

@@ -41,20 +41,23 @@ class _Named(NamedTuple):
 
 def links(records: Records) -> None:
     """Drop the links of records that their identifiers can stand for."""
-    if _are_few(records):
+    few = _are_few(records)
+    if few and len(records.members("link")) == 1:
         return
-    others = records.other_members()
+    members = records.other_members()
     named = _names(records)
     found = named.found
-    noise, http = _judged(named, records, others)
+    noise, http = _judged(named, records, members)
     pages = [key for key in found if key not in noise]
     kept = _best(pages, records) if pages else None
     identified = len(found) < len(records.members("link")) or records.identified_without("")
     if kept is None and not identified and noise:
         kept = min((key for key in found if key in noise), key=_rank)
-    if kept is not None and identified and _repeats_its_owner(kept, records, others):
+    if kept is not None and identified and _repeats_its_owner(kept, records, members):
         records.drop[kept] = "links"
-    gone = [key for key in found if key != kept and (key in noise or _says_nothing_new(key, records, kept))]
+    gone = [
+        key for key in found if key != kept and (key in noise or (not few and _says_nothing_new(key, records, kept)))
+    ]
     records.drop.update(dict.fromkeys(_only_links(gone, http, records), "links"))
     records.page = records.page or (kept is not None and kept not in records.drop and _is_of_a_record(kept))
 
@@ -109,7 +112,10 @@ def _named(keys: tuple[str, ...]) -> _Named:
 
 
 def _are_few(records: Records) -> bool:
-    """Whether a single record has so few links that taking them saves less than one answer is worth."""
+    """Whether a single record has so few links that only those go which are plumbing by their names or addresses.
+
+    That a link repeats another member may be chance in one record.
+    """
     return records.is_alone() and sum(len(str(records.rows[0][key])) for key in records.members("link")) < FEW
 
 
