@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from benchmarks import corpus
 from shaping import Shaper
 from shaping.encoders import decode, encode
 from shaping.parsers import parse
+from shaping.store.memory import MemoryStore
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
@@ -41,3 +43,41 @@ def test_the_data_of_a_recorded_result_is_read_back_exactly(payload: Payload) ->
     for parsed in filter(None, map(parse, texts)):
         written = encode(parsed.value)
         assert decode(written.text, written.encoding) == parsed.value
+
+
+LINE = re.compile(r"^\((.*\d of \d+ shown.*)\)$", re.MULTILINE)
+TABLES = re.compile(r"sql tables (.*?)(?:; |$)")
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_tokens": 200}, {"max_tokens": 500}, {"max_tokens": 2000}, {"max_items": 3}], ids=str
+)
+def test_what_can_be_asked_of_a_cut_answer_is_said_in_150_tokens_that_cost_less_than_they_save(
+    limit: dict[str, int],
+) -> None:
+    store = MemoryStore(max_bytes=100_000_000)
+    shaper, reader = Shaper({"global": limit}, expandable=True, store=store), Shaper({}, store=store)
+    cut = 0
+    for payload in RECORDED:
+        for block in payload.result["content"]:
+            if block.get("type") != "text":
+                continue
+            result = {"content": [block]}
+            text = shaper.shape_result(result, tool=payload.tool, channels="text")["content"][0]["text"]
+            if (line := LINE.search(text)) is None:
+                continue
+            cut += 1
+            assert exact(line[0]) <= 150, payload.name
+            assert exact(line[0]) <= exact(block["text"]) - exact(text.replace(line[0], "")), payload.name
+            if tables := TABLES.search(line[1]):
+                named = re.sub(r"\(.*?\)", "", tables[1]).split(", ")
+                ref = re.search(r"ref=(r_\w+)", line[1])
+                assert ref is not None
+                assert shaper.keeper("mcp").flush(10)
+                listed = {row["table"] for row in reader.expand(ref[1], sql="schema", surface="mcp").data}
+                if named[-1] == "…":
+                    assert listed - {*named}, payload.name
+                else:  # values outside of lists, the table `data`, may all have been cleaned away
+                    assert listed - {"data"} <= {*named}, payload.name
+                assert ('sql="schema" lists all' in line[1]) == (named[-1] == "…"), payload.name
+    assert cut >= 20

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from shaping.errors import scrub
 from shaping.response import EMPTY, counted
+from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,14 +24,35 @@ if TYPE_CHECKING:
 
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
 _UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
-# Members that the short line names of each kind, and what a member is called at the end of its path.
-_NAMED, _LAST = 3, re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
+# What a member is called at the end of its path.
+_LAST: Final = re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
 _ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
-_LISTS: Final = 4  # lists of which it is said how much is shown
+_MOST: Final = 150  # tokens of the line below a cut list
+_BYTES: Final = 4  # of JSON that one token stands for, at the most
 # What is counted, where it is not called as the reason is.
 _COUNTED: Final = {"string": "characters", "depth": "members"}
 # How the reader of each surface asks for what was left out.
 _ASK: Final = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
+_SCHEMA: Final = {"mcp": 'sql="schema"', "command": "--sql schema", "python": 'sql="schema"'}
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How many things of each kind a line names."""
+
+    lists: int  # of which it is said how much is shown
+    columns: int
+    tables: int
+    members: int  # of each kind that was left out
+
+
+_WHOLE: Final = _Size(lists=4, columns=9, tables=9, members=3)
+# The first that is within the tokens of the line is written.
+_SIZES: Final = (
+    _WHOLE,
+    *(_Size(*most) for most in ((4, 3, 3, 3), (3, 2, 2, 3), (3, 2, 2, 2), (2, 2, 2, 1), (2, 1, 2, 1), (2, 1, 1, 1))),
+    _Size(1, 0, 0, 0),
+)
 
 
 def omission_members(shown: Presented) -> dict[str, Any]:
@@ -53,17 +78,35 @@ def notice(shown: Presented) -> str:
         return _page_notice(shown)
     if shown.terse:
         return "\n(cut)" if shown.truncated else ""
-    parts = _lists(shown)
+    count, most = counter(shown.plan.tokenizer).exact, _most_tokens(shown)
+    lines = (_notice(shown, size) for size in _SIZES)
+    # The smallest goes out where even that is longer, as by the names of its lists.
+    return next((line for line in lines if count(line) <= most), "") or _notice(shown, _SIZES[-1])
+
+
+def _most_tokens(shown: Presented) -> float:
+    """Return how long the line may be: no longer than what was cut, which can be little where elements are limited."""
+    plan = shown.plan
+    if isinstance(shown.cut.value, str):
+        return inf  # the files of a diff are listed whole
+    if not shown.truncated or (plan.max_items is None and plan.max_string is None):
+        return _MOST
+    cut = len(orjson.dumps(shown.cleaned.value)) - len(orjson.dumps(shown.cut.value))
+    return min(_MOST, (cut + max(shown.cleaned.saved, 0)) / _BYTES)
+
+
+def _notice(shown: Presented, size: _Size) -> str:
+    parts = _lists(shown, size)
     if shown.truncated and shown.original.file is not None:
         # What noise rules took is not in the file.
         parts += [_rest_in_file(shown), *([_ask(shown)] if shown.expandable and shown.cleaned.saved > 0 else [])]
     elif shown.expandable and shown.worth_a_line:
-        parts += _columns(shown)
-        parts += _unlisted(shown)
+        parts += _columns(shown, size)
+        parts += _unlisted(shown, size)
         parts += [] if shown.ref is None else [_ask(shown)]
         parts += [f"cursor={shown.cursor}"] if shown.truncated and shown.cursor else []
     elif shown.worth_a_line:
-        parts += _unlisted(shown)
+        parts += _unlisted(shown, size)
     return f"\n({'; '.join(parts)})" if parts else ""
 
 
@@ -71,7 +114,7 @@ def noise_notice(shown: Presented) -> str:
     """Name below data without an envelope what noise rules took, for a reader who was given no ref to ask for it."""
     if shown.expandable or shown.terse or shown.call.page is not None or not shown.cleaned.saved:
         return ""
-    return "".join(f"\n({line})" for line in _unlisted(shown))
+    return "".join(f"\n({line})" for line in _unlisted(shown, _WHOLE))
 
 
 def _ask(shown: Presented) -> str:
@@ -83,11 +126,11 @@ def _rest_in_file(shown: Presented) -> str:
     return line if shown.plan.redact.off else scrub(line)
 
 
-def _lists(shown: Presented) -> list[str]:
+def _lists(shown: Presented, size: _Size) -> list[str]:
     """Say of each list that was cut how much is shown, of those inside one record only some."""
     lists = sorted(shown.shown, key=lambda one: "[" in one.path)
-    more = [f"{len(lists) - _LISTS} more lists cut"] if len(lists) > _LISTS else []
-    return [*(f"{one.path or 'items'}: {one.shown} of {one.total} shown" for one in lists[:_LISTS]), *more]
+    more = [f"{counted(len(lists) - size.lists, 'more list')} cut"] if len(lists) > size.lists else []
+    return [*(f"{one.path or 'items'}: {one.shown} of {one.total} shown" for one in lists[: size.lists]), *more]
 
 
 def missing(shaped: Shaped) -> str:
@@ -112,7 +155,7 @@ def _members_gone(shown: Presented) -> dict[str, Any]:
     return {"omissions": _line(gone, shown.plan)} if gone else {}
 
 
-def _columns(shown: Presented) -> list[str]:
+def _columns(shown: Presented, size: _Size) -> list[str]:
     """Describe what the first list that was cut holds in all: what can be asked in SQL without reading it."""
     # A list inside one record says little of all of them.
     lists = sorted(
@@ -120,18 +163,20 @@ def _columns(shown: Presented) -> list[str]:
     )
     if not lists:
         return []
-    line, budget = shown.original.columns(lists[0].path), shown.plan.max_tokens
+    told, budget = shown.original.columns(lists[0].path)[: size.columns], shown.plan.max_tokens
     # In a small budget rows say more than the names of tables, which are told on request.
     roomy = budget is None or budget >= _ROOMY
-    tables = shown.original.tables(tuple(one.path for one in lists)) if roomy else ""
-    return [*([f"in all {line}"] if line else []), *([f"sql tables {tables}"] if tables else [])]
+    tables = shown.original.tables(tuple(one.path for one in lists), size.tables) if roomy and size.tables else ""
+    if tables.endswith("…"):
+        tables += f"; {_SCHEMA[shown.plan.surface]} lists all"
+    return [*([f"in all {'; '.join(told)}"] if told else []), *([f"sql tables {tables}"] if tables else [])]
 
 
-def _unlisted(shown: Presented) -> list[str]:
+def _unlisted(shown: Presented, size: _Size) -> list[str]:
     """Describe what was left out besides the tails of lists, which are named one by one."""
     listed = {"items"} if shown.shown else set()
     gone = [each for each in _unasked(shown) if each.reason not in listed]
-    return [_line(gone, shown.plan) + _files(shown)] if gone else []
+    return [_line(gone, shown.plan, size.members) + _files(shown)] if gone else []
 
 
 def _files(shown: Presented) -> str:
@@ -150,15 +195,15 @@ def _page_notice(shown: Presented) -> str:
     return f"\n({'; '.join(parts)})" if parts else ""
 
 
-def _line(omissions: Iterable[Omission], plan: Plan) -> str:
+def _line(omissions: Iterable[Omission], plan: Plan, most: int = _WHOLE.members) -> str:
     counts: dict[str, int] = {}
     names: dict[str, dict[str, None]] = {}
     for omission in omissions:
         counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
         known = names.setdefault(omission.reason, {})
-        if len(known) <= _NAMED:
+        if len(known) <= most:
             known.update(dict.fromkeys(_LAST.findall(omission.path)))
-    told = ", ".join(f"{_counted(count, reason)}{_few(list(names[reason]))}" for reason, count in counts.items())
+    told = ", ".join(f"{_counted(count, reason)}{_few(list(names[reason]), most)}" for reason, count in counts.items())
     if not plan.redact.off and any(names.values()):
         told = scrub(told)
     return f"left out: {told}"
@@ -169,13 +214,13 @@ def _counted(count: int, reason: str) -> str:
     return counted(count, word[:-1]) if word.endswith("s") else f"{count:,} {word}"
 
 
-def _few(names: list[str]) -> str:
+def _few(names: list[str], most: int) -> str:
     """Name the first of the members that were left out: what a reader does not know of, it cannot ask for."""
-    more = ", …" if len(names) > _NAMED else ""
-    return f" ({', '.join(names[:_NAMED])}{more})" if names else ""
+    more = ", …" if len(names) > most else ""
+    return f" ({', '.join(names[:most])}{more})" if names and most else ""
 
 
-_LENGTH: Final = 150  # characters of the line, with which all of a notice has about 150 tokens
+_LENGTH: Final = 150  # characters of what is said of columns
 _FEW: Final = 6  # different values that are counted one by one
 _LOOKED_AT: Final = 20_000  # records; the counts of more would take longer than a reader gains
 _IDENTIFIER: Final = re.compile(r"(?:^|_)id$|[a-z]Id$|^ID$")  # its range says nothing
@@ -183,26 +228,26 @@ _VALUE: Final = 24  # characters of one value
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 
 
-def summarize_columns(records: list[Any], longest: int = _LENGTH) -> str:
-    """Describe the columns of records in one line, the most telling first; empty where there is nothing to say.
+def summarize_columns(records: list[Any], longest: int = _LENGTH) -> tuple[str, ...]:
+    """Describe the columns of records, the most telling first; nothing where there is nothing to say.
 
     Counts hold for all records that are given, not only for those that a reader was shown.
     """
     if not 2 <= len(records) <= _LOOKED_AT or not all(type(record) is dict for record in records):
-        return ""
+        return ()
     names = dict.fromkeys(name for record in records[:50] for name in record)
-    counted, ranges = [], []
+    counts, ranges = [], []
     for name in names:
         values = [record.get(name) for record in records]
         if told := _counts(name, values):
-            counted.append(told)
+            counts.append(told)
         elif not _IDENTIFIER.search(name) and (told := _range(name, values)):
             ranges.append(told)
-    line = ""
-    for told in (*counted, *ranges):
-        longer = f"{line}; {told}" if line else told
-        line = longer if len(longer) <= longest else line
-    return line
+    chosen: tuple[str, ...] = ()
+    for told in (*counts, *ranges):
+        longer = (*chosen, told)
+        chosen = longer if len("; ".join(longer)) <= longest else chosen
+    return chosen
 
 
 def _counts(name: str, values: list[Any]) -> str:

@@ -71,18 +71,19 @@ class Original:
         """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""
         return None if self.ref is None else self.store.cursor(self.plan, self.ref, *position)
 
-    def columns(self, path: str) -> str:
+    def columns(self, path: str) -> tuple[str, ...]:
         """Describe the columns of a list that was cut, all of its records counted, for a reader who may ask."""
         if path not in self._columns:
             records = select(self.cleaned.value, path) if path else self.cleaned.value
-            self._columns[path] = summarize_columns(records) if isinstance(records, list) else ""
+            self._columns[path] = summarize_columns(records) if isinstance(records, list) else ()
         return self._columns[path]
 
-    def tables(self, paths: tuple[str, ...]) -> str:
+    def tables(self, paths: tuple[str, ...], most: int) -> str:
         """Name the SQL tables of lists that were cut, where there are more than `items`."""
-        if paths not in self._described:
-            self._described[paths] = describe_tables(self._tables, paths)
-        return self._described[paths]
+        key = paths, most
+        if key not in self._described:
+            self._described[key] = describe_tables(self._tables, paths, most)
+        return self._described[key]
 
     def missing_files(self, head: int, count: int) -> str:
         """List the files of a diff that so many characters from there are missing of; nothing for any other value."""
@@ -99,7 +100,7 @@ class Original:
         return DiffLines.of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
 
     @cached_property
-    def _described(self) -> dict[tuple[str, ...], str]:
+    def _described(self) -> dict[tuple[tuple[str, ...], int], str]:
         return {}
 
     @cached_property
@@ -107,7 +108,7 @@ class Original:
         return find_tables(self.cleaned.value) if (self.cleaned.size or 0) <= _LOOKED_INTO else []
 
     @cached_property
-    def _columns(self) -> dict[str, str]:
+    def _columns(self) -> dict[str, tuple[str, ...]]:
         return {}
 
     def raw_path(self, path: str) -> str:

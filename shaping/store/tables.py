@@ -79,8 +79,11 @@ def find_tables(data: Any) -> list[SqlTable]:
     return found
 
 
-def describe_tables(tables: Sequence[SqlTable], paths: Iterable[str]) -> str:
-    """Name the tables of lists, and those inside them with their columns; empty where the lists' own names tell all."""
+def describe_tables(tables: Sequence[SqlTable], paths: Iterable[str], most: int = 9) -> str:
+    """Name the tables of lists, and those inside them with their columns; empty where the lists' own names tell all.
+
+    An ellipsis ends the line where there are other tables besides.
+    """
     names = {_name(tuple(_WORD.split(path))) if path else "items": path or "items" for path in paths}
     told = [table.name for table in tables if table.parent is None and table.name in names]
     inside = [
@@ -94,11 +97,11 @@ def describe_tables(tables: Sequence[SqlTable], paths: Iterable[str]) -> str:
         columns = [str(table.parent), *(column.name for column in table.columns)]
         more = ", …" if len(columns) > _CHILD_COLUMNS else ""
         told.append(f"{table.name}({', '.join(columns[:_CHILD_COLUMNS])}{more})")
-    line = ""
+    named: list[str] = []
     for one in told:
-        longer = f"{line}, {one}" if line else one
-        line = longer if len(longer) <= _LONGEST else line
-    return line
+        if len(named) < most and len(", ".join([*named, one])) <= _LONGEST:
+            named.append(one)
+    return ", ".join([*named, *(["…"] if len(named) < len(tables) else [])])
 
 
 def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import orjson
+
+from shaping import Shaper
 from shaping.present.notices import summarize_columns
 from shaping.tokens import exact
 
@@ -19,19 +22,33 @@ RECORDS = [
 
 def test_columns_of_few_values_are_counted_and_numbers_and_times_ranged() -> None:
     assert summarize_columns(RECORDS) == (
-        "state: open 2,000, closed 1,000; draft: false 2,999, true 1; "
-        "score 0.25..750; created_at 2026-01-01..2026-01-28"
+        "state: open 2,000, closed 1,000",
+        "draft: false 2,999, true 1",
+        "score 0.25..750",
+        "created_at 2026-01-01..2026-01-28",
     )
 
 
 def test_a_wide_table_is_told_in_few_words() -> None:
     wide = [{f"column_{at}": number * at for at in range(1, 200)} for number in range(100)]
-    assert 0 < exact(summarize_columns(wide)) <= 150
+    assert 0 < exact("; ".join(summarize_columns(wide))) <= 150
 
 
 def test_what_is_no_list_of_records_has_no_columns() -> None:
-    assert [summarize_columns(other) for other in ([], [1, 2, 3], [{"a": 1}], [{"a": 1}, 2])] == ["", "", "", ""]
+    assert [summarize_columns(other) for other in ([], [1, 2, 3], [{"a": 1}], [{"a": 1}, 2])] == [()] * 4
 
 
 def test_long_values_and_free_text_are_not_counted() -> None:
-    assert summarize_columns([{"note": "x" * 40}, {"note": "y" * 40}] * 10) == ""
+    assert summarize_columns([{"note": "x" * 40}, {"note": "y" * 40}] * 10) == ()
+
+
+def test_what_columns_hold_is_not_told_where_that_costs_more_than_the_cut_saves() -> None:
+    shaper = Shaper({"global": {"max_items": 3}}, expandable=True)
+
+    def shaped(count: int) -> str:
+        text = orjson.dumps(RECORDS[:count]).decode()
+        result = shaper.shape_result({"content": [{"type": "text", "text": text}]}, tool="list", channels="text")
+        return str(result["content"][0]["text"])
+
+    assert "3 of 4 shown; shaping_expand ref=" in shaped(4)
+    assert "3 of 40 shown; in all state: open 27, closed 13; " in shaped(40)

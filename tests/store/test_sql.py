@@ -295,7 +295,29 @@ def test_a_cut_answer_names_the_tables_that_its_lists_do_not_tell() -> None:
         "rows": [{"a": 1}],
     }
     tables = find_tables(data)
-    assert describe_tables(tables, ["jobs"]) == "jobs, jobs_steps(jobs_id, name, ok), jobs_tags(jobs_id, value)"
+    steps, tags = "jobs_steps(jobs_id, name, ok)", "jobs_tags(jobs_id, value)"
+    assert describe_tables(tables[:3], ["jobs"]) == f"jobs, {steps}, {tags}"
+    assert describe_tables(tables, ["jobs"]) == f"jobs, {steps}, {tags}, …"
+    assert describe_tables(tables[:3], ["jobs"], most=2) == f"jobs, {steps}, …"
     assert describe_tables(tables, ["rows"]) == ""
     assert describe_tables(find_tables([{"a": 1}, {"a": 2}]), [""]) == ""
     assert describe_tables(find_tables({"data": {"rows": [{"a": 1}]}}), ["data.rows"]) == "data_rows"
+
+
+ODD = [{"labels": {"prometheus.io/port": 9000 + n}, "prometheus.io/port": n, "max size (MB)": n} for n in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("column", "most"),
+    [
+        ("prometheus_io_port", 49),
+        ('"prometheus.io/port"', 49),
+        ("labels_prometheus_io_port", 9049),
+        ('"labels.prometheus.io/port"', 9049),
+        ("max_size_MB", 49),
+        ('"max size (MB)"', 49),
+        ('items."max size (MB)"', 49),
+    ],
+)
+def test_a_column_with_odd_characters_is_named_with_underscores_or_quoted_as_it_is(column: str, most: int) -> None:
+    assert ask(Database(ODD), f"SELECT max({column}) AS n FROM items") == [{"n": most}]  # noqa: S608 (a test's own words)
