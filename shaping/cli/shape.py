@@ -86,6 +86,8 @@ def shape(
             return
         data = _data(raw)
         plan = shaper.plan(tool)
+        if not quiet:
+            shaper.keeper("command")  # the user's own store, where `shaping expand` looks
         warnings = _unmatched(data, kept, plan)
         # A budget is for what is printed: the text of a table holds more of it than its JSON would.
         shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=warnings)
@@ -102,6 +104,7 @@ def shape(
     if not quiet:
         typer.echo(price(_token_counts(shaped, printed)), err=True)
         _print_missing(shaped, everything=max_tokens is None)
+        shaper.close()
 
 
 def price(tokens: Tokens) -> str:
@@ -114,12 +117,15 @@ def price(tokens: Tokens) -> str:
 
 
 def _print_missing(shaped: Shaped, *, everything: bool) -> None:
-    """Print what was left out, and the profile that shows it."""
+    """Print what was left out, and how to see it; the original is kept for that."""
     line = missing(shaped)
+    if not line:
+        return
     # A budget for the call holds under every profile.
     hint = "; --profile debug shows all" if everything else ""
-    if line:
-        typer.echo(f"{line}{hint}", err=True)
+    if shaped.ref is not None:
+        hint = f"; shaping expand {shaped.ref} shows all"
+    typer.echo(f"{line}{hint}", err=True)
 
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,14 +50,39 @@ def test_a_file_is_shaped_and_the_counts_go_to_standard_error() -> None:
 @pytest.mark.parametrize("arguments", [[], ["--value"]])
 def test_what_was_left_out_is_told_below_the_counts(arguments: list[str]) -> None:
     _, told = shaping("raw.json", *arguments).stderr.splitlines()
-    assert told == "left out: 2 empty (assignee, next); --profile debug shows all"
+    assert re.fullmatch(r"left out: 2 empty \(assignee, next\); shaping expand r_\w+ shows all", told)
+
+
+def test_what_was_left_out_is_expanded_by_another_process_less_secrets(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2" * 9
+    rows = [{"n": n, "word": None, "token": token} for n in range(200)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    (tmp_path / "response_config.json").write_text('{"global": {"private": ["n"]}}')
+    command = [sys.executable, "-m", "shaping"]
+    first = subprocess.run(
+        [*command, "shape", "rows.json", "--max-tokens", "90"], capture_output=True, text=True, check=False
+    )
+    ref = re.search(r"; shaping expand (r_\w+) shows all$", first.stderr.strip())
+    assert ref, first.stderr
+    second = subprocess.run([*command, "expand", ref[1], "[150:152]"], capture_output=True, text=True, check=False)
+    assert json.loads(second.stdout) == [{"word": None, "token": "[redacted:github-token]"}] * 2, second.stderr
+    assert token not in first.stdout + second.stdout
+
+
+def test_without_a_store_the_profile_that_shows_all_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    done = shaping("raw.json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == RAW
+    assert done.stderr.splitlines()[-1].startswith("left out: 2 empty (assignee, next); ")
 
 
 def test_under_a_budget_for_the_call_no_profile_is_said_to_show_all() -> None:
     rows = {"rows": [{"n": n, "word": None} for n in range(200)]}
     done = shaping("--max-tokens", "60", stdin=json.dumps(rows))
     assert done.stderr.splitlines()[-1].startswith("left out: ")
-    assert done.stderr.endswith(", 200 empty (word)\n")
+    assert ", 200 empty (word); shaping expand r_" in done.stderr
 
 
 @pytest.mark.parametrize(

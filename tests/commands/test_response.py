@@ -412,7 +412,6 @@ def test_what_is_private_is_not_offered_for_a_field_that_is_not_there(make_shape
     assert [str(warning) for warning in envelope.warnings] == [
         "NO_SUCH_FIELD: nothing at users; there is: id",
         "NO_SUCH_FIELD: nothing at usres; there is: id",
-        "NO_SUCH_FIELD: include_only names nothing that this answer has (users.zz, usres)",
     ]
 
 
