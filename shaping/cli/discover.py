@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shaping.learning.replay import ToolReplay
 
-RECORDINGS = typer.Argument(metavar="[DIR]", help="A folder of recordings to read instead of your clients' sessions.")
+RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")
 HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
 PROFILE = typer.Option(metavar="NAME", help="The profile to try.")
 SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")

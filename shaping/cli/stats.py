@@ -98,9 +98,8 @@ def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: 
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
         first, *rest = row
-        yield "  ".join(
-            [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
-        )
+        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()
     yield ""
     yield f"{everything}. Tokens of {_tokenizers(entries)}, counted {_exactness(everything)}."
     if price is not None:
@@ -123,7 +122,7 @@ def _cells(total: Totals) -> tuple[str, ...]:
         f"{total.before:,}",
         f"{total.after:,}",
         f"{total.saved:,}",
-        f"{100 * total.share:.1f}%",
+        f"{100 * total.share:.1f}%" if total.before else "",
     )
 
 

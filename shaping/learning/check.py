@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shaping.learning.contracts import ContractReport, check_call, total
+from shaping.learning.contracts import ContractReport, check_call, total, unanswered
 from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
 from shaping.learning.reading import read_traffic, run_over
 from shaping.learning.traffic import ToolCall, pieces, read_piece
@@ -30,6 +30,7 @@ class TrafficCheck:
 
     calls: int
     contracts: ContractReport
+    unanswered: tuple[str, ...]  # contracts that no call of the traffic could answer
     drift: tuple[Drift, ...]
     compared: bool  # whether there was a baseline to compare with
 
@@ -49,7 +50,8 @@ def check_traffic(
     if path is not None:
         with suppress(OSError):  # the page shows it where it can be written; the check has its result all the same
             keep_findings(drift, [*merged.failures.values()], time.time(), path)
-    return TrafficCheck(sum(one.calls for one in traffic.tools.values()), merged, tuple(drift), baseline is not None)
+    calls = sum(one.calls for one in traffic.tools.values())
+    return TrafficCheck(calls, merged, tuple(unanswered(config, merged)), tuple(drift), baseline is not None)
 
 
 def contracts_of(config: Mapping[str, Any], piece: Piece) -> ContractReport:
@@ -64,6 +66,7 @@ def _asks(config: LoadedConfig) -> bool:
 
 def _data(config: LoadedConfig) -> Mapping[str, Any]:
     """Return a config as a mapping that other processes can be given, its profiles among it."""
-    data: dict[str, Any] = dict(config.sources.configs[-1].data)
+    own = [document.data for document in config.sources.configs if document.data]  # one that is not allowed ends in {}
+    data: dict[str, Any] = dict(own[-1])
     beside = {Path(document.file).stem: dict(document.data) for document in config.sources.beside}
     return {**data, "profiles": {**beside, **(data.get("profiles") or {})}} if beside else data

@@ -36,15 +36,13 @@ class ContractFailure:
     path: str
     raw: str
     read: str
-    rule: str
+    reason: str
     calls: int = 1
 
     def __str__(self) -> str:
         many = f" ({self.calls:,} calls)" if self.calls > 1 else ""
-        return (
-            f"{self.tool}: {self.question!r} is {self.raw} in the tool's data and {self.read} in what the model reads"
-            f"{many}; {self.path} is left out by {self.rule}"
-        )
+        answers = f"{self.raw} in the tool's data and {self.read} in what the model reads"
+        return f"{self.tool}: {self.question!r} is {answers}{many}; {self.reason}"
 
 
 @dataclass(slots=True)
@@ -53,6 +51,7 @@ class ContractReport:
 
     asked: int = 0
     failures: dict[tuple[str, str, str], ContractFailure] = field(default_factory=dict)
+    answered: frozenset[tuple[str, str]] = frozenset()  # questions, with their paths, that some call has an answer to
 
     def merge(self, other: ContractReport) -> ContractReport:
         """Return what came of both."""
@@ -60,7 +59,18 @@ class ContractReport:
         for key, one in other.failures.items():
             before = merged.get(key)
             merged[key] = one if before is None else _together(before, one)
-        return ContractReport(self.asked + other.asked, dict(sorted(merged.items())))
+        return ContractReport(self.asked + other.asked, dict(sorted(merged.items())), self.answered | other.answered)
+
+
+def unanswered(config: LoadedConfig, report: ContractReport) -> list[str]:
+    """Name the contracts that no call could answer: they would be kept whatever a rule took."""
+    overrides = config.config.tool_overrides or {}
+    return [
+        f"{pattern}: {contract.question!r}: no recorded answer of this tool has anything at {_place(contract)}"
+        for pattern, one in overrides.items()
+        for contract in one.answers or ()
+        if (contract.question, _place(contract)) not in report.answered
+    ]
 
 
 def contracts_for(config: LoadedConfig, tool: str) -> list[AnswerContract]:
@@ -77,8 +87,10 @@ def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
         shaped = shaper.shape(data, tool=call.name, surface=SURFACES[call.form], as_json=False)
         for contract in contracts:
             report.asked += 1
+            if answer(contract, data) not in _SAYS_NOTHING:
+                report.answered |= {(contract.question, _place(contract))}
             if (failure := _compared(contract, data, shaped, call.name, shaper.generation)) is not None:
-                report = report.merge(ContractReport(0, {(failure.tool, failure.question, failure.rule): failure}))
+                report = report.merge(ContractReport(0, {(failure.tool, failure.question, failure.reason): failure}))
     return report
 
 
@@ -89,14 +101,11 @@ def _compared(
     wanted = raw if contract.expected is None else contract.expected
     if _same(wanted, read):
         return None
-    path = contract.path or contract.jmespath or ""
+    path = _place(contract)
     if not _same(wanted, raw):
-        return ContractFailure(
-            tool, contract.question, path, _text(raw), _text(read), f"the tool: {_text(wanted)} is expected"
-        )
-    return ContractFailure(
-        tool, contract.question, path, _text(raw), _text(read), _rule(contract, shaped, tool, config)
-    )
+        return ContractFailure(tool, contract.question, path, _text(raw), _text(read), f"{_text(wanted)} is expected")
+    reason = f"{path} is left out by {_rule(contract, shaped, tool, config)}"
+    return ContractFailure(tool, contract.question, path, _text(raw), _text(read), reason)
 
 
 def answer(contract: AnswerContract, data: Any) -> Any:
@@ -107,6 +116,10 @@ def answer(contract: AnswerContract, data: Any) -> Any:
     import jmespath  # noqa: PLC0415 (an extra; a config that names one is refused without it)
 
     return jmespath.search(contract.jmespath or "", data)
+
+
+def _place(contract: AnswerContract) -> str:
+    return contract.path or contract.jmespath or ""
 
 
 def _rule(contract: AnswerContract, shaped: Shaped, tool: str, config: LoadedConfig) -> str:
@@ -152,7 +165,7 @@ def _text(value: Any) -> str:
 def _together(one: ContractFailure, other: ContractFailure) -> ContractFailure:
     first = min((one, other), key=lambda each: (each.raw, each.read))
     return ContractFailure(
-        first.tool, first.question, first.path, first.raw, first.read, first.rule, one.calls + other.calls
+        first.tool, first.question, first.path, first.raw, first.read, first.reason, one.calls + other.calls
     )
 
 

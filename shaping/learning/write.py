@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.learning.suggest import existing_rules
+from shaping.response import counted
 from shaping.settings.jsonc import JsoncError, read
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _with_tool(text: str, suggested: ToolSuggestion) -> str:
     stands = overrides.members.get(suggested.tool)
     if stands is None:
         rules = _rules(suggested.rules, existing, 3)
-        said = f"{suggested.calls:,} calls: {suggested.now:,} tokens, {suggested.after:,} with these rules"
+        said = f"{counted(suggested.calls, 'call')}: {suggested.now:,} tokens, {suggested.after:,} with these rules"
         body = f"// {said}\n{_INDENT * 2}{json.dumps(suggested.tool)}: {{\n{rules}\n{_INDENT * 2}}}"
         return _insert(text, overrides, body, 2)
     return _merged(text, stands, suggested, existing)

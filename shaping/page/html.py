@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from shaping.page.data import FieldTokens, PageData, ShownCall
 
 GONE: Final = (
-    "The store no longer has the texts of this call: originals are kept for a stated time, redacted, and never here."
+    "The texts of this call are not to be had: they were kept for a limited time that is over, or in the memory of the "
+    "process that answered. The ledger itself holds numbers only."
 )
 _LINES: Final = 400  # of each side of a call
 _COLUMNS: Final = (("Calls", "n"), ("Sent", "n wide"), ("Read", "n wide"), ("Saved", "n"), ("Share", "n"))

@@ -226,7 +226,7 @@ def _narrowed(
     if not left_out:
         return sources, None
     says = f"is in the working tree and not allowed, so {', '.join(left_out)} in it does not apply"
-    return sources, ConfigProblem(str(path), "$", None, None, "`shaping allow`, once you have read it", says=says)
+    return sources, ConfigProblem(str(path), "it", None, None, "`shaping allow`, once you have read it", says=says)
 
 
 def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:

@@ -82,6 +82,28 @@ def test_a_contract_that_is_kept_passes_and_one_that_is_not_names_the_rule(tmp_p
     assert "How many are open?" not in bad.stderr
 
 
+def test_a_contract_that_no_call_can_answer_does_not_pass(tmp_path: Path) -> None:
+    traffic = record(tmp_path / "traffic", 1)
+    answers = [{"question": "Who?", "path": "orders[].buyer.name"}, {"question": "What?", "path": "orders[].naem"}]
+    done = check(config_with(tmp_path, {"answers": answers}), traffic)
+    assert done.returncode == 1
+    assert (
+        "not answered: shop/list: 'What?': no recorded answer of this tool has anything at orders[].naem" in done.stderr
+    )
+    assert "'Who?'" not in done.stderr
+
+
+def test_the_contracts_of_a_config_that_is_not_allowed_are_asked_too(tmp_path: Path) -> None:
+    traffic = record(tmp_path / "traffic", 1)
+    answers = [{"question": "Who?", "path": "orders[].buyer.name"}]
+    config_with(tmp_path, {"answers": answers, "exclude_fields": ["orders.buyer"]})
+    environ = {**os.environ, "SHAPING_LEDGER": "off", "XDG_DATA_HOME": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "shaping", "check", "--traffic", str(traffic)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "not kept: shop/list: 'Who?'" in done.stderr
+
+
 def test_a_budget_that_cuts_an_answer_and_an_include_that_leaves_it_out_are_named(tmp_path: Path) -> None:
     traffic = record(tmp_path / "traffic", 1)
     answers = [{"question": "Which orders?", "path": "orders[].number"}]

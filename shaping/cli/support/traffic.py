@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def report_traffic(folder: Path, config: LoadedConfig, *, as_json: bool) -> None:
-    """Check traffic and print what was found; end with 1 where a contract is not kept."""
+    """Check traffic and print what was found; end with 1 where a contract is not kept, or no call can answer it."""
     quiet()
     try:
         with reading_progress() as progress:
@@ -30,15 +30,18 @@ def report_traffic(folder: Path, config: LoadedConfig, *, as_json: bool) -> None
     if as_json:
         drift = [asdict(one) for one in found.drift]
         broken = [asdict(one) for one in failures]
-        print_result({"calls": found.calls, "asked": found.contracts.asked, "contracts": broken, "drift": drift})
+        asked = {"asked": found.contracts.asked, "contracts": broken, "unanswered": list(found.unanswered)}
+        print_result({"calls": found.calls, **asked, "drift": drift})
     else:
         for drift_found in found.drift:
             typer.echo(f"changed: {drift_found}", err=True)
         for failure in failures:
             typer.echo(f"not kept: {failure}", err=True)
+        for unanswered in found.unanswered:
+            typer.echo(f"not answered: {unanswered}", err=True)
         if not found.compared:
             typer.echo("no baseline to compare with: `shaping suggest TRAFFIC -o CONFIG` writes one", err=True)
-        asked = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
-        typer.echo(f"{counted(found.calls, 'call')}: {asked}, {counted(len(found.drift), 'change')}")
-    if failures:
+        compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
+        typer.echo(f"{counted(found.calls, 'call')}: {compared}, {counted(len(found.drift), 'change')}")
+    if failures or found.unanswered:
         raise typer.Exit(1)
