@@ -198,7 +198,7 @@ def test_an_http_api_is_an_mcp_server_whose_answers_are_shaped(document: str, ap
 
     names, result = anyio.run(main)
     assert names[:2] == ["get_order", "drop_order"]
-    assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7})
+    assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7, "note": None})
 
 
 def is_open(port: int) -> bool:
@@ -248,4 +248,4 @@ def test_an_http_api_is_served_as_mcp_over_http_too(api: str, free_port: Callabl
 
     with served(api, "--http", "mcp", free_port()) as address:
         result = anyio.run(main, address)
-    assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7, "total": 12.5})
+    assert (result.is_error, json.loads(result.content[0].text)) == (False, {"id": 7, "note": None, "total": 12.5})
