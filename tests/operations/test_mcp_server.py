@@ -102,7 +102,7 @@ def test_answers_are_shaped_and_errors_are_coded() -> None:
 
     got, listed, text, missing, wrong = anyio.run(main)
     # A null stays where a line that names it would cost more.
-    assert (got.is_error, json.loads(got.content[0].text)) == (False, {"id": 3, "note": None})
+    assert (got.is_error, json.loads(got.content[0].text)) == (False, {"id": 3, "note": None, "items": []})
     assert (listed.is_error, text.content[0].text) == (False, "plain words")
     assert (missing.is_error, "NOT_FOUND" in missing.content[0].text) == (True, True)
     assert (wrong.is_error, "BAD_ARGUMENT" in wrong.content[0].text) == (True, True)
