@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from shaping.parsers.json import read_json
+
 if TYPE_CHECKING:
     from shaping.response import Json
 
@@ -17,5 +19,5 @@ def encode(value: Json) -> str:
 
 def decode(text: str) -> Json:
     """Read it back."""
-    value: Json = orjson.loads(text)
+    value: Json = read_json(text)
     return value

@@ -200,7 +200,12 @@ def _same(value: Any, text: str) -> bool:
 def _says(value: Any, text: str) -> bool:
     if isinstance(value, str):
         return value.strip() == text.strip()
-    return text.strip() == orjson.dumps(value).decode() or text.strip() == str(value)
+    if text.strip() == str(value):
+        return True
+    try:
+        return text.strip() == orjson.dumps(value).decode()
+    except TypeError:  # an integer beyond 64 bits, which can only be said as it is
+        return False
 
 
 def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[DataPart, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -13,6 +14,7 @@ from shaping.envelope.model import UpgradeHint
 from shaping.errors import scrub
 from shaping.present.notices import noise_notice, omission_members
 from shaping.tokens import count
+from shaping.values.careful import BigInteger
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -124,6 +126,9 @@ def _plan_said(shown: Presented) -> dict[str, Any]:
 
 # Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
 SMALL = 128
+# Around the digits of a big integer while it is written: a sign that stands for nothing in any text.
+_MARK: Final = "\ue0f1"
+_MARKED: Final = re.compile(f'"?{_MARK}(-?\\d+){_MARK}"?')
 
 
 def write(shown: Presented) -> tuple[str, str]:
@@ -135,7 +140,7 @@ def write(shown: Presented) -> tuple[str, str]:
     if shown.plan.dialect == "lean" and shown.plan.encoding != "json" and value.keys() == {"data"}:
         # An envelope of which nothing but the data is left would only make the text dearer.
         value = value["data"]
-    text, encoding = written(value, shown.plan)
+    text, encoding = _write_numbers(value, shown)
     only_data = bare or value is not shown.value
     text = _with_absent(shown, text, encoding, only_data=only_data)
     if only_data and not bare and encoding != "json":
@@ -159,10 +164,31 @@ def _with_absent(shown: Presented, text: str, encoding: str, *, only_data: bool)
         return text
     cleaned = shown.cleaned
     if encoding == "json" and shown.cut.value is cleaned.value and not cleaned.omissions:
-        whole, kind = written(redact(cleaned.selected, shown.plan)[0], shown.plan)
+        whole, kind = _write_numbers(redact(cleaned.selected, shown.plan)[0], shown)
         if kind == "json" and len(whole) <= len(shown.text_before()):
             return whole
     return text + original.absent_line if fits else text
+
+
+def _write_numbers(value: Any, shown: Presented) -> tuple[str, str]:
+    """Write a value with its integers beyond 64 bits as the numbers that the tool sent."""
+    if not any(warned.code == "BIG_INTEGER" for warned in shown.cleaned.warnings):
+        return written(value, shown.plan)
+    if isinstance(value, BigInteger):
+        return str(value), "json"
+    text, encoding = written(_marked(value), shown.plan)
+    text = _MARKED.sub(r"\1", text)
+    # Where a form has taken a mark apart, or the data has such signs itself, the digits stay strings.
+    taken = _MARK in text or _MARK in orjson.dumps(value).decode()
+    return written(value, shown.plan) if taken else (text, encoding)
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _marked(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_marked, value))
+    return f"{_MARK}{value}{_MARK}" if isinstance(value, BigInteger) else value
 
 
 def written(value: Any, plan: Plan) -> tuple[str, str]:

@@ -30,6 +30,12 @@ _INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which 
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"
 
 
+class BigInteger(str):
+    """The digits of an integer beyond 64 bits, which orjson cannot write; in a text it is the number that it was."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class Opened:
     """The plain form of a value, and what had to change for it."""
@@ -157,7 +163,7 @@ class _CarefulWalk:
     def integer(self, value: int, path: str) -> int | str:
         if INT_MIN <= value <= INT_MAX:
             return value
-        self.warn("BIG_INTEGER", "an integer beyond 64 bits is written as a string", path)
+        self.warn("BIG_INTEGER", "an integer beyond 64 bits is a string in structured data", path)
         return _digits(value)
 
     def number(self, value: float, path: str) -> float | str:
@@ -200,7 +206,7 @@ def _same(value: Any, default: Any) -> bool:
 
 def _digits(value: int) -> str:
     try:
-        return str(value)
+        return BigInteger(value)
     except ValueError:  # beyond sys.set_int_max_str_digits
         return hex(value)
 

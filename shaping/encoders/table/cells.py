@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.parsers.json import read_json
+
 if TYPE_CHECKING:
     from shaping.response import Json
 
@@ -147,5 +149,5 @@ def read_cell(text: str) -> Any:
     if not text:
         return MISSING
     if text[0] in '"[{' or _LITERALS.fullmatch(text):
-        return orjson.loads(text)
+        return read_json(text)
     return text

@@ -17,6 +17,7 @@ from shaping.encoders.table.infer import keyed, keyed_scalars, table
 from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
 from shaping.encoders.table.series import read_lists, read_series, series, write_lists
 from shaping.encoders.table.write import write, write_text
+from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def encode(value: Json, *, repeats: bool = True, constants: bool = True, lossles
 def decode(text: str) -> Json:
     """Return the value that a text stands for; notes above and below it are no part of the value."""
     try:
-        value: Json = orjson.loads(text)
+        value: Json = read_json(text)
     except orjson.JSONDecodeError:
         return _read(TableLines(text.split("\n")))
     return value
@@ -53,7 +54,7 @@ def _read(lines: TableLines) -> Json:
     while (lines.peek() or "").startswith("("):
         lines.take()
     try:
-        value: Json = orjson.loads(lines.peek() or "")
+        value: Json = read_json(lines.peek() or "")
         lines.take()
     except orjson.JSONDecodeError:
         value = _read_lines(lines, 0)
@@ -205,7 +206,7 @@ def _read_object(lines: TableLines, indent: int) -> Json:
 
 def _read_part(lines: TableLines, indent: int) -> list[Json]:
     if (lines.peek() or "").startswith("[{", indent):
-        part: list[Json] = orjson.loads(lines.take(indent))
+        part: list[Json] = read_json(lines.take(indent))
         return part
     return _read_lines(lines, indent)  # type: ignore[return-value]
 
