@@ -46,7 +46,7 @@ HTTP = typer.Option(
     metavar="HOST:PORT",
     help="Serve MCP over HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
 )
-API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME.")
+API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME, POST /expand.")
 NO_TOKEN = typer.Option(
     "--no-token", help="With --api: answer operations that change something without the token in the printed address."
 )
