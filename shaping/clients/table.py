@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
 
+from shaping.parsers.json import write_json
 from shaping.settings.files import bundled
 
 if TYPE_CHECKING:
@@ -52,16 +53,14 @@ class KnownClient:
     def shown(self, result: Mapping[str, Any]) -> str:
         """Return what this client shows its model of a result, before it cuts it."""
         if self.limit_by_result_json:
-            return orjson.dumps(result).decode()
+            return write_json(result).decode()
         text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts_in(result))
         structured = result.get("structuredContent")
         meta = result.get("_meta") if self.shows_meta(failed=result.get("isError") is True) else None
         shown = [text]
         if structured is not None and (self.reads in {"structured", "both"} or not text):
             shown = (
-                [orjson.dumps(structured).decode()]
-                if self.reads != "both"
-                else [text, orjson.dumps(structured).decode()]
+                [write_json(structured).decode()] if self.reads != "both" else [text, write_json(structured).decode()]
             )
         if meta:
             shown.append(orjson.dumps(meta).decode())

@@ -16,8 +16,10 @@ from shaping.mcp.reading import read_result
 from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
 from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
 from shaping.mcp.schema import advertised_schema, matches
+from shaping.parsers.json import write_json
 from shaping.response import CallContext, Warned
 from shaping.tokens import count
+from shaping.values.careful import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -148,6 +150,9 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
         # The tool answered in an envelope of its own, which says that the call failed.
         return _beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped))
     written = _written(result, data, shaped, context)
+    if context.advertised is not None and _has_big(shaped):
+        # A client that was given a schema checks the numbers by it.
+        written = with_numbers(written)
     if _misfit(written, context):
         if context.advertised_plan is not None:
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
@@ -291,11 +296,15 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
         return {} if chosen.schema else None
     value = shaped[0].value
     if data.packed:
-        value = {data.member: orjson.dumps(value).decode()}
+        value = {data.member: write_json(with_numbers(value) if _has_big(shaped[:1]) else value).decode()}
     elif data.wrapped or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None)):
         value = {"result": value}
     notice = shaped[0].notice if shaped[0].plan.dialect == "none" else ""
     return {**value, NOTICE: notice.strip(" \n()")} if notice and NOTICE not in value else value
+
+
+def _has_big(shaped: Sequence[Shaped]) -> bool:
+    return any(warned.code == "BIG_INTEGER" for one in shaped for warned in one.warnings)
 
 
 def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.envelope.dialects.members import is_excluded
+from shaping.parsers.json import write_json
 from shaping.response import grouped
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def warning(warned: Warned) -> dict[str, Any]:
 
 def _tag(result: Mapping[str, Any]) -> str:
     body = [result.get("content"), result.get("structuredContent"), bool(result.get("isError"))]
-    return blake2b(orjson.dumps(body, option=orjson.OPT_SORT_KEYS), key=_KEY, digest_size=12).hexdigest()
+    return blake2b(write_json(body, option=orjson.OPT_SORT_KEYS), key=_KEY, digest_size=12).hexdigest()
 
 
 def _about(shaped: Shaped) -> dict[str, Any]:

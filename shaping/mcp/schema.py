@@ -128,7 +128,11 @@ def shows_no_more(new: Any, old: Any) -> bool:
 
 def matches(schema: Mapping[str, Any], value: Any) -> bool:
     """Return whether a value fits a schema; the schema is compiled once."""
-    return _compiled(orjson.dumps(schema))(value)
+    valid = _compiled(orjson.dumps(schema))
+    try:
+        return valid(value)
+    except ValueError:  # it takes no subclass, as the digits of an integer beyond 64 bits are of a string
+        return valid(orjson.loads(orjson.dumps(value)))
 
 
 def usable(schema: Mapping[str, Any]) -> bool:

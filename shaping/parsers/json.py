@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import orjson
@@ -36,3 +37,13 @@ def read_json(text: str | bytes) -> Any:
         return from_json(text)
     except ValueError:  # nested deeper than it goes
         return value
+
+
+def write_json(value: Any, option: int = 0) -> bytes:
+    """Write JSON, with integers beyond 64 bits too; the option is orjson's."""
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return json.dumps(
+            value, ensure_ascii=False, separators=(",", ":"), sort_keys=bool(option & orjson.OPT_SORT_KEYS)
+        ).encode()

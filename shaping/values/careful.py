@@ -36,6 +36,15 @@ class BigInteger(str):
     __slots__ = ()
 
 
+def with_numbers(value: Any) -> Any:
+    """Return plain data with its big integers as integers, for whoever can write them."""
+    if isinstance(value, dict):
+        return {key: with_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(with_numbers, value))
+    return int(value) if isinstance(value, BigInteger) else value
+
+
 @dataclass(slots=True)
 class Opened:
     """The plain form of a value, and what had to change for it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
+from fastmcp import Client, FastMCP
 
-from shaping import Shaper
+from shaping import Shaper, ShapingMiddleware
 from shaping.encoders import decode
 
 BIG = 2**90
@@ -50,3 +52,31 @@ def test_data_with_the_sign_that_marks_numbers_is_written_as_it_is() -> None:
     value = {"sign": "\ue0f15\ue0f1", "n": BIG}
     shaped = Shaper({}).shape(value, surface="mcp")
     assert json.loads(shaped.text) == {"sign": value["sign"], "n": str(BIG)}
+
+
+def test_a_client_that_checks_results_by_their_schema_takes_big_integers() -> None:
+    server = FastMCP("big")
+
+    @server.tool
+    def number() -> int:
+        return BIG
+
+    @server.tool
+    def rows() -> dict[str, list[dict[str, int]]]:
+        return {"rows": [{"id": BIG + n, "n": n} for n in range(12)]}
+
+    @server.tool
+    def text() -> str:
+        return json.dumps({"n": BIG})
+
+    async def structured(tool: str) -> Any:
+        async with Client(server) as client:
+            result = await client.call_tool(tool)
+            assert str(BIG) in result.content[0].text
+            assert f'"{BIG}"' not in result.content[0].text
+            return result.structured_content
+
+    server.add_middleware(ShapingMiddleware({}))
+    assert asyncio.run(structured("number")) == {"result": BIG}
+    assert asyncio.run(structured("rows")) == rows()
+    assert json.loads(asyncio.run(structured("text"))["result"]) == {"n": BIG}
