@@ -71,9 +71,9 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
     found = opening.warnings + holding.warnings + early.warnings + selecting.warnings + masking.warnings
     said = (*call.warnings, *(() if call.source is None else call.source.warnings))
-    if any(one.code == "NO_SUCH_FIELD" for one in said):
+    if any(warned.code == "NO_SUCH_FIELD" for warned in said):
         # Whoever asked for the fields has been told of each of them.
-        found = tuple(one for one in found if one.code != "NO_SUCH_FIELD")
+        found = tuple(warned for warned in found if warned.code != "NO_SUCH_FIELD")
     warnings = call.warnings + found
     if warnings and not plan.redact.off:
         # Paths are made of keys, and a tool's own warnings of anything.

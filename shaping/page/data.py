@@ -115,7 +115,7 @@ def read_findings(path: Path) -> tuple[Finding, ...]:
 
 def _contract(failure: Mapping[str, Any]) -> Finding:
     message = f"{failure['question']!r} is {failure['raw']} in the tool's data and {failure['read']} in what is read"
-    return Finding(failure["tool"], failure["path"], "contract", message, failure["rule"])
+    return Finding(failure["tool"], failure["path"], "contract", message, failure["reason"])
 
 
 class PageSource:
