@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 README = Path(__file__).parents[1] / "README.md"
 _FILTER = re.compile(r"\[\?\([^]]*\)\]|\[\*\]")
-_NAMED = re.compile(r"\n(?:null|empty): [^\n]*\Z")
+# The lines below the data: what was null or empty, by name, and what else was left out.
+_NAMED = re.compile(r"\n(?:null|empty): [^\n]*(?=(?:\n\(left out: [^\n]*\))?\s*\Z)")
+_BELOW = re.compile(r"(?:\n(?:null|empty): [^\n]*)?(?:\n\(left out: [^\n]*\))?\s*\Z")
 _QUOTED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
 
 
@@ -116,7 +118,7 @@ def _document(how: str, shaped: dict[str, Any]) -> Any:
 
 
 def _decoded(text: str) -> Any:
-    text = _NAMED.sub("", text)  # the line that names dropped nulls and empties is about the data, and not of it
+    text = _BELOW.sub("", text, count=1)  # these lines are about the data, and not of it
     try:
         value = decode(text, "table")
     except ValueError:
