@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -87,3 +88,13 @@ def test_a_clients_file_has_the_proxy_in_front_of_its_server(file: str) -> None:
 def test_codex_has_the_proxy_in_front_of_its_server() -> None:
     read = tomllib.loads((EXAMPLES / "clients" / "codex.config.toml").read_text())
     assert read["mcp_servers"]["files"]["args"][:2] == ["proxy", "--"]
+
+
+def test_a_contract_is_kept_by_its_config_and_broken_by_another(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "contracts", tmp_path / "contracts")
+    assert run(str(tmp_path / "contracts" / "make_traffic.py")).returncode == 0
+    config, traffic = tmp_path / "contracts" / "response_config.json", tmp_path / "contracts" / "traffic"
+    assert "2 answers compared, 0 contracts not kept" in shaping("check", str(config), "--traffic", str(traffic))
+    config.write_text(config.read_text().replace("**.node_id", "**.login"))
+    broken = run("-m", "shaping", "check", str(config), "--traffic", str(traffic))
+    assert (broken.returncode, "'Who opened it?'" in broken.stderr) == (1, True)
