@@ -212,7 +212,8 @@ def sentence(rows: list[Row], questions: int) -> str:
     back = questions - kept - lost
     rest = [f"{back} {'is' if back == 1 else 'are'} one call away"] if back else []
     rest += [f"{lost} {'is' if lost == 1 else 'are'} lost"] if lost else []
-    return f"{saved:.0f}% of the tokens, {', '.join([f'{kept} of {questions} answers stay', *rest])}"
+    asked = f"of {questions} questions about them {kept} can be answered from the text"
+    return f"{saved:.0f}% of the tokens; {', '.join([asked, *rest])}"
 
 
 def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
@@ -220,7 +221,7 @@ def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
     first, more = (sentence(rows, questions) for rows, questions in sets)
     text = (
         f"On {len(sets[0][0])} real results of tools it saves {first};\n"
-        f"on {len(sets[1][0])} others of other tools {more}\n"
+        f"on {len(sets[1][0])} others, of other tools, {more}\n"
         "(no config, profile `minimal`, tokens of o200k_base; `python -m benchmarks.fidelity` writes these numbers).\n"
     )
     mark = re.compile("(<!-- numbers -->\n).*?(<!-- end numbers -->)", re.DOTALL)

@@ -26,7 +26,7 @@ _HELP = {
     "fields": "Comma-separated paths: keep only these of the data.",
     "limit": "The most elements to show of any list.",
     "cursor": "The cursor of a cut answer: show what comes next.",
-    "etag": "The etag of an earlier answer: the same again is told as not_modified. '' asks for one.",
+    "etag": "The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
     "quiet": "Print nothing but the answer.",
     "verbose": "Print all data, with warnings and what was left out.",
     "debug": "Print everything that is known about the call.",

@@ -30,7 +30,7 @@ def check(
     traffic: Annotated[Path | None, TRAFFIC] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Check a config, its profiles and our variables; exit 1 on any problem. Warnings alone exit 0."""
+    """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
     try:
         found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
         checked_environment(os.environ, found.profiles)

@@ -39,7 +39,7 @@ PROFILE = typer.Option(
 )
 CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.")
 SURFACE = typer.Option(metavar="python|mcp|command", help="Where the tool is called from.")
-TIER = typer.Option(help="The caller's tier.")
+TIER = typer.Option(help="The caller's tier, for rules under exclude_when_tier.")
 ALL = typer.Option("--all", help="Show every choice, also those that are as the bundled default has them.")
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 

@@ -40,7 +40,7 @@ def hook(
     project: Annotated[bool, PROJECT] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Shape what a client's own shell, search and fetch tools return, by a hook in it; never what files hold."""
+    """Shape what a client's own shell, search and fetch tools return, through a hook in it; file reads never."""
     _check(action, client)
     if action == "serve":
         serve(socket_directory())

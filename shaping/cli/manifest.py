@@ -15,7 +15,9 @@ from shaping.cli.support.output import print_result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ETAG = typer.Option(metavar="TAG", help="The etag of an earlier manifest: the same again is told as not_modified.")
+ETAG = typer.Option(
+    metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."
+)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 EXIT_CODES: Mapping[int, str] = {

@@ -67,7 +67,7 @@ CONFIG = typer.Option(
 PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
 RECORD = typer.Option(
     metavar="DIR",
-    help="Record what the tools answer in DIR, without secrets: for `shaping suggest` and `shaping check`.",
+    help="Record what the tools answer in DIR, without secrets and private fields, for `suggest` and `check`.",
 )
 EXPAND = typer.Option(
     help="Offer the tool by which a model asks for what was left out, or not; over pipes it is kept for you in"

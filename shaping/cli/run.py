@@ -40,12 +40,13 @@ TIMEOUT = typer.Option(
     metavar="SECONDS", min=0.001, help="Seconds after which the command and all it started is ended."
 )
 ETAG = typer.Option(
-    metavar="TAG", help="The etag of an earlier answer: the same again is told as not_modified. '' asks for one."
+    metavar="TAG",
+    help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
 )
 CURSOR = typer.Option(help="The cursor of a cut answer: show what comes next, without running the command again.")
 FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
-RECORD = typer.Option(metavar="DIR", help="Record what the command printed in DIR, without secrets.")
+RECORD = typer.Option(metavar="DIR", help="Record what the command printed in DIR, without secrets and private fields.")
 JSON = typer.Option("--json", help="Print the invariant envelope instead of plain text.")
 
 

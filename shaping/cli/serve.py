@@ -32,7 +32,7 @@ SCAN = typer.Option(
 BASE_URL = typer.Option(metavar="URL", help="The API's address, where the document does not say or says another.")
 NAMESPACE = typer.Option(metavar="WORD", help="A word before every operation's name.")
 HEADER = typer.Option(metavar="'NAME: VALUE'", help="A header to send with every request; may be repeated.")
-BEARER = typer.Option(help="The environment variable that holds a bearer token.", metavar="VARIABLE")
+BEARER = typer.Option(help="The environment variable with a bearer token to send to the API.", metavar="VARIABLE")
 API_KEY = typer.Option(help="The environment variable that holds an API key.", metavar="VARIABLE")
 BASIC = typer.Option(help="The environment variable that holds user:password.", metavar="VARIABLE")
 TAG = typer.Option(help="Serve operations with this tag; may be repeated.")
@@ -55,7 +55,9 @@ ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate c
 CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
-RECORD = typer.Option(metavar="DIR", help="Record what the operations answer in DIR, without secrets.")
+RECORD = typer.Option(
+    metavar="DIR", help="Record what the operations answer in DIR, without secrets and private fields."
+)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
