@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import os
 import random
 import socket
@@ -34,6 +35,13 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped, and SHAPING_NO_SKIPS is set: {report.longrepr}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def _a_log_that_a_command_silenced_is_loud_again() -> Generator[None]:
+    """Undo what a command that runs in the tests' process does to the log for the rest of its life."""
+    yield
+    logging.getLogger("shaping").setLevel(logging.NOTSET)
 
 
 @pytest.fixture

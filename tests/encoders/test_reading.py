@@ -49,7 +49,7 @@ def test_an_answer_is_compared_as_a_teacher_would(given: Any, expected: Any, rig
     assert reading.is_right(given, expected) is right
 
 
-@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="the corpus is not here")
+@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="there is no corpus beside this checkout")
 def test_packets_are_written_and_answers_scored(tmp_path: Path) -> None:
     reading.write(tmp_path, "standard", 2, 6)
     key = json.loads((tmp_path / "key.json").read_text())["packets"]

@@ -32,7 +32,7 @@ def test_each_preset_is_a_config_that_loads() -> None:
             assert rules["answers"], "a preset without contracts could take anything"
 
 
-@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="the corpora lie beside the repository")
+@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="there are no corpora beside this checkout")
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_a_preset_keeps_its_contracts_on_the_recording_it_was_made_from(name: str) -> None:
     tools = PRESETS[name].choices("tool_overrides")
@@ -70,7 +70,7 @@ def test_profiles_lists_the_presets_with_their_servers() -> None:
     assert {"minimal", "standard", "debug"} <= {one["name"] for one in listed["data"]}
 
 
-@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="the corpora lie beside the repository")
+@pytest.mark.skipif(not corpus.PAYLOADS.exists(), reason="there are no corpora beside this checkout")
 def test_a_preset_never_costs_more_than_no_preset() -> None:
     for name, document in PRESETS.items():
         for folder in (corpus.PAYLOADS, corpus.MORE):
