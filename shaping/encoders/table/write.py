@@ -97,23 +97,14 @@ def _names(nodes: Sequence[Node]) -> list[str]:
     return found
 
 
-def _constants(nodes: Sequence[Node]) -> list[str]:
+def _values(nodes: Sequence[Node], kind: type[Constant | Usual]) -> list[str]:
+    """Write what all rows have (`Constant`) or what most of them have (`Usual`), by name."""
     found: list[str] = []
     for node in nodes:
-        if type(node) is Constant:
+        if type(node) is kind:
             found.append(f"{node.name}={node.cell}")
         elif type(node) is Group:
-            found += _nested(node.name, _constants(node.nodes))
-    return found
-
-
-def _usually(nodes: Sequence[Node]) -> list[str]:
-    found: list[str] = []
-    for node in nodes:
-        if type(node) is Usual:
-            found.append(f"{node.name}={node.cell}")
-        elif type(node) is Group:
-            found += _nested(node.name, _usually(node.nodes))
+            found += _nested(node.name, _values(node.nodes, kind))
     return found
 
 
@@ -135,7 +126,7 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
     rounded = [prefix + node.name for node in nodes if type(node) is Leaf and node.float32]
     if rounded:
         lines.append(f"{pad}(float32, shortest digits: {','.join(rounded)})")
-    if not prefix and (usually := _usually(nodes)):
+    if not prefix and (usually := _values(nodes, Usual)):
         lines.append(f"{pad}{USUALLY}{','.join(usually)}")
     for node in nodes:
         if type(node) is Group:
@@ -179,7 +170,7 @@ def _inner(label: str, table: Table, indent: int, inner: int) -> Iterator[str]:
 
 def _all_with(table: Table, indent: int) -> tuple[str, list[str]]:
     """Return what all rows have, for the end of the line at hand, or on lines of their own where it is long."""
-    constants = _constants(table.nodes)
+    constants = _values(table.nodes, Constant)
     if not constants:
         return "", []
     whole = ",".join(constants)
