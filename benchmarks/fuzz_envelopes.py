@@ -21,10 +21,11 @@ from shaping.envelope import (
     mcp_envelope,
     recognise,
 )
-from shaping.envelope.dialects import FORMS, flat, invariant, members, sourced
+from shaping.envelope.dialects import flat, invariant, members, sourced
 from shaping.envelope.dialects.members import from_lean, lean_code
 from shaping.errors import ErrorDetail, Redirect, codes, make_error
 from shaping.response import Omission, Warned
+from shaping.settings.files import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -228,7 +229,8 @@ def maybe(rng: Random, make: Callable[[], Any]) -> Any:
 
 def checkers() -> Checker:
     """Compile each dialect's schema."""
-    return {name: jsonschema_rs.validator_for(form.schema()) for name, form in FORMS.items()}
+    schemas = {name: orjson.loads(bundled("config", f"envelope.{name}.schema.json")) for name in DIALECTS}
+    return {name: jsonschema_rs.validator_for(schema) for name, schema in schemas.items()}
 
 
 def problems(made: Envelope[Any], check: Checker) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import typer
 
+from benchmarks.config_schema import config_schema, config_schema_text
 from benchmarks.results import markdown_table
 from shaping.cli.app import COMMANDS, build
 from shaping.clients.files import CLIENTS
@@ -18,7 +19,6 @@ from shaping.errors.catalogue import registry
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.response import Reason
 from shaping.settings.model import NoiseRule
-from shaping.settings.schema import config_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -433,6 +433,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    (ROOT / "config" / "response_config.schema.json").write_bytes(config_schema_text())
     print(f"{FOLDER} written")
 
 

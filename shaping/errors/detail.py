@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
-REDIRECT_REASONS = ("renamed", "restructured", "deprecated", "typo_corrected")
 
 
 class Redirect(BaseModel):
@@ -25,7 +24,7 @@ class Redirect(BaseModel):
 
     command: str
     permanent: bool
-    reason: str | None = None  # one of REDIRECT_REASONS, or what another implementation says
+    reason: str | None = None  # renamed, restructured, deprecated, typo_corrected, or what another implementation says
 
 
 class ErrorDetail(BaseModel):

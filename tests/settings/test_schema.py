@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from benchmarks.config_schema import config_schema, config_schema_text
 from shaping.settings.files import bundled, bundled_path
-from shaping.settings.schema import config_schema, config_schema_text
 
 EXAMPLE: dict[str, Any] = {
     "$schema": "./response_config.schema.json",

@@ -1,18 +1,40 @@
-"""The wire forms: one file each, with the same three names, and how one is told from another."""
+"""The wire forms: one file each, with the functions render, read and parse; how one is told from another."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType, ModuleType
-from typing import Any, get_args
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
 
-from shaping.envelope.dialects import flat, invariant, lean, none, sourced
+from shaping.envelope.dialects import flat, invariant, lean, members, sourced
 from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError, is_envelope, unknown_dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
-FORMS: Mapping[str, ModuleType] = MappingProxyType(
-    {"lean": lean, "flat": flat, "sourced": sourced, "invariant": invariant, "none": none},
+
+
+class WireForm(NamedTuple):
+    """How one wire form is written, read as far as it goes, and read with every check."""
+
+    render: Callable[[Envelope[Any], Collection[str], bool], Any]
+    read: Callable[[Any], members.WireParts]
+    parse: Callable[[Any], Envelope[Any]]
+
+
+# `none` is the data alone, for surfaces that carry the rest in their own way.
+_NONE = WireForm(
+    lambda envelope, _include, _debug: envelope.data,
+    members.WireParts,
+    lambda wire: members.build(members.WireParts(wire), {"source": "local"}),
+)
+FORMS: Mapping[str, WireForm] = MappingProxyType(
+    {
+        "lean": WireForm(lean.render, lean.read, lean.parse),
+        "flat": WireForm(flat.render, flat.read, flat.parse),
+        "sourced": WireForm(sourced.render, sourced.read, sourced.parse),
+        "invariant": WireForm(invariant.render, invariant.read, invariant.parse),
+        "none": _NONE,
+    }
 )
 RENDER.update({name: form.render for name, form in FORMS.items()})
 
@@ -38,10 +60,9 @@ def parse(wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
     form = FORMS.get(dialect or recognise(wire))
     if form is None:
         raise unknown_dialect(dialect)
-    if form is not none and not isinstance(wire, Mapping):
+    if form is not _NONE and not isinstance(wire, Mapping):
         raise EnvelopeError(f"an envelope in the dialect {dialect!r} is an object, not {type(wire).__name__}")
-    read: Envelope[Any] = form.parse(wire)
-    return read
+    return form.parse(wire)
 
 
 def read_wire(value: Any, *, paths: Iterable[str] = ()) -> Envelope[Any] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
 
 if TYPE_CHECKING:
@@ -61,32 +61,6 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     if not isinstance(wire.get("_meta"), Mapping) or not isinstance(wire.get("ok"), bool):
         raise EnvelopeError("ok or _meta is missing; expected a boolean and an object")
     return members.build(read(wire), {"source": "local", "operation_id": wire["_meta"].get("tool_id") or ""})
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the wire form: one shape for success, one for failure."""
-    meta = schemas.opened(
-        {
-            **{name: schemas.nullable(schemas.COMMON[name]) for name in (*_META, "session_id")},
-            "estimated_tokens": schemas.WHOLE,
-            "elapsed_ms": schemas.NUMBER,
-            "warnings": schemas.WARNINGS,
-        },
-        ["estimated_tokens", "elapsed_ms"],
-    )
-    reference = {"$ref": "#/$defs/meta"}
-    success = schemas.opened({"ok": {"const": True}, "_meta": reference}, ["ok", "_meta"])
-    failure = schemas.opened(
-        {
-            "ok": {"const": False},
-            **{name: schemas.ERROR[member] for name, member in _ERROR.items()},
-            "result": schemas.ANY,
-            "_meta": reference,
-        },
-        ["ok", "error", "code", "hint", "retryable", "http", "_meta"],
-    )
-    about = "The payload at the root; a list, a scalar or a payload with a key that is taken is under result."
-    return schemas.document("flat", about, {"oneOf": [success, failure], "$defs": {"meta": meta}})
 
 
 def _payload(data: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import ceil
 from typing import Any
 
-from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects import members
 from shaping.envelope.factories import exit_code_for
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, registry
@@ -29,8 +29,6 @@ _ERROR = {
 }
 _META = tuple(name for name in members.ORDER if name != "duration_ms")
 RESERVED = frozenset({*members.ORDER, "bare"})
-
-_BARE = "the data is a bare scalar or null, which this contract has no place for, and stands in data.value"
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
@@ -74,36 +72,6 @@ def _check(wire: Mapping[str, Any]) -> None:
     says_nothing = wire.get("data") is None and meta.get("not_modified") is not True
     if wire["error"] is None and (wire.get("ok") is False or says_nothing):
         raise EnvelopeError("error is null; expected an object where ok is false or data is null")
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the wire form: five members, and data or error unless nothing was modified."""
-    error = {name: schemas.ERROR[member] for name, member in _ERROR.items()} | {"retry_after": schemas.WHOLE}
-    meta = {**schemas.common(), "duration_ms": schemas.WHOLE, "bare": {"const": True, "description": _BARE}}
-    shape = schemas.closed(
-        {
-            "ok": schemas.FLAG,
-            "data": {"type": ["object", "array", "null"]},
-            "error": schemas.nullable(schemas.opened(error, ["code", "message"])),
-            "warnings": schemas.STRINGS,
-            "meta": schemas.opened(meta, ["duration_ms"]),
-        },
-        ["ok", "data", "error", "warnings", "meta"],
-    )
-    null = {"type": "null"}
-    bare = schemas.closed({"value": {"type": ["string", "number", "boolean", "null"]}}, ["value"])
-    untouched = schemas.opened({"not_modified": {"const": True}}, ["not_modified"])
-    rules = [
-        _when({"ok": {"const": True}}, {"error": null}),
-        _when({"ok": {"const": False}}, {"error": schemas.OBJECT}),
-        _when({"data": null, "error": null}, {"meta": untouched}),
-        _when({"meta": schemas.opened({"bare": {"const": True}}, ["bare"])}, {"data": bare}),
-    ]
-    return schemas.document("invariant", "Always the same five members.", {**shape, "allOf": rules})
-
-
-def _when(condition: dict[str, Any], consequence: dict[str, Any]) -> dict[str, Any]:
-    return {"if": {"properties": condition}, "then": {"properties": consequence}}
 
 
 def _write_data(envelope: Envelope[Any]) -> tuple[Any, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import registry
 
@@ -67,25 +67,6 @@ def looks_like(wire: Mapping[str, Any]) -> bool:
         return False
     error = wire.get("error")
     return (isinstance(error, Mapping) and "error_code" in error) or (error is None and "data" in wire)
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the wire form: data or error, never neither."""
-    error = {
-        "error": schemas.STRING,
-        "error_code": schemas.ERROR["code"],
-        "error_details": schemas.nullable(schemas.OBJECT),
-        **{name: schemas.ERROR[name] for name in _ERROR_EXTRAS},
-    }
-    properties = {
-        **schemas.common(),
-        "error": schemas.nullable(schemas.opened(error, ["error", "error_code"])),
-        "warnings": schemas.WARNINGS,
-        "extensions": schemas.OBJECT,
-        "data": schemas.ANY,
-    }
-    shape = {**schemas.closed(properties), "anyOf": [{"required": ["data"]}, {"required": ["error"]}]}
-    return schemas.document("lean", "The data or the error, and beside it only what the profile includes.", shape)
 
 
 def _nothing_to_add(envelope: Envelope[Any], include: Collection[str]) -> bool:

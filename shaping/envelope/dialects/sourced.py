@@ -8,7 +8,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from shaping.envelope.content import read_blocks, write_block
-from shaping.envelope.dialects import members, schemas
+from shaping.envelope.dialects import members
 from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta
 from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error
 from shaping.errors.codes import OPERATIONS
@@ -23,21 +23,6 @@ OWN: Mapping[str, Mapping[str, str]] = {
 _ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields if name != "extensions"}
 _COMMON = frozenset({*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"})
 RESERVED = {source: _COMMON.union(own, own.values()) for source, own in OWN.items()}
-_OPTIONAL = frozenset({"structuredContent", "_meta", "signal"})
-_OWN_SCHEMAS: Mapping[str, Any] = {
-    "operationId": schemas.STRING,
-    "timestamp": {"type": "integer", "description": "epoch milliseconds"},
-    "statusCode": {"type": "integer", "minimum": 100, "maximum": 599},
-    "headers": {"type": "object", "additionalProperties": {"anyOf": [schemas.STRING, schemas.STRINGS]}},
-    "contentType": schemas.STRING,
-    "isError": schemas.FLAG,
-    "content": {"type": "array", "items": schemas.opened({"type": schemas.STRING}, ["type"])},
-    "structuredContent": schemas.ANY,
-    "_meta": schemas.nullable(schemas.OBJECT),
-    "exitCode": {"type": "integer"},
-    "argv": schemas.STRINGS,
-    "signal": {"type": ["integer", "string", "null"]},
-}
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
@@ -75,21 +60,6 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
     if not isinstance(meta, Mapping) or not isinstance(source, str) or source not in SOURCES:
         raise EnvelopeError(f"meta.source is missing; expected one of {', '.join(sorted(SOURCES))}")
     return members.build(read(wire), {"source": source, **_read_own(meta, OWN[source])})
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the wire form: data and meta, and meta by its source."""
-    error = schemas.opened({_ERROR[name]: schemas.ERROR[name] for name in _ERROR}, ["code", "message"])
-    common = {_WIRE[name]: schemas.nullable(part) for name, part in schemas.COMMON.items()}
-    meta = schemas.opened({**common, "error": schemas.nullable(error), "warnings": schemas.WARNINGS}, ["source"])
-    meta["oneOf"] = [_own_schema(source) for source in OWN]
-    shape = schemas.closed({"data": schemas.ANY, "meta": meta}, ["data", "meta"])
-    return schemas.document("sourced", "Data, and where it came from.", shape)
-
-
-def _own_schema(source: str) -> dict[str, Any]:
-    own = {theirs: _OWN_SCHEMAS[theirs] for theirs in OWN[source].values()}
-    return schemas.opened({"source": {"const": source}, **own}, [name for name in own if name not in _OPTIONAL])
 
 
 def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:

@@ -1,36 +1,80 @@
 import hashlib
-from pathlib import Path
+from typing import Any
 
 import jsonschema
 import orjson
 import pytest
 
-from shaping.envelope import DIALECTS
-from shaping.envelope.dialects import FORMS
-from shaping.envelope.dialects.schemas import VERSION
+from shaping.envelope import DIALECTS, Dialect, Envelope, local_envelope
+from shaping.envelope.model import CommonMeta
+from shaping.errors import ErrorDetail, make_error
+from shaping.response import Listed, Omission, Warned
+from shaping.settings.files import bundled
 
-CONFIG = Path(__file__).parents[3] / "config"
+
+def schema_of(dialect: str) -> dict[str, Any]:
+    schema: dict[str, Any] = orjson.loads(bundled("config", f"envelope.{dialect}.schema.json"))
+    return schema
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_schema_in_config_is_what_the_code_says(dialect: str) -> None:
-    file = CONFIG / f"envelope.{dialect}.schema.json"
-    fresh = orjson.dumps(FORMS[dialect].schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    stored = file.read_bytes() if file.exists() else b""
-    if stored != fresh:
-        file.write_bytes(fresh)
-    assert stored == fresh, f"{file.name} was out of date and has been written anew; look at it and commit it"
+def full(error: ErrorDetail | None = None) -> Envelope[Any]:
+    """Return an envelope with every optional member set."""
+    return local_envelope(
+        None if error else {"id": 7},
+        "search",
+        error=error,
+        warnings=[Warned("STALE", "the index is old", "items"), "a sentence"],
+        duration_ms=3.5,
+        request_id="r",
+        session_id="s",
+        schema_version="2",
+        truncated=True,
+        shown=(Listed("items", 1, 2),),
+        cursor="c",
+        ref="f",
+        etag="e",
+        estimated_tokens=9,
+        tool_id="search",
+        tool_version="1",
+        tier="free",
+        capabilities=("a",),
+        config_hash="h",
+        upgrade_hints=({"feature": "f", "tier": "pro", "reason": "r"},),
+        omissions=(Omission("items", 1, "items", 5, "f"),),
+    )
+
+
+FAILED = make_error("RATE_LIMITED", "wait", retry_after=2, details={"a": 1}, similar=["b"], next_actions=["c"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_schema_is_one(dialect: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(FORMS[dialect].schema())
+    jsonschema.Draft202012Validator.check_schema(schema_of(dialect))
 
 
-# Where a wire form changes: raise VERSION, say how in the changelog, write the new digest here.
-DIGESTS = {2: "6c7f556eb56fc0d9911e7c3392a97e4f3baf76a9adc598b5d3959dbb708cda0e"}
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("error", [None, FAILED])
+def test_whatever_is_rendered_fits_the_schema(dialect: Dialect, error: ErrorDetail | None, debug: bool) -> None:
+    everything = {*CommonMeta.model_fields, "error", "warnings"}
+    for include in (everything, set[str]()):
+        jsonschema.validate(full(error).render(dialect, include=include, debug=debug), schema_of(dialect))
+
+
+@pytest.mark.parametrize("dialect", ["lean", "flat", "sourced", "invariant"])
+def test_every_member_of_the_model_is_described(dialect: Dialect) -> None:
+    wire = full().render(dialect, include={*CommonMeta.model_fields, "warnings"})
+    described = orjson.dumps(schema_of(dialect)).decode()
+    for name in wire.get("_meta") or wire.get("meta") or wire:
+        assert f'"{name}":' in described
+
+
+# Where a wire form changes: raise the version in every $comment, say how in the changelog, write the new digest here.
+DIGESTS = {"version 2 of the wire forms": "6c7f556eb56fc0d9911e7c3392a97e4f3baf76a9adc598b5d3959dbb708cda0e"}
 
 
 def test_a_wire_form_changes_only_with_the_version() -> None:
-    digest = hashlib.sha256(orjson.dumps([FORMS[dialect].schema() for dialect in sorted(DIALECTS)])).hexdigest()
-    assert DIGESTS.get(VERSION) == digest, f"a wire form changed: raise VERSION, then put {digest} here"
+    schemas = [schema_of(dialect) for dialect in sorted(DIALECTS)]
+    digest = hashlib.sha256(orjson.dumps(schemas)).hexdigest()
+    (version,) = {schema["$comment"] for schema in schemas}
+    assert DIGESTS.get(version) == digest, f"a wire form changed: raise its version, then put {digest} here"
