@@ -201,7 +201,7 @@ def test_who_has_no_ref_is_told_of_links_first_and_of_nulls_and_empties_as_one()
     ("value", "limit", "said"),
     [
         ({"log": "word " * 3000}, {"max_tokens": 100}, r"left out: 14,\d\d\d characters \(log\)"),
-        ({"rows": [1, 2, 3]}, {"max_items": 2}, r"left out: 1 item( \(rows\))?"),
+        ({"rows": ["word " * 30] * 3}, {"max_items": 2}, r"left out: 1 item( \(rows\))?"),
         ({"rows": [1] * 3000}, {"max_items": 2}, r"left out: 2,998 items( \(rows\))?"),
     ],
 )

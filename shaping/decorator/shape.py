@@ -128,9 +128,8 @@ class Run:
             about["if_none_match"] = self.tag
         pinned = tool.pinned if tool.pinned is not None and inside_mcp(tool) else None
         elapsed = round((perf_counter() - self.started) * 1000, 3)
-        return tool.shaper.shape(
-            value, tool=tool.name, default_profile=tool.profile, request=pinned, duration_ms=elapsed, **about
-        )
+        about |= {"duration_ms": elapsed, "as_json": tool.form == "envelope"}
+        return tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=pinned, **about)
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:

@@ -33,6 +33,8 @@ _ENVELOPE = 256
 # The share of a budget above which the text is looked at besides the JSON, and how much shorter than the JSON it is
 # where it cannot have more tokens.
 _CLOSE, _SHORTER = 0.8, 0.8
+# Bytes of JSON that cost more than anything that is said of a cut.
+_SAID = 4000
 
 
 def present(
@@ -48,7 +50,8 @@ def present(
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
     shown = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings or {})
     if not _surely_fits(cleaned, plan):
-        shown = _fit(shown)
+        cut = _fit(shown)
+        shown = shown if _is_dearer(cut, shown) else cut
     shown.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
     return shown
 
@@ -202,23 +205,36 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
     return size + _ENVELOPE <= plan.max_tokens
 
 
+def _is_dearer(cut: Presented, whole: Presented) -> bool:
+    """Whether the data cut to a number of elements or characters costs as much as all of it, by what is said of it."""
+    plan = whole.plan
+    if not cut.truncated or (plan.max_items is None and plan.max_string is None):
+        return False
+    if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.cut.value)) > _SAID:
+        return False
+    exact, written = counter(plan.tokenizer).exact, _as_json if whole.call.as_json else _text
+    tokens = exact(written(whole))
+    return tokens <= exact(written(cut)) and (plan.max_tokens is None or tokens <= plan.max_tokens)
+
+
+def _text(shown: Presented) -> str:
+    return shown.text
+
+
+def _as_json(shown: Presented) -> str:
+    # Bare data has its notice below it in the text.
+    return orjson.dumps(shown.value).decode() + (shown.notice if shown.plan.dialect == "none" else "")
+
+
 def _fit(whole: Presented) -> Presented:
     """Try cuts until one fits: each is wrapped and written as it would go out, and counted exactly."""
     plan, exact = whole.plan, counter(whole.plan.tokenizer).exact
-
-    def text(shown: Presented) -> str:
-        return shown.text
-
-    def as_json(shown: Presented) -> str:
-        # Bare data has its notice below it in the text.
-        return orjson.dumps(shown.value).decode() + (shown.notice if plan.dialect == "none" else "")
-
-    shown, tokens = _cut(whole, as_json if whole.call.as_json else text, exact)
+    shown, tokens = _cut(whole, _as_json if whole.call.as_json else _text, exact)
     if not whole.call.as_json or plan.max_tokens is None or tokens < _CLOSE * plan.max_tokens:
         return shown
     # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
-    if len(shown.text) > _SHORTER * len(as_json(shown)) and exact(shown.text) > plan.max_tokens:
-        shown, _ = _cut(whole, lambda one: max(as_json(one), text(one), key=exact), exact)
+    if len(shown.text) > _SHORTER * len(_as_json(shown)) and exact(shown.text) > plan.max_tokens:
+        shown, _ = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
     return shown
 
 

@@ -121,7 +121,7 @@ class _Pruning(_Model):
     max_tokens: Limit = None
     """The most tokens a response may cost; null for no limit."""
     max_items: Limit = None
-    """The most elements that are shown of any list; null for no limit."""
+    """The most elements that are shown of any list, unless saying so costs more than all of it; null for no limit."""
     max_string: Limit = None
     """The most characters that are shown of any string; null for no limit."""
     dialect: NotNull[Dialect] = None

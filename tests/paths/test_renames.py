@@ -67,14 +67,14 @@ def renaming(**override: Any) -> Shaper:
     return Shaper({"tool_overrides": {"t": {"rename": rename, **override}}}, expandable=True)
 
 
-ROWS = {"items": [{"n": number, "body": f"body {number}", "gone": None} for number in range(10)]}
+ROWS = {"items": [{"n": number, "body": f"body {number}", "gone": None} for number in range(30)]}
 
 
 def test_what_a_budget_cut_under_a_new_name_can_be_expanded_by_path_and_by_cursor() -> None:
     shaper = renaming(max_items=3)
     shaped = shaper.shape(ROWS, tool="t")
     assert shaped.ref is not None
-    assert shaper.expand(shaped.ref, "rows[3:10]").data == ROWS["items"][3:]
+    assert shaper.expand(shaped.ref, "rows[3:30]").data == ROWS["items"][3:]
     rest = [{"n": row["n"], "text": row["body"]} for row in ROWS["items"][3:]]
     assert shaper.expand(shaped.ref, cursor=shaped.cursor).data == rest
 
@@ -85,12 +85,12 @@ def test_every_omission_under_a_new_name_can_be_expanded_and_has_its_price() -> 
     assert shaped.ref is not None
     found = {omission.path: shaper.expand(shaped.ref, omission.path).data for omission in shaped.omissions}
     assert found == {
-        "items[].n": list(range(10)),
-        "rows[].gone": [None] * 10,
-        "rows[3:10]": ROWS["items"][3:],
+        "items[].n": list(range(30)),
+        "rows[].gone": [None] * 30,
+        "rows[3:30]": ROWS["items"][3:],
     }
     told = {omission["path"]: omission.get("tokens") for omission in shaped.value["omissions"]}
-    assert told["rows[3:10]"] > 0
+    assert told["rows[3:30]"] > 0
     assert told["items[].n"] > 0
 
 
