@@ -11,8 +11,7 @@ from typing import Any, Literal
 import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shaping import Shaper, ShapingMiddleware, shape
 from shaping.tokens import exact
@@ -53,7 +52,7 @@ def test_by_the_decorator_as_text() -> None:
 
 async def _texts(server: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[str]:
     async with Client(server) as client:
-        return [(await client.call_tool_mcp(*call)).content[0].text for call in calls]  # type: ignore[union-attr]  # texts
+        return [(await client.call_tool_mcp(*call)).content[0].text for call in calls]
 
 
 @pytest.mark.parametrize("where", ["middleware", "proxy"])
@@ -65,6 +64,7 @@ async def test_by_mcp(where: str) -> None:
         """List records."""
         return LONG if long else TINY
 
+    calls: list[tuple[str, dict[str, Any]]]
     if where == "middleware":
         calls = [("records", {"long": False}), ("records", {"long": True})]
     else:
