@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shaping.cleaning import CleaningError, clean
+from shaping.cleaning.call import clean_call
 from shaping.cleaning.open import data_in, envelope_in
-from shaping.cleaning.redact import scrub_call
 from shaping.envelope import Envelope
 from shaping.errors import scrub
 from shaping.present import present
@@ -173,7 +173,7 @@ class Shaper:
             value = value.data
         if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
             call, value = replace(call, shown=call.shown or partial(str, value)), parsed.value
-        call, started = scrub_call(call, plan), perf_counter()
+        call, started = clean_call(call, plan), perf_counter()
         try:
             cleaned = clean(value, plan, call)
             for warned in cleaned.warnings:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from traceback import format_tb
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors import scrub
-from shaping.errors.detail import changed_texts, scrub_error
 from shaping.redaction import redact as replace_secrets
 from shaping.response import NOTHING, StepNotes, Warned
 from shaping.values.plain import to_plain
 
 if TYPE_CHECKING:
-    from shaping.errors import ErrorDetail
-    from shaping.response import CallContext
     from shaping.settings import Plan
 
 
@@ -36,27 +32,6 @@ def replaced(rule: str, path: str) -> Warned:
 def without_secrets(warned: Warned) -> Warned:
     """Return the warning with secrets taken out of its message and path."""
     return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
-
-
-def scrub_call(call: CallContext, plan: Plan) -> CallContext:
-    """Take secrets and private fields out of the error and the envelope that others described a call by."""
-    error, source, names = call.error, call.source, plan.redact.names
-    if plan.private is not None and error is not None:
-        error = error_without_private(error, plan)
-        call = replace(call, error=error)
-    if plan.redact.off or (error is None and (source is None or not source.warnings)):
-        return call
-    if source is not None:
-        said: dict[str, Any] = {"warnings": tuple(without_secrets(warned) for warned in source.warnings)}
-        if source.error is not None:
-            said["error"] = scrub_error(source.error, names=names)
-        source = source.model_copy(update=said)
-    return replace(call, error=None if error is None else scrub_error(error, names=names), source=source)
-
-
-def error_without_private(error: ErrorDetail, plan: Plan) -> ErrorDetail:
-    """Take private fields out of all that an error says; the same error where there are none."""
-    return error if plan.private is None else changed_texts(error, plan.private.at_any_depth().apply)
 
 
 WITHHELD = "[withheld: redaction failed]"

@@ -75,7 +75,7 @@ def scrub(text: str) -> str:
 
 def scrub_value(value: Any) -> Any:
     """Return the value as plain data without secrets."""
-    return redact(_plain(value))[0]
+    return redact(plain_texts(value))[0]
 
 
 def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
@@ -84,26 +84,29 @@ def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
     command = error.redirect.command if error.redirect is not None else None
     if not names and not rules_for([texts, command]).rules:
         return error
-    return changed_texts(error, lambda said: redact(said, names=names)[0])
+    return change_texts(error, lambda said: {name: redact(value, names=names)[0] for name, value in said.items()})
 
 
-def changed_texts(error: ErrorDetail, change: Callable[[Any], Any]) -> ErrorDetail:
-    """Return an error with a change made to each thing that it says; itself where that changes nothing."""
+def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str, Any]]) -> ErrorDetail:
+    """Return an error with a change made to all that it says; itself where that changes nothing."""
     said = {name: value for name in _TEXTS if (value := getattr(error, name))}
     if error.redirect is not None:
         said["redirect"] = error.redirect.command
     # The caller's own objects may stand in it: what is changed is plain data.
-    said = {name: _plain(value) for name, value in said.items()}
-    clean = {name: change(value) for name, value in said.items()}
+    said = plain_texts(said)
+    clean = change(said)
     if clean == said:
         return error
-    clean |= {name: tuple(clean[name]) for name in ("next_actions", "similar") if name in clean}
+    clean = {name: clean.get(name) for name in said} | clean
+    clean |= {name: tuple(clean[name] or ()) for name in ("next_actions", "similar") if name in clean}
     if error.redirect is not None:
-        clean["redirect"] = error.redirect.model_copy(update={"command": clean["redirect"]})
+        command = clean["redirect"]
+        clean["redirect"] = None if command is None else error.redirect.model_copy(update={"command": command})
     return error.model_copy(update=clean)
 
 
-def _plain(value: Any) -> Any:
+def plain_texts(value: Any) -> Any:
+    """Return the value as plain data, with the text of what is none."""
     try:
         return orjson.loads(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS))
     except (TypeError, ValueError):  # a lone surrogate or an integer too wide for JSON: its text will do
@@ -112,9 +115,9 @@ def _plain(value: Any) -> Any:
 
 def _plain_by_hand(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_text(key): _plain(item) for key, item in value.items()}
+        return {_text(key): plain_texts(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain_texts(item) for item in value]
     return _text(value)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.clients.table import UNKNOWN_CLIENT
-from shaping.mcp.reading import is_listing
+from shaping.mcp.reading import DataPart, is_listing, read_result
 from shaping.response import CallContext
 from shaping.settings.plan import PRUNE_NOTHING
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from shaping.clients.table import KnownClient
-    from shaping.mcp.reading import DataPart, ResultData
+    from shaping.mcp.reading import ResultData
     from shaping.response import Shaped, Warned
     from shaping.settings import Plan
     from shaping.settings.model import Channels as Setting
     from shaping.shaper import Shaper
+
+
+_LEAST = 32  # tokens: in fewer a part of a result says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,20 @@ class ResultContext:
         return self.call.warnings
 
 
+def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
+    """Find the data of a result; texts that are too many for each to have a share of the budget are one."""
+    data = read_result(result, context.declared, verbatim=context.plan.verbatim)
+    budget = context.plan.max_tokens
+    texts = [part for part in data.parts if part is not data.structured]
+    if budget is None or len(texts) * _LEAST <= budget:
+        return data
+    values = [part.value for part in texts]
+    prose = all(part.prose for part in texts)
+    blocks = tuple(place for part in texts for place in part.blocks)
+    merged = DataPart("\n".join(values) if prose else values, blocks, prose=prose)
+    return replace(data, parts=(merged,) if data.structured is None else (data.structured, merged))
+
+
 def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> list[Shaped]:
     """Shape every part, and where they are over the budget together, cut the largest to their shares of it."""
     budget = context.plan.max_tokens
@@ -119,16 +136,13 @@ def possible_channels(context: ResultContext, data: ResultData) -> Channels:
 
 
 def whole_plan(plan: Plan) -> Plan:
-    """Return a plan that leaves out only what must never leave."""
+    """Return a plan that leaves out only what must never leave, and what is over its budget."""
     return replace(
         plan,
         fields=plan.private,
         error_fields=plan.private,
         prune=PRUNE_NOTHING,
         noise=(),
-        max_tokens=None,
-        max_items=None,
-        max_string=None,
     )
 
 

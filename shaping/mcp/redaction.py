@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.cleaning.call import limit_value
 from shaping.cleaning.redact import WITHHELD, replaced, without_held
 from shaping.mcp.reading import read_data
 from shaping.mcp.result_meta import MARK, warning
@@ -96,7 +97,7 @@ def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, 
     out, private = dict(wire), _private_of_any_tool(shaper)
     if "contents" in wire:
         # The address is what was asked for and comes back as it was.
-        skipped = [{"uri", *_binary(one)} for one in wire["contents"]]
+        skipped = [{"uri", *binary_members(one)} for one in wire["contents"]]
         out["contents"] = [
             _members(_without(one, private, held), "", plan.redact, hits, held)
             for one, held in zip(wire["contents"], skipped, strict=True)
@@ -111,7 +112,7 @@ def _prompt_message(
 ) -> dict[str, Any]:
     content = message["content"]
     blocks = [
-        _block(_without(one, private, _binary(one)), "", rules, hits)
+        _block(_without(one, private, binary_members(one)), "", rules, hits)
         for one in (content if isinstance(content, list) else [content])
     ]
     return {**message, "content": blocks if isinstance(content, list) else blocks[0]}
@@ -139,12 +140,20 @@ def redact_members(
     }
 
 
+def clean_error_object(shaper: Shaper, error: dict[str, Any], tool: str = "") -> dict[str, Any]:
+    """Redact the words and the data of a JSON-RPC error, and cut them to the budget; itself where nothing changes."""
+    clean = redact_members(shaper, error, ("message", "data"), tool)
+    said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
+    cut = limit_value(said, 1, shaper.plan(tool, surface="mcp")) if shaper.mode == "on" else said
+    return clean if cut is said else {**clean, "message": "", "data": None, **cut}
+
+
 def redact_protocol_error(shaper: Shaper, error: MCPError, tool: str = "") -> MCPError:
     """Redact the words and the data of the SDK's protocol error; itself where there is nothing to redact."""
     from mcp.shared.exceptions import MCPError as ProtocolError  # noqa: PLC0415 (an extra)
 
     said = {"message": error.error.message, "data": error.error.data}
-    clean = redact_members(shaper, said, ("message", "data"), tool)
+    clean = clean_error_object(shaper, said, tool)
     if clean is said:
         return error
     return ProtocolError(error.error.code, clean.get("message", ""), clean.get("data"))
@@ -164,7 +173,7 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
 def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:
     # The text of a result is its data, and goes the way of all data.
     as_data = not failed and isinstance(block.get("text"), str)
-    return _private_members(block, plan, {*_binary(block), *(["text"] if as_data else ())})
+    return _private_members(block, plan, {*binary_members(block), *(["text"] if as_data else ())})
 
 
 def has_private(shaper: Shaper) -> bool:
@@ -197,13 +206,13 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
 
 
-def _binary(value: Mapping[str, Any]) -> set[str]:
+def binary_members(value: Mapping[str, Any]) -> set[str]:
     """Return the names of the members that are base64."""
     return {name for name in _BINARY if isinstance(value.get(name), str) and _BASE64.fullmatch(value[name])}
 
 
 def _unshaped_structure(structured: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    binary = _binary(structured)
+    binary = binary_members(structured)
     if plan.private is not None:
         # A framework may have put the data under a member of its own, so that paths begin anywhere.
         plan = replace(plan, private=plan.private.at_any_depth())
@@ -226,9 +235,9 @@ def _block(
     """Clean a content block; the text of a text block is skipped where it is data."""
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, _binary(resource))}
+        block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, binary_members(resource))}
     as_text = block.get("type") == "text" and isinstance(block.get("text"), str)
-    passed = {*_binary(block), "resource", *(skipped if as_text else ())}
+    passed = {*binary_members(block), "resource", *(skipped if as_text else ())}
     return _members(block, place, rules, hits, passed)
 
 

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.cleaning.redact import scrub_call
+from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients.table import find_client
+from shaping.mcp.blocks import fit_blocks
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
-from shaping.mcp.parts import TEXT, ResultContext, decide, error_plan, possible_channels, shape_parts, whole_plan
-from shaping.mcp.reading import read_result
+from shaping.mcp.parts import (
+    TEXT,
+    ResultContext,
+    decide,
+    error_plan,
+    possible_channels,
+    read_parts,
+    shape_parts,
+    whole_plan,
+)
 from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
 from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
 from shaping.mcp.schema import advertised_schema, matches
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
     from shaping.mcp.parts import Channels
     from shaping.mcp.reading import DataPart, ResultData
     from shaping.response import Shaped
-    from shaping.settings import Overrides
+    from shaping.settings import Overrides, Plan
     from shaping.settings.model import Channels as Setting
     from shaping.shaper import Shaper
 
@@ -82,11 +91,12 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         return dict(result)
     try:
         if mode == "observe":
-            shape_parts(shaper, result, read_result(result, context.declared, verbatim=plan.verbatim), context)
+            shape_parts(shaper, result, read_parts(result, context), context)
             return dict(result)
         if not is_shown_to_model(result, context):
             return redact_whole(result, plan)
         clean, hits = redact_around(result, plan)
+        clean, context = fit_blocks(clean, context)
         shape = _error if result.get("isError") is True else _success
         return with_warnings(_within_limit(shaper, clean, context, shape), hits)
     except Exception as fault:
@@ -101,7 +111,7 @@ def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool
 
 def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
     """Write an error that no result told of."""
-    error = scrub_call(replace(context.call, error=error), context.plan).error or error
+    error = clean_error(error, context.plan)
     return _write_error(shaper, error, [], context)
 
 
@@ -142,7 +152,7 @@ def _within_limit(
 
 
 def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
-    data = read_result(result, context.declared, verbatim=context.plan.verbatim)
+    data = read_parts(result, context)
     if not data.parts:
         return with_meta(result, context.plan, (), context.client, marked=context.marked)
     shaped = shape_parts(shaper, result, data, context)
@@ -164,11 +174,11 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
 def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = replace(context, channels=TEXT, advertised=None)
-    data = _words_first(read_result(result, context.declared, verbatim=context.plan.verbatim))
+    data = _words_first(read_parts(result, context))
     said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
     told = said or orjson.dumps(result.get("structuredContent") or "").decode()
     error = error_from_text(told, context.tool, context.tools)
-    error = scrub_call(CallContext(error=error), context.plan).error or error
+    error = clean_error(error, context.plan)
     shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
@@ -203,7 +213,8 @@ def _write_error(
     plan = context.plan
     refused = error.phase == "validation" and bool(error.details)
     words = error.message if refused or not texts else _joined([own_words(texts[0]), *texts[1:]]) or error.message
-    told = error if _is_json(words) else error.model_copy(update={"message": words})
+    coded = _is_json(words)
+    told = limit_error(error if coded else error.model_copy(update={"message": words}), plan)
     if plan.dialect != "none" or not shaped:
         shaped = [shaper.shape_by(plan, None, replace(context.call, error=told))]
     if plan.dialect != "none":
@@ -211,7 +222,7 @@ def _write_error(
     elif plan.debug or "error" in plan.envelope:
         text = orjson.dumps({"error": model_members(told)}).decode()
     else:
-        text = words if _is_json(words) else model_text(error, words)
+        text = words if coded else model_text(told)
     out = {"content": [{"type": "text", "text": text}], "isError": True}
     return with_meta(out, plan, shaped, context.client, marked=context.marked, **{ERROR: error.members()})
 
@@ -312,13 +323,26 @@ def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
 
 
 def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> dict[str, Any]:
-    """Send the whole data, less only what must never leave, where the shaped data does not fit the schema."""
-    warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is all of it")
+    """Send the unfiltered data, less only what must never leave, where the shaped data does not fit the schema.
+
+    It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
+    """
+    warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
     logger.warning("%r: %s", context.tool, warning.message)
     call = replace(context.call, if_none_match=None, warnings=(*context.warnings, warning))
-    whole = replace(context, plan=whole_plan(context.plan), call=call)
-    shaped = shape_parts(shaper, result, data, whole)
-    return with_meta(_written(result, data, shaped, whole), context.plan, shaped, context.client, marked=context.marked)
+    plan = whole_plan(context.plan)
+
+    def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:
+        whole = replace(context, plan=plan, call=call)
+        shaped = shape_parts(shaper, result, data, whole)
+        return _written(result, data, shaped, whole), shaped
+
+    written, shaped = attempt(plan)
+    if _misfit(written, context):
+        every, of_every = attempt(replace(plan, max_tokens=None, max_items=None, max_string=None))
+        if not _misfit(every, context):
+            written, shaped = every, of_every
+    return with_meta(written, context.plan, shaped, context.client, marked=context.marked)
 
 
 def _is_for_app_only(result: Mapping[str, Any]) -> bool:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.cleaning.redact import redact
-from shaping.envelope import local_envelope, presentable
+from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
-from shaping.errors import scrub
 from shaping.present.notices import noise_notice, omission_members
 from shaping.tokens import count
 from shaping.values.careful import BigInteger
@@ -60,7 +59,7 @@ def _envelope(shown: Presented) -> Envelope[Any]:
     if call.source is None:
         warnings = () if shown.terse else shown.warnings
         return local_envelope(data, shown.plan.tool, error=call.error, warnings=warnings, **meta)
-    kept = presentable(call.source.meta).model_copy(update=_settled(meta))
+    kept = call.source.meta.model_copy(update=_settled(meta))
     warnings = (*call.source.warnings, *shown.warnings)
     return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
 
@@ -72,7 +71,7 @@ def known_meta(shown: Presented) -> dict[str, Any]:
     if call.request_id is not None:
         meta["request_id"] = call.request_id
     if call.upgrade_hints:
-        meta["upgrade_hints"] = tuple({name: scrub(text) for name, text in hint.items()} for hint in call.upgrade_hints)
+        meta["upgrade_hints"] = call.upgrade_hints
     if shown.truncated or shown.cleaned.cut_short:
         meta["truncated"] = True
     if shown.terse:

@@ -10,7 +10,7 @@ from shaping.learning.record import Recorder
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
-from shaping.mcp.redaction import has_private, redact_answer, redact_members
+from shaping.mcp.redaction import clean_error_object, has_private, redact_answer, redact_members
 from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
 from shaping.proxy.loading import UnknownProfileError
@@ -171,7 +171,7 @@ class ClientShaping:
         """Take the secrets out of a JSON-RPC error."""
         if not isinstance(error, dict):
             return self.scrub(error)
-        return redact_members(self.messages.shaper, error, ("message", "data"))
+        return clean_error_object(self.messages.shaper, error)
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Take the secrets out of a notification or a request of the server's that somebody reads."""

@@ -13,6 +13,11 @@ from typing import Any
 TOOLS: list[dict[str, Any]] = [
     {"name": "mirror", "inputSchema": {"type": "object"}, "x-unknown": {"kept": True}},
     {"name": "app", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://app"}}},
+    {
+        "name": "typed",
+        "inputSchema": {"type": "object"},
+        "outputSchema": {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]},
+    },
 ]
 INFO = {"name": "mirror", "version": "1"}
 CAPABILITIES: dict[str, Any] = {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}, "extensions": {"x/y": {}}}

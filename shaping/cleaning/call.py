@@ -1,0 +1,132 @@
+"""Cleaning what is said about a call beside its data: its error, warnings and hints, and a tool's own envelope."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import orjson
+from pydantic import ValidationError
+
+from shaping.budget import Budget, fit_value
+from shaping.cleaning.redact import without_held
+from shaping.envelope import presentable
+from shaping.errors.detail import change_texts, plain_texts
+from shaping.response import Warned
+from shaping.tokens import counter
+
+if TYPE_CHECKING:
+    from shaping.envelope import Envelope
+    from shaping.envelope.model import CommonMeta
+    from shaping.errors import ErrorDetail
+    from shaping.response import CallContext
+    from shaping.settings import Plan
+
+M = TypeVar("M", bound="CommonMeta")
+# The shares of a budget; what they leave, and what is not used of them, is the data's.
+_ERROR: Final = 0.75
+_WARNINGS: Final = 0.125
+_META: Final = 0.125
+_CODE: Final = 100  # characters of an error's code, which another program may have written
+
+
+def clean_call(call: CallContext, plan: Plan) -> CallContext:
+    """Take secrets and private fields out of what others say about a call, and cut it to its share of the budget."""
+    if not (call.error or call.source or call.warnings or call.upgrade_hints):
+        return call
+    source = None if call.source is None else _clean_source(call.source, plan)
+    if source is not None and call.source is not None and call.error is call.source.error:
+        error = source.error
+    else:
+        error = None if call.error is None else clean_error(call.error, plan)
+    hints = [without_held(dict(hint), _anywhere(plan)) for hint in call.upgrade_hints]
+    return replace(
+        call,
+        error=error,
+        source=source,
+        warnings=limit_warnings(call.warnings, plan),
+        upgrade_hints=tuple(limit_value(hints, _META, plan)),
+    )
+
+
+def clean_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
+    """Take secrets and private fields out of an error, and cut it to its share; the same where nothing is to go."""
+    anywhere = _anywhere(plan)
+    cleaned = change_texts(error, lambda said: {name: without_held(value, anywhere) for name, value in said.items()})
+    if (code := without_held(error.code, anywhere)[:_CODE]) != error.code:
+        cleaned = cleaned.model_copy(update={"code": code})
+    return limit_error(cleaned, plan)
+
+
+def limit_error(error: ErrorDetail, plan: Plan, share: float = _ERROR) -> ErrorDetail:
+    """Cut what an error says to a share of the budget, its message last."""
+    return change_texts(error, lambda said: {"message": "", **limit_value(said, share, plan)})
+
+
+def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ...]:
+    """Cut warnings to their share of the budget."""
+    said = [{"code": each.code, "message": each.message, "path": each.path} for each in warnings]
+    kept = limit_value(said, _WARNINGS, plan)
+    if kept is said:
+        return warnings
+    short = tuple(Warned(each.get("code", ""), each.get("message", ""), each.get("path")) for each in kept)
+    left_out = len(warnings) - len(kept)
+    return (*short, Warned("BUDGET", f"{left_out:,} more warnings are left out")) if left_out else short
+
+
+def _clean_source(source: Envelope[Any], plan: Plan) -> Envelope[Any]:
+    """Clean the envelope that a tool answered in; its data goes the way of all data."""
+    anywhere = _anywhere(plan)
+    warnings = tuple(
+        Warned(
+            without_held(each.code, anywhere),
+            without_held(each.message, anywhere),
+            each.path and without_held(each.path, anywhere),
+        )
+        for each in source.warnings
+    )
+    return source.model_copy(
+        update={
+            "error": None if source.error is None else clean_error(source.error, plan),
+            "warnings": limit_warnings(warnings, plan),
+            "meta": _clean_meta(presentable(source.meta), plan),
+        }
+    )
+
+
+def _clean_meta(meta: M, plan: Plan) -> M:
+    """Clean each member of an envelope's meta that can hold a text; one that is no longer valid is left out."""
+    dumped = plain_texts(meta.model_dump(mode="python", exclude_unset=True))
+    said: dict[str, Any] = {
+        name: value for name, value in dumped.items() if isinstance(value, str | dict | list) and name != "source"
+    }
+    if "headers" in said:
+        # A header's name is the name of a member to a private path.
+        said["headers"] = [{name: value} for name, value in said["headers"]]
+    anywhere = _anywhere(plan)
+    clean = limit_value({name: without_held(value, anywhere) for name, value in said.items()}, _META, plan)
+    if "headers" in clean:
+        clean["headers"] = [pair for header in clean["headers"] for pair in header.items()]
+    if clean == said:
+        return meta
+    fixed = {name: value for name, value in dumped.items() if name not in said}
+    try:
+        return type(meta).model_validate({**fixed, **clean})
+    except ValidationError:
+        return type(meta).model_validate(fixed)
+
+
+def limit_value(value: Any, share: float, plan: Plan) -> Any:
+    """Cut plain data to a share of the budget, as JSON; the same object where it is within it."""
+    if plan.max_tokens is None or not value:
+        return value
+    most = int(plan.max_tokens * share)
+    if len(orjson.dumps(value)) <= most:  # no text has more tokens than bytes
+        return value
+    exact = counter(plan.tokenizer).exact
+    return fit_value(value, Budget(most), lambda fitted: orjson.dumps(fitted.value).decode(), exact).value
+
+
+def _anywhere(plan: Plan) -> Plan:
+    """Return the plan with its private paths at any depth: what stands around data has a shape of its own."""
+    return plan if plan.private is None else replace(plan, private=plan.private.at_any_depth())
