@@ -36,7 +36,7 @@ def machine() -> dict[str, str]:
         "command": f"`{shlex.join(['python', str(shown), *sys.argv[1:]])}`",
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "versions": ", ".join(f"{name} {_version(name)}" for name in ("shaping", "tiktoken", "splintr-rs", "orjson")),
+        "versions": ", ".join(f"{name} {_version(name)}" for name in ("shaping", "orjson", "regex")),
     }
 
 

@@ -14,7 +14,7 @@ import shaping
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
-    "tiktoken",
+    "regex",
     "mcp",
     "fastmcp",
     "httpx",
@@ -24,7 +24,6 @@ HEAVY = (
     "rich",
     "starlette",
     "jsonschema_rs",
-    "splintr",
 )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GROUP = "shaping.tokenizers"
 DEFAULT = NAMES[0]
 
-# Made here and loaded at first use: whoever counts by a name shares one vocabulary, of 84 MB.
+# Made here and loaded at first use: whoever counts by a name shares one vocabulary.
 _OWN: Mapping[str, TokenCounter] = {**{name: BpeCounter(name) for name in NAMES}, "chars": CharCounter()}
 
 

@@ -87,7 +87,7 @@ def _some_of(text: str | bytes) -> str | bytes:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    Encode = Callable[[str], Sequence[int]]
+    Count = Callable[[str], int]
     RunTokens = Callable[[str, int], int]
 
 # Letters by fixed ranges rather than by property: a code point that one Unicode version calls a letter and another
@@ -103,12 +103,6 @@ _BREAKS = r" \t\r\n!-&(-/:-@\[-`{-~\u3000-\u3003\u3008-\u3011\uff01-\uff0f\uff1a
 # and end at such places may also be joined in any order; nor a digit followed by a letter, nor a letter by a digit.
 BREAK = re.compile(f"[{_LETTERS}0-9](?=[{_BREAKS}])")
 CUT = re.compile(f"{BREAK.pattern}|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])")
-
-# White space without line ends, long enough to make the tokenizers' regex engine run out of stack (it gives up
-# near a million). Only such a run is tried by the one branch of their pattern that backtracks.
-_SPACES = "\t\v\f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_GAP_LENGTH = 100_000
-_GAP = re.compile(f"(?<![{_SPACES}])[{_SPACES}]{{{_GAP_LENGTH},}}+(?![\r\n])")
 
 CHUNK = 64_000
 
@@ -144,22 +138,9 @@ def chunks(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def gaps(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut out white space too long for the tokenizers' regex; each part says whether it is one such gap."""
-    start = 0
-    if any(char.isspace() for char in text[_GAP_LENGTH - 1 :: _GAP_LENGTH]):  # a gap cannot lie between these
-        for gap in _GAP.finditer(text):
-            # The last space of a gap goes with the word that follows it.
-            end = gap.end() if gap.end() == len(text) else gap.end() - 1
-            yield text[start : gap.start()], False
-            yield text[gap.start() : end], True
-            start = end
-    yield text[start:], False
-
-
-def estimate(text: str, encode: Encode) -> tuple[int, float]:
+def estimate(text: str, count: Count) -> tuple[int, float]:
     """Return a long text's tokens, and the percent that the number is off by in at most one text of twenty."""
-    run_tokens = cache(lambda char, length: len(encode(char * length)))
+    run_tokens = cache(lambda char, length: count(char * length))
     groups: list[str] = []
     tokens: list[float] = []
     weights: list[float] = []
@@ -167,7 +148,7 @@ def estimate(text: str, encode: Encode) -> tuple[int, float]:
     for shift, enough in zip(_SHIFTS, _ENOUGH, strict=True):
         spans = list(_spans(len(text), shift))
         for first in range(0, _STRATA, _GROUP):
-            group, found = _count_group(text, spans[first : first + _GROUP], encode, run_tokens)
+            group, found = _count_group(text, spans[first : first + _GROUP], count, run_tokens)
             groups.append(group)
             tokens.append(found)
         if enough:
@@ -187,10 +168,8 @@ def _spans(length: int, shift: float) -> Iterator[tuple[int, int]]:
         yield max(0, end - _WIDTH), min(end, length)
 
 
-def _count_group(
-    text: str, spans: Sequence[tuple[int, int]], encode: Encode, run_tokens: RunTokens
-) -> tuple[str, float]:
-    """Return the slices of a few spans and their tokens; those between safe cuts are joined and encoded in one call."""
+def _count_group(text: str, spans: Sequence[tuple[int, int]], count: Count, run_tokens: RunTokens) -> tuple[str, float]:
+    """Return the slices of a few spans and their tokens; those between safe cuts are joined and counted in one call."""
     joined = loose = ""
     tokens = 0.0
     for start, end in spans:
@@ -200,8 +179,8 @@ def _count_group(
         else:
             begin, stop = start if first is None else first, end if last is None else last
             loose += text[begin:stop]
-            tokens += _count_loose(text, begin, stop, encode, run_tokens)
-    return joined + loose, tokens + len(encode(joined))
+            tokens += _count_loose(text, begin, stop, count, run_tokens)
+    return joined + loose, tokens + count(joined)
 
 
 def _cut_after(text: str, place: int) -> int | None:
@@ -211,14 +190,14 @@ def _cut_after(text: str, place: int) -> int | None:
     return cut.end() if cut else None
 
 
-def _count_loose(text: str, start: int, end: int, encode: Encode, run_tokens: RunTokens) -> float:
+def _count_loose(text: str, start: int, end: int, count: Count, run_tokens: RunTokens) -> float:
     """Count a slice with no safe cut at one of its ends: CJK without punctuation, emoji, a run of one character."""
     part = text[start:end]
     if part.count(part[0]) == len(part):
         return _tokens_in_run(text, start, end, run_tokens)
     # The same lead before both ends makes the same error in both counts.
     lead = text[max(0, start - _LEAD) : start]
-    return len(encode(lead + part)) - len(encode(lead))
+    return count(lead + part) - count(lead)
 
 
 def _tokens_in_run(text: str, start: int, end: int, run_tokens: RunTokens) -> float:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import tiktoken
 
 NAMES = ("o200k_base", "cl100k_base")
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What makes an encoding beside its ranks, and the sha256 that tiktoken checks its rank file by."""
+    """What makes an encoding beside its ranks, and the sha256 of the rank file that OpenAI publishes."""
 
     sha256: str
     pat_str: str
@@ -29,30 +23,13 @@ def definition(name: str) -> Definition:
     return Definition(**json.loads(read_data("encodings.json"))[name])
 
 
-def tokens(name: str) -> list[bytes]:
-    """Read an encoding's tokens in the order of their ranks."""
+def tokens(name: str) -> tuple[bytes, bytes]:
+    """Read an encoding's tokens in the order of their ranks: the length of each, and all of them joined."""
     import lzma  # noqa: PLC0415 - some builds of Python lack it; counting then says so, and nothing else fails
 
     raw = lzma.decompress(read_data(f"{name}.xz"))
     count = int.from_bytes(raw[:4], "big")
-    lengths = raw[4 : 4 + count]
-    return [raw[start:end] for start, end in pairwise(accumulate(lengths, initial=4 + count))]
-
-
-def rank_file(name: str) -> bytes:
-    """Rebuild the file that tiktoken would have fetched, byte for byte."""
-    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens(name)))
-
-
-def encoding(name: str) -> tiktoken.Encoding:
-    """Build tiktoken's encoding from the ranks in this package, without its cache and without the network."""
-    import tiktoken  # noqa: PLC0415 - `import shaping` stays light
-
-    defined = definition(name)
-    ranks = {token: rank for rank, token in enumerate(tokens(name))}
-    return tiktoken.Encoding(
-        name, pat_str=defined.pat_str, mergeable_ranks=ranks, special_tokens=defined.special_tokens
-    )
+    return raw[4 : 4 + count], raw[4 + count :]
 
 
 def read_data(file: str) -> bytes:

@@ -13,6 +13,7 @@ from benchmarks import make_vocabulary
 from benchmarks.results import HEADER, write_section
 from shaping.cli.support.payloads import read_payloads
 from shaping.tokens import vocabulary
+from tests.tokens.ranks import rank_file, ranked_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,15 +54,15 @@ def test_every_payload_is_a_result_of_a_tool() -> None:
 
 def test_rank_files_are_found_by_content_in_a_package_that_names_them_otherwise(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "other.whl", "w") as archive:
-        archive.writestr("other/cache/9b5ad71b", vocabulary.rank_file("cl100k_base"))
-        archive.writestr("other/o200k.gz", gzip.compress(vocabulary.rank_file("o200k_base"), 1))
+        archive.writestr("other/cache/9b5ad71b", rank_file("cl100k_base"))
+        archive.writestr("other/o200k.gz", gzip.compress(rank_file("o200k_base"), 1))
     found = make_vocabulary.rank_files(tmp_path / "other.whl")
     assert {make_vocabulary.definition(name)["sha256"] for name in vocabulary.NAMES} == found.keys()
 
 
 def test_the_compact_form_holds_lengths_and_bytes() -> None:
-    first = b"".join(vocabulary.rank_file("cl100k_base").splitlines(keepends=True)[:600])
-    tokens = vocabulary.tokens("cl100k_base")[:600]
+    first = b"".join(rank_file("cl100k_base").splitlines(keepends=True)[:600])
+    tokens = ranked_tokens("cl100k_base")[:600]
     raw = lzma.decompress(make_vocabulary.compact(first))
     assert raw == (600).to_bytes(4, "big") + bytes(map(len, tokens)) + b"".join(tokens)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import texts
-from shaping.tokens.sampling import CUT, chunks, gaps
+from shaping.tokens.sampling import CUT, chunks
 from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:
@@ -37,21 +37,3 @@ def test_chunks_make_the_text_again() -> None:
 
 def test_a_text_without_a_safe_cut_is_one_chunk() -> None:
     assert list(chunks("a" * 300_000)) == ["a" * 300_000]
-
-
-SPACES = " " * 150_000
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("word", [("word", False)]),
-        (f"a{SPACES}b", [("a", False), (SPACES[:-1], True), (" b", False)]),
-        (f"a{SPACES}", [("a", False), (SPACES, True), ("", False)]),
-        (f"a{SPACES}\nb", [(f"a{SPACES}\nb", False)]),
-        (f"a\n{SPACES}b{SPACES}", [("a\n", False), (SPACES[:-1], True), (" b", False), (SPACES, True), ("", False)]),
-    ],
-    ids=["none", "before a word", "at the end", "before a line end", "two"],
-)
-def test_a_gap_is_cut_out_with_its_last_space_left_to_the_word(text: str, parts: list[tuple[str, bool]]) -> None:
-    assert list(gaps(text)) == parts

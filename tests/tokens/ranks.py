@@ -1,0 +1,19 @@
+"""A vocabulary's tokens one by one, and the file that OpenAI publishes of them."""
+
+from __future__ import annotations
+
+import base64
+from itertools import accumulate, pairwise
+
+from shaping.tokens import vocabulary
+
+
+def ranked_tokens(name: str) -> list[bytes]:
+    """Return an encoding's tokens in the order of their ranks."""
+    lengths, joined = vocabulary.tokens(name)
+    return [joined[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
+
+
+def rank_file(name: str) -> bytes:
+    """Rebuild the file that tiktoken would have fetched, byte for byte."""
+    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(ranked_tokens(name)))
