@@ -56,7 +56,7 @@ def suggest(
         raise config_failure(error, as_json=as_json) from None
     except TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
-    chosen = suggested(found, config=config, target=_share(target))
+    chosen = suggested(found, config=config, target=_share(target), workers=workers)
     if interactive:
         chosen = [_asked(one) for one in chosen]
     written = with_suggestions(text, chosen)

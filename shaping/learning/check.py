@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.learning.contracts import ContractReport, check_call, total, unanswered
 from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
-from shaping.learning.reading import read_traffic, run_over
-from shaping.learning.traffic import ToolCall, pieces, read_piece
+from shaping.learning.reading import parallel, read_traffic
+from shaping.learning.traffic import ToolCall, folder_size, pieces, read_piece
 from shaping.settings.sources import GIVEN_NAME
 from shaping.shaper import Shaper
 
@@ -42,9 +42,10 @@ def check_traffic(
     traffic = read_traffic(folder, progress=progress)
     own = [file for file in config.files if file != GIVEN_NAME]
     baseline = Baseline.read(baseline_path(Path(own[0]))) if own else None
-    merged = (
-        total(run_over(partial(contracts_of, _data(config)), pieces(folder))) if _asks(config) else ContractReport()
-    )
+    merged = ContractReport()
+    if any(one.answers for one in (config.config.tool_overrides or {}).values()):
+        with parallel(folder_size(folder)) as run:
+            merged = total(run(partial(contracts_of, _data(config)), pieces(folder)))
     drift = [*find_idle(traffic, config), *find_drift(traffic, config, baseline)]
     path = findings_path()
     if path is not None:
@@ -58,10 +59,6 @@ def contracts_of(config: Mapping[str, Any], piece: Piece) -> ContractReport:
     """Ask the contracts of a config of all calls of a piece."""
     shaper = Shaper(config, watch=False)
     return total(check_call(shaper, one) for one in read_piece(piece) if isinstance(one, ToolCall) and not one.failed)
-
-
-def _asks(config: LoadedConfig) -> bool:
-    return any(one.answers for one in (config.config.tool_overrides or {}).values())
 
 
 def _data(config: LoadedConfig) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 
 from shaping.learning.statistics import TrafficStatistics
-from shaping.learning.traffic import Piece, ToolCall, TrafficError, opened, pieces, read_piece, seconds
+from shaping.learning.traffic import Piece, ToolCall, TrafficError, folder_size, lines, pieces, read_piece, seconds
 from shaping.learning.usage import Usage
 
 if TYPE_CHECKING:
@@ -34,32 +34,23 @@ def read_traffic(
 ) -> TrafficStatistics:
     """Read all recordings of a folder; `progress` is told what is done, how many pieces of it, and of how many."""
     todo = pieces(folder)
-    with _mapping(todo, workers, scheduler) as run:
-        usage = _merged(run(usage_of, todo), Usage(), partial(progress, "arguments"), len(todo))
-        found = run(partial(statistics_of, usage), todo)
-        merged: TrafficStatistics = _merged(found, TrafficStatistics(), partial(progress, "answers"), len(todo))
-        return merged.ordered()
-
-
-def run_over(function: Callable[[Piece], Found], todo: list[Piece], workers: int | None = None) -> Iterator[Found]:
-    """Run a function over pieces of traffic, in several processes where there is much of it."""
-    with _mapping(todo, workers, None) as run:
-        yield from run(function, todo)
+    with parallel(folder_size(folder), workers, scheduler) as run:
+        usage, merged = Usage(), TrafficStatistics()
+        sessions = []
+        for given in _told(run(usage_of, todo), partial(progress, "arguments"), len(todo)):
+            usage.add(given)
+            sessions.append([*given.first])
+        found = run(statistics_of, map(usage.of_sessions, sessions), todo)
+        for one in _told(found, partial(progress, "answers"), len(todo)):
+            merged = merged.merge(one)
+    return merged.ordered()
 
 
 def usage_of(piece: Piece) -> Usage:
     """Read only what agents gave to tools."""
     usage = Usage()
-    with opened(piece.path) as file:
-        if piece.start:
-            file.seek(piece.start - 1)
-            file.readline()
-        at = file.tell() if piece.end is not None else 0
-        for line in file:
-            if piece.end is not None and at >= piece.end:
-                break
-            at += len(line)
-            _add_arguments(usage, line)
+    for line in lines(piece):
+        _add_arguments(usage, line)
     return usage
 
 
@@ -73,7 +64,7 @@ def statistics_of(usage: Usage, piece: Piece) -> TrafficStatistics:
             found.torn += 1
         else:
             found.define(*one)
-    return found
+    return found.ordered()
 
 
 def _add_arguments(usage: Usage, line: bytes) -> None:
@@ -86,29 +77,29 @@ def _add_arguments(usage: Usage, line: bytes) -> None:
             data = orjson.loads(line)
         except orjson.JSONDecodeError:
             return
-    if isinstance(data, dict) and data.get("arguments"):
-        usage.add_call(
-            ToolCall("", None, session=data.get("session", ""), time=seconds(data["time"]), arguments=data["arguments"])
-        )
+    if isinstance(data, dict) and "time" in data:
+        session = data.get("session", "")
+        usage.first.setdefault(session, {})
+        if data.get("arguments"):
+            usage.add_call(ToolCall("", None, session=session, time=seconds(data["time"]), arguments=data["arguments"]))
 
 
-def _merged(found: Iterable[Any], start: Any, progress: Callable[[int, int], None], total: int) -> Any:
-    merged = start
+def _told(found: Iterable[Found], progress: Callable[[int, int], None], total: int) -> Iterator[Found]:
     for done, one in enumerate(found, 1):
-        merged = merged.merge(one)
+        yield one
         progress(done, total)
-    return merged
 
 
 @contextmanager
-def _mapping(todo: list[Piece], workers: int | None, scheduler: str | None) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Give a way to run a function over all pieces: here, in other processes, or on a cluster."""
+def parallel(
+    size: int, workers: int | None = None, scheduler: str | None = None
+) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Give a `map` whose results come in order: in this process for a small `size`, in others, or on a cluster."""
     if scheduler is not None:
         with _dask(scheduler) as run:
             yield run
         return
-    workers = min(workers or os.cpu_count() or 1, len(todo))
-    size = sum((piece.end or piece.path.stat().st_size) - piece.start for piece in todo)
+    workers = workers or os.cpu_count() or 1
     if workers == 1 or size < _IN_PROCESS:
         yield map
         return
@@ -119,7 +110,7 @@ def _mapping(todo: list[Piece], workers: int | None, scheduler: str | None) -> I
 @contextmanager
 def _dask(scheduler: str) -> Iterator[Callable[..., Iterable[Any]]]:
     try:
-        from distributed import Client, as_completed  # noqa: PLC0415 (an extra)
+        from distributed import Client  # noqa: PLC0415 (an extra)
     except ImportError:
         raise TrafficError('--scheduler needs an extra: pip install "shaping[dask]"') from None
     try:
@@ -128,10 +119,9 @@ def _dask(scheduler: str) -> Iterator[Callable[..., Iterable[Any]]]:
         raise TrafficError(f"no Dask scheduler answers at {scheduler}") from None
     with client:
 
-        def run(function: Callable[[Piece], Found], todo: list[Piece]) -> Iterator[Found]:
-            # A worker that dies loses its pieces to another one; results are merged here as they come.
-            futures = client.map(function, todo, pure=False, retries=2)
-            done = as_completed(futures, with_results=True, loop=client.loop)  # type: ignore[no-untyped-call]  # the same
-            yield from (found for _, found in done)
+        def run(function: Callable[..., Found], *todo: Iterable[Any]) -> Iterator[Found]:
+            # A worker that dies loses its pieces to another one.
+            futures = client.map(function, *map(list, todo), pure=False, retries=2)
+            yield from (future.result() for future in futures)
 
         yield run

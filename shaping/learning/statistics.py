@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.learning.replay import text_before
+from shaping.learning.traffic import ToolCall
 from shaping.learning.usage import is_keyed_by_ids
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
@@ -17,15 +18,14 @@ from shaping.tokens import count
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.learning.traffic import ToolCall
     from shaping.learning.usage import Usage, Used
 
 _MOST_FIELDS: Final = 4_000  # of one tool; a tool whose keys are data has no end of them
 _MOST_VALUES: Final = 24  # distinct values of a field that are kept
 _LONGEST_VALUE: Final = 60  # characters of a value that is kept
 _SAMPLES: Final = 24  # calls of a tool that are kept whole, on which rules are measured
-_SAMPLE_BYTES: Final = 500_000
-_EACH: Final = slice(None)
+_SAMPLE_BYTES: Final = 250_000
+_EACH, _ANY = 0, 1  # below a field: the elements of a list; all members of an object whose keys are data
 
 
 @dataclass(slots=True)
@@ -44,6 +44,15 @@ class FieldStatistics:
     types: frozenset[str] = frozenset()
     distinct: frozenset[str] | None = frozenset()  # None where there are many
     sample: str = ""
+
+    def keep(self, written: str | None, shown: str) -> None:
+        """Keep a value among the distinct ones, while they are few, and as the sample, where it sorts first."""
+        distinct = self.distinct
+        if distinct is not None and written not in distinct:
+            few = written is not None and len(distinct) < _MOST_VALUES
+            self.distinct = distinct | {written} if few else None  # type: ignore[arg-type]  # `few` has looked
+        if shown and (not self.sample or shown[:_LONGEST_VALUE] < self.sample):
+            self.sample = shown[:_LONGEST_VALUE]
 
     def merge(self, other: FieldStatistics) -> FieldStatistics:
         """Return the statistics of both."""
@@ -68,8 +77,13 @@ class FieldStatistics:
 class Sample:
     """One call that is kept whole, and the values of its answer that were used later."""
 
-    call: ToolCall
+    written: bytes  # the fields of the call as JSON: that costs less to send and to keep than the call itself
     used: frozenset[str] = frozenset()
+
+    @property
+    def call(self) -> ToolCall:
+        """The call."""
+        return ToolCall(*orjson.loads(self.written))
 
 
 @dataclass(slots=True)
@@ -81,7 +95,6 @@ class ToolStatistics:
     form: str = "mcp"
     calls: int = 0
     failed: int = 0
-    bytes: int = 0
     tokens: int = 0  # that a model reads without shaping
     used: int = 0  # values that an agent used later
     arguments: frozenset[str] = frozenset()  # names that it is called with
@@ -107,7 +120,6 @@ class ToolStatistics:
             self.form,
             self.calls + other.calls,
             self.failed + other.failed,
-            self.bytes + other.bytes,
             self.tokens + other.tokens,
             self.used + other.used,
             self.arguments | other.arguments,
@@ -115,61 +127,92 @@ class ToolStatistics:
             _smallest({**self.samples, **other.samples}),
         )
 
-    def add(self, call: ToolCall, used: Used) -> None:
-        """Take one call."""
-        written = orjson.dumps(call.result, option=orjson.OPT_NON_STR_KEYS)
+    def add(self, call: ToolCall, used: Used, root: _Node) -> None:
+        """Take one call; `root` is the tree of the tool's fields."""
         self.calls += 1
         self.failed += call.failed
-        self.bytes += len(written)
         self.tokens += int(count(text_before(call)))
         if isinstance(call.arguments, dict):
             self.arguments |= call.arguments.keys()
-        walk = _StatisticsWalk(self.fields, used)
+        walk = _StatisticsWalk(self, used)
         for data in call.data():
-            walk.add(data, "", "", 0)
+            walk.add(data, root, "", 0)
         self.used += len(walk.used)
-        digest = hashlib.blake2b(written + repr((call.session, call.time)).encode(), digest_size=8).hexdigest()
+        written = orjson.dumps([getattr(call, name) for name in _CALL_FIELDS], option=orjson.OPT_NON_STR_KEYS)
+        digest = hashlib.blake2b(written, digest_size=8).hexdigest()
         if not call.failed and (len(self.samples) < _SAMPLES or digest < max(self.samples)):
-            self.samples = _smallest({**self.samples, digest: Sample(call, frozenset(walk.used))})
-        for path in walk.seen:
-            self.fields[path].calls += 1
+            self.samples = _smallest({**self.samples, digest: Sample(written, frozenset(walk.used))})
+
+
+class _Node:
+    """A field in the tree of a tool's fields: its statistics, and what stands below it."""
+
+    __slots__ = ("below", "call", "path", "statistics")
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path
+        self.statistics: FieldStatistics | None = None  # none where only objects stand here
+        self.call = 0  # the last call that it was in
+        self.below: dict[str | int, _Node] = {}
+
+    def child(self, name: str | int) -> _Node:
+        """Return the node of a member by its name, or of _EACH or _ANY."""
+        found = self.below.get(name)
+        if found is None:
+            path = (
+                f"{self.path}.*".removeprefix(".")
+                if name == _ANY
+                else join(self.path, slice(None) if name == _EACH else name)
+            )
+            found = self.below[name] = _Node(path)
+        return found
 
 
 class _StatisticsWalk:
     """Adds the fields of one call to a tool's statistics."""
 
-    def __init__(self, found: dict[str, FieldStatistics], used: Used) -> None:
-        self._fields, self._used = found, used
-        self.seen: set[str] = set()
+    def __init__(self, tool: ToolStatistics, used: Used) -> None:
+        self._fields, self._call, self._used = tool.fields, tool.calls, used
         self.used: set[str] = set()
 
-    def add(self, value: Any, path: str, key: str, place: int) -> None:
-        """Take a value at a path; `place` is that of the list's element which it is part of."""
+    def add(self, value: Any, node: _Node, key: str, place: int) -> None:
+        """Take a value at a node; `place` is that of the list's element which it is part of."""
         kind = type(value)
         if kind is dict and value:
-            self._object(value, path, place)
+            self._object(value, node, place)
             return
-        here = self._at(path)
+        here = node.statistics or self._start(node)
         if here is None:
             return
+        if node.call != self._call:
+            node.call = self._call
+            here.calls += 1
         here.values += 1
-        if kind is list:
-            here.types |= {"list"}
+        if kind is str:
+            self._text(here, value)
+        elif kind is list:
+            if "list" not in here.types:
+                here.types |= {"list"}
             here.longest = max(here.longest, len(value))
             here.empty += not value
-            below = join(path, _EACH)
+            below = node.child(_EACH)
             for at, item in enumerate(value, 1):
                 self.add(item, below, key, at)
             return
-        self._scalar(here, value, key, place)
+        else:
+            self._plain(here, value, kind)
+        if self._used and (found := self._used(key, value)):
+            here.used += len(found)
+            here.last_used = max(here.last_used, place)
+            self.used.update(found)
 
-    def _object(self, value: dict[str, Any], path: str, place: int) -> None:
+    def _object(self, value: dict[str, Any], node: _Node, place: int) -> None:
         keyed = is_keyed_by_ids(value)
         texts: set[str] = set()
         for name, item in value.items():
-            below = (f"{path}.*" if path else "*") if keyed else join(path, name)
+            below = node.child(_ANY if keyed else name)
             self.add(item, below, name, place)
-            here = self._fields.get(below)
+            here = below.statistics
             if here is None:
                 continue
             here.bytes += len(name) + 4
@@ -177,42 +220,38 @@ class _StatisticsWalk:
                 here.equal += item in texts
                 texts.add(item)
 
-    def _scalar(self, here: FieldStatistics, value: Any, key: str, place: int) -> None:
-        if type(value) is str:
+    def _text(self, here: FieldStatistics, value: str) -> None:
+        size = len(value)
+        if "text" not in here.types:
             here.types |= {"text"}
-            here.bytes += len(value) + 2
-            here.longest = max(here.longest, len(value))
-            here.empty += not value
-            here.links += value.startswith(LINK_STARTS)
-            written = value if len(value) <= _LONGEST_VALUE else None
-        else:
-            written = orjson.dumps(value).decode() if value != {} else "{}"
-            here.types |= {_TYPES.get(type(value), "object")}
-            here.bytes += len(written)
-            here.empty += value is None or value == {}
-        if here.distinct is not None:
-            if written is None or len(here.distinct) >= _MOST_VALUES:
-                here.distinct = None if written not in here.distinct else here.distinct
-            elif written not in here.distinct:
-                here.distinct |= {written}
-        shown = written or str(value)[:_LONGEST_VALUE]
-        if shown and (not here.sample or shown < here.sample):
-            here.sample = shown
-        if self._used and (found := self._used(key, value)):
-            here.used += len(found)
-            here.last_used = max(here.last_used, place)
-            self.used.update(found)
+        here.bytes += size + 2
+        here.longest = max(here.longest, size)
+        if not size:
+            here.empty += 1
+        elif value.startswith(LINK_STARTS):
+            here.links += 1
+        here.keep(value if size <= _LONGEST_VALUE else None, value)
 
-    def _at(self, path: str) -> FieldStatistics | None:
-        found = self._fields.get(path)
-        if found is None and len(self._fields) < _MOST_FIELDS:
-            found = self._fields[path] = FieldStatistics()
-        if found is not None:
-            self.seen.add(path)
-        return found
+    def _plain(self, here: FieldStatistics, value: Any, kind: type) -> None:
+        name = _TYPES.get(kind, "object")
+        written = str(value) if kind is int else orjson.dumps(value).decode()
+        if name not in here.types:
+            here.types |= {name}
+        here.bytes += len(written)
+        here.empty += value is None or value == {}
+        here.keep(written, written)
+
+    def _start(self, node: _Node) -> FieldStatistics | None:
+        if node.path not in self._fields:
+            if len(self._fields) >= _MOST_FIELDS:
+                return None
+            self._fields[node.path] = FieldStatistics()
+        node.statistics = self._fields[node.path]
+        return node.statistics
 
 
 _TYPES: Final = {int: "number", float: "number", bool: "boolean", type(None): "null"}
+_CALL_FIELDS: Final = ("tool", "result", "form", "server", "client", "session", "time", "arguments")
 
 
 @dataclass(slots=True)
@@ -222,6 +261,7 @@ class TrafficStatistics:
     tools: dict[tuple[str, str], ToolStatistics] = field(default_factory=dict)
     definitions: dict[str, tuple[float, list[dict[str, Any]]]] = field(default_factory=dict)  # by server
     torn: int = 0  # lines that could not be read
+    _roots: dict[tuple[str, str], _Node] = field(default_factory=dict, compare=False, repr=False)
 
     def merge(self, other: TrafficStatistics) -> TrafficStatistics:
         """Return the statistics of both."""
@@ -237,9 +277,14 @@ class TrafficStatistics:
     def add(self, call: ToolCall, usage: Usage) -> None:
         """Take one call."""
         key = call.server, call.tool
-        if key not in self.tools:
-            self.tools[key] = ToolStatistics(call.server, call.tool, call.form)
-        self.tools[key].add(call, usage.used(call))
+        if key not in self._roots:
+            self.tools.setdefault(key, ToolStatistics(call.server, call.tool, call.form))
+            self._roots[key] = _Node()
+        self.tools[key].add(call, usage.used(call), self._roots[key])
+
+    def argument_names(self, server: str) -> frozenset[str]:
+        """Return the names of arguments that the tools of a server are called with."""
+        return frozenset().union(*(one.arguments for one in self.tools.values() if one.server == server))
 
     def define(self, time: float, server: str, tools: list[dict[str, Any]]) -> None:
         """Take the definitions of a server's tools."""
@@ -247,12 +292,10 @@ class TrafficStatistics:
 
     def ordered(self) -> TrafficStatistics:
         """Return the same in an order that does not depend on how the files were read."""
-        tools = {key: replace(found, fields=_sorted(found.fields)) for key, found in sorted(self.tools.items())}
+        tools = {
+            key: replace(found, fields=dict(sorted(found.fields.items()))) for key, found in sorted(self.tools.items())
+        }
         return TrafficStatistics(tools, dict(sorted(self.definitions.items())), self.torn)
-
-
-def _sorted(found: Mapping[str, FieldStatistics]) -> dict[str, FieldStatistics]:
-    return dict(sorted(found.items()))
 
 
 def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
@@ -260,7 +303,7 @@ def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
     kept: dict[str, Sample] = {}
     left = _SAMPLE_BYTES
     for digest in sorted(samples)[:_SAMPLES]:
-        left -= len(orjson.dumps(samples[digest].call.result, option=orjson.OPT_NON_STR_KEYS))
+        left -= len(samples[digest].written)
         if left < 0 and kept:
             break
         kept[digest] = samples[digest]

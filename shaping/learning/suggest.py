@@ -8,11 +8,12 @@ taken, with one as many as it needs, where they save most first. No step leaves 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.learning.fields import Fields, covers, told_paths
+from shaping.learning.reading import parallel
 from shaping.learning.replay import SURFACES, text_after, text_before
 from shaping.learning.usage import leaves, missing
 from shaping.paths import parse
@@ -24,11 +25,11 @@ from shaping.tokens import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from shaping.learning.statistics import Sample, ToolStatistics, TrafficStatistics
+    from shaping.learning.statistics import ToolStatistics, TrafficStatistics
     from shaping.learning.traffic import ToolCall
 
 _LEAST_TOKENS: Final = 3  # of a call, that a rule must save
-_MEASURED: Final = 3  # calls on which every single path is measured
+_MEASURED: Final = 60_000  # bytes of calls on which every single path is measured
 _MOST_PATHS: Final = 40
 _EVIDENCE: Final = 3  # calls of which something was used, before a list or a text is cut to that
 _ITEMS: Final = (10, 20, 50, 100, 200, 500)
@@ -78,65 +79,91 @@ class ToolSuggestion:
 
 
 def suggest(
-    traffic: TrafficStatistics, *, config: Mapping[str, Any] | None = None, target: float | None = None
+    traffic: TrafficStatistics,
+    *,
+    config: Mapping[str, Any] | None = None,
+    target: float | None = None,
+    workers: int | None = None,
 ) -> list[ToolSuggestion]:
     """Suggest rules for every tool of some traffic; `target` is the part of all tokens that is to be saved.
 
     `config` is what applies already: its rules stay, and what its `answers` ask for is kept.
     """
-    tools = [_Tool(found, traffic, config or {}) for found in traffic.tools.values() if found.samples]
-    if target is None:
-        for tool in tools:
-            tool.step = tool.silent
-    else:
-        _reach(tools, target)
-    return [tool.suggestion() for tool in tools]
+    tools = [
+        _Tool(found, traffic.argument_names(found.server), config or {})
+        for found in traffic.tools.values()
+        if found.samples
+    ]
+    size = sum(len(sample.written) for found in traffic.tools.values() for sample in found.samples.values())
+    with parallel(size, workers) as run:
+        tried = list(run(_Tool.try_steps, tools))
+        if target is not None:
+            _reach(tried, target)
+        return list(run(_Tool.suggestion, tools, tried))
 
 
-def _reach(tools: Sequence[_Tool], target: float) -> None:
+@dataclass(slots=True)
+class _Tried:
+    """The steps of one tool that were tried, what all calls cost after each, and which of them is taken."""
+
+    before: int
+    costs: list[int]
+    steps: list[list[SuggestedRule]]
+    taken: int = 0
+    now: int = 0
+
+    @property
+    def gain(self) -> int:
+        """Tokens of all calls that the next step saves."""
+        return self.costs[self.taken] - self.costs[self.taken + 1] if self.taken + 1 < len(self.costs) else 0
+
+
+def _reach(tried: Sequence[_Tried], target: float) -> None:
     """Take steps until so much is saved, the step that saves most first; between equals the first by name."""
-    before = sum(tool.before for tool in tools)
-    while sum(tool.costs[tool.step] for tool in tools) > before * (1 - target):
-        best = max(tools, key=lambda tool: tool.gain, default=None)
+    before = sum(one.before for one in tried)
+    for one in tried:
+        one.taken = 0
+    while sum(one.costs[one.taken] for one in tried) > before * (1 - target):
+        best = max(tried, key=lambda one: one.gain, default=None)
         if best is None or best.gain <= 0:
             return
-        best.step += 1
+        best.taken += 1
 
 
 class _Tool:
     """One tool while its steps are tried."""
 
-    def __init__(self, found: ToolStatistics, traffic: TrafficStatistics, config: Mapping[str, Any]) -> None:
-        self._found = found
-        self._config = config
-        same = (other.arguments for other in traffic.tools.values() if other.server == found.server)
-        self._arguments: frozenset[str] = frozenset().union(*same)
-        self._existing = existing_rules(config, found.name, found.form)
-        told = told_paths(config, found.name)
-        self._samples = [replace(one, used=one.used | _values(one.call, told)) for one in found.samples.values()]
-        self._fields = Fields(found, told)
-        self._raw = [int(count(text_before(one.call))) for one in self._samples]
-        self._known: dict[str, list[tuple[str, int]]] = {}
-        self._informed = found.used > 0 or bool(told)
-        self.before = found.tokens
-        self.step = self.silent = 0  # the step that is taken, and the one that leaves out only what says nothing
+    def __init__(self, found: ToolStatistics, arguments: frozenset[str], config: Mapping[str, Any]) -> None:
+        self._found, self._arguments, self._config = found, arguments, config
+
+    def try_steps(self) -> _Tried:
+        """Try all steps, and take those that leave out only what says nothing."""
+        self._prepare()
         self.steps: list[list[SuggestedRule]] = [[]]
         self._lost = self._missing({})
         self._repair()
         self.costs = [self._cost(self.steps[0])]
-        self._add_steps()
+        silent = self._add_steps()
+        return _Tried(self._found.tokens, self.costs, self.steps, silent, self._cost([]))
 
-    @property
-    def gain(self) -> int:
-        """Tokens of all calls that the next step saves."""
-        return self.costs[self.step] - self.costs[self.step + 1] if self.step + 1 < len(self.costs) else 0
+    def suggestion(self, tried: _Tried) -> ToolSuggestion:
+        """Return what the steps that are taken come to."""
+        self._prepare()
+        found, cost = self._found, tried.costs[tried.taken]
+        rules = tuple(self._measured(tried.steps[tried.taken]))
+        return ToolSuggestion(found.name, found.form, found.calls, tried.before, tried.now, cost, rules)
 
-    def suggestion(self) -> ToolSuggestion:
-        """Return what the steps taken so far come to."""
-        rules = tuple(self._measured(self.steps[self.step]))
-        now = self._cost([])
+    def _prepare(self) -> None:
+        """Read the samples: in the process that tries them."""
         found = self._found
-        return ToolSuggestion(found.name, found.form, found.calls, self.before, now, self.costs[self.step], rules)
+        told = told_paths(self._config, found.name)
+        self._existing = existing_rules(self._config, found.name, found.form)
+        samples = [(one.call, one.used) for one in found.samples.values()]
+        self._samples = [(call, used | _values(call, told)) for call, used in samples]
+        self._fields = Fields(found, told)
+        self._raw = [int(count(text_before(call))) for call, _ in self._samples]
+        self._known: dict[str, list[tuple[str, int]]] = {}
+        self._informed = found.used > 0 or bool(told)
 
     def _repair(self) -> None:
         """Switch a noise rule off that takes values which were used later."""
@@ -152,12 +179,13 @@ class _Tool:
                 self._lost = left
                 return
 
-    def _add_steps(self) -> None:
-        start = self.steps[0]
+    def _add_steps(self) -> int:
+        """Add further steps, and return the last one that leaves out only what says nothing."""
+        start, last = self.steps[0], 0
         if "include_only" not in self._existing and self._fields.any:
             silent = [*start, *self._exclude(self._fields.silent())]
             self._try(silent)
-            self.silent = len(self.steps) - 1
+            last = len(self.steps) - 1
             if self._informed:
                 known = [rule.value for rule in silent]
                 unused = [rule for rule in self._exclude(self._fields.unused()) if rule.value not in known]
@@ -166,6 +194,7 @@ class _Tool:
         for cut in (self._items(), self._tokens()):
             if cut is not None:
                 self._try([*self.steps[-1], cut])
+        return last
 
     def _try(self, rules: list[SuggestedRule]) -> None:
         """Take a step where it saves something and leaves out no value that was used."""
@@ -213,14 +242,16 @@ class _Tool:
 
     @property
     def _used_calls(self) -> int:
-        return sum(bool(sample.used) for sample in self._samples)
+        return sum(bool(used) for _, used in self._samples)
 
     def _measured(self, rules: list[SuggestedRule]) -> Iterator[SuggestedRule]:
         """Measure what each rule saves on top of those before it."""
-        before, taken = self._cost([], _MEASURED), []
+        sizes = accumulate(len(sample.written) for sample in self._found.samples.values())
+        most = max(1, sum(size <= _MEASURED for size in sizes))
+        before, taken = self._cost([], most), []
         for rule in rules:
             taken.append(rule)
-            after = self._cost(taken, _MEASURED)
+            after = self._cost(taken, most)
             saved = (before - after) / self._found.calls
             before = after
             if rule.key == "prune" or saved >= _LEAST_TOKENS or rule.key != "exclude_fields":
@@ -230,30 +261,30 @@ class _Tool:
         """Return what all recorded calls cost with some rules, by the calls that are kept whole."""
         shaped = sum(tokens for _, tokens in self._shaped(_override(rules), most))
         raw = sum(self._raw[:most])
-        return round(self.before * shaped / raw) if raw else 0
+        return round(self._found.tokens * shaped / raw) if raw else 0
 
     def _missing(self, override: Mapping[str, Any]) -> set[str]:
         shaped = self._shaped(override)
         pairs = zip(self._samples, shaped, strict=True)
-        return {value for sample, (text, _) in pairs for value in missing(sample.used, text)}
+        return {value for (_, used), (text, _) in pairs for value in missing(used, text)}
 
     def _shaped(self, override: Mapping[str, Any], most: int | None = None) -> list[tuple[str, int]]:
         """Return what a model reads of each sample with some rules, and its tokens; the same rules are tried once."""
         key = repr(override)
         if (known := self._known.get(key)) is not None:
             return known[:most]
-        found = [(text, int(count(text))) for text in self._texts(override, self._samples[:most])]
+        found = [(text, int(count(text))) for text in self._texts(override, most)]
         if most is None:
             self._known[key] = found
         return found
 
-    def _texts(self, override: Mapping[str, Any], samples: Sequence[Sample]) -> list[str]:
+    def _texts(self, override: Mapping[str, Any], most: int | None) -> list[str]:
         overrides = dict(self._config.get("tool_overrides") or {})
         name = self._found.name
         if override:
             overrides[name] = {**overrides.get(name, {}), **united(override, self._existing)}
         shaper = Shaper({**self._config, "tool_overrides": overrides}, watch=False)
-        return [text_after(shaper, sample.call, self._arguments) for sample in samples]
+        return [text_after(shaper, call, self._arguments) for call, _ in self._samples[:most]]
 
 
 def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import io
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 Form: TypeAlias = Literal["mcp", "value", "text"]
 SHELL: Final = "(shell)"  # the server of commands that a client runs itself
 BUILT_IN: Final = "(built in)"  # and of all other tools of its own, which nothing stands in front of
-_PIECE: Final = 8_000_000  # bytes of a file that are read at once, whatever the number of workers
+_PIECE: Final = 4_000_000  # bytes that one worker reads at once, whatever the number of workers
 
 
 class TrafficError(ValueError):
@@ -76,12 +75,15 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a recording that one worker reads: lines that begin in a range of bytes."""
+class FileRange:
+    """The lines of a recording that begin in a range of its bytes."""
 
     path: Path
     start: int = 0
     end: int | None = None
+
+
+Piece: TypeAlias = tuple[FileRange, ...]  # what one worker reads at once: part of a large file, or several small ones
 
 
 def pieces(folder: Path) -> list[Piece]:
@@ -92,21 +94,44 @@ def pieces(folder: Path) -> list[Piece]:
             f"there are no recordings in {folder}; `shaping proxy --record {folder}` makes some,"
             " and `shaping discover` reads what your clients keep"
         )
-    return list(chain.from_iterable(map(_pieces, files)))
+    found: list[list[FileRange]] = [[]]
+    room = _PIECE
+    for path in files:
+        size = path.stat().st_size
+        cut = path.suffix == ".jsonl" and size > _PIECE
+        for start in range(0, size, _PIECE) if cut else (0,):
+            end = min(start + _PIECE, size)
+            if found[-1] and end - start > room:
+                found.append([])
+                room = _PIECE
+            room -= end - start
+            found[-1].append(FileRange(path, start, end if cut else None))
+    return [tuple(ranges) for ranges in found]
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of all recordings of a folder."""
+    return sum(path.stat().st_size for path in ([folder] if folder.is_file() else recordings(folder)))
 
 
 def read_piece(piece: Piece) -> Iterator[ToolCall | tuple[float, str, list[dict[str, Any]]] | None]:
     """Read the calls of a piece, and definitions of tools as (time, server, tools); None for a line that is torn."""
-    with opened(piece.path) as file:
-        if piece.start:
-            file.seek(piece.start - 1)
-            file.readline()  # the line that begins before this piece belongs to the one before
-        at = file.tell() if piece.end is not None else 0
-        for line in file:
-            if piece.end is not None and at >= piece.end:
-                return
-            at += len(line)
-            yield _read(line)
+    return map(_read, lines(piece))
+
+
+def lines(piece: Piece) -> Iterator[bytes]:
+    """Read the lines of a piece."""
+    for part in piece:
+        with opened(part.path) as file:
+            if part.start:
+                file.seek(part.start - 1)
+                file.readline()  # the line that begins before this range belongs to the one before
+            at = file.tell() if part.end is not None else 0
+            for line in file:
+                if part.end is not None and at >= part.end:
+                    break
+                at += len(line)
+                yield line
 
 
 @contextmanager
@@ -129,14 +154,6 @@ def _zstd(path: Path) -> IO[bytes]:
     except ImportError:
         raise TrafficError(f'{path} needs an extra: pip install "shaping[zstd]"') from None
     return io.BufferedReader(zstandard.open(path, "rb"))
-
-
-def _pieces(path: Path) -> list[Piece]:
-    size = path.stat().st_size
-    if path.suffix != ".jsonl" or size <= _PIECE:
-        return [Piece(path)]
-    starts = range(0, size, _PIECE)
-    return [Piece(path, start, min(start + _PIECE, size)) for start in starts]
 
 
 def _read(line: bytes) -> ToolCall | tuple[float, str, list[dict[str, Any]]] | None:
@@ -171,4 +188,4 @@ def _data_in(text: Any) -> Any:
     return text if parsed is None else parsed.value
 
 
-__all__ = ["BUILT_IN", "SHELL", "TOOLS", "Piece", "ToolCall", "TrafficError", "Transcript", "opened", "pieces"]
+__all__ = ["BUILT_IN", "SHELL", "TOOLS", "Piece", "ToolCall", "TrafficError", "Transcript", "lines", "pieces"]

@@ -27,6 +27,8 @@ _SMALL: Final = 100  # a number below it is anywhere, and counts only below a na
 _ID: Final = re.compile(r"(?=.*\d)[\w.:-]{6,}|\d+|.*[/@:. ].*")
 _MANY: Final = 24
 _EACH: Final = slice(None)
+_ESCAPE: Final = re.compile(rb"\\(?:[nrt]|u[0-9a-fA-F]{4})")
+_LOWER: Final = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in bytes(range(256)).lower())
 _MOST_GIVEN: Final = 500  # values of one call's arguments: of a file that is written not every word is looked for
 
 
@@ -35,15 +37,19 @@ class Usage:
     """When each value was first given by an agent or its user, by session; one given after it was read was used."""
 
     first: dict[str, dict[str, float]] = field(default_factory=dict)
+    _by_atom: dict[str, dict[bytes, list[str]]] = field(default_factory=dict, compare=False, repr=False)
 
-    def merge(self, other: Usage) -> Usage:
-        """Return what both have seen."""
-        merged = {session: dict(given) for session, given in self.first.items()}
+    def add(self, other: Usage) -> None:
+        """Take what another one has seen."""
+        self._by_atom.clear()
         for session, given in other.first.items():
-            mine = merged.setdefault(session, {})
+            mine = self.first.setdefault(session, {})
             for value, time in given.items():
                 mine[value] = min(time, mine.get(value, time))
-        return Usage(merged)
+
+    def of_sessions(self, sessions: Iterable[str]) -> Usage:
+        """Return what was given in some of the sessions."""
+        return Usage({session: self.first[session] for session in sessions})
 
     def add_call(self, call: ToolCall) -> None:
         """Take the arguments of a call."""
@@ -58,48 +64,68 @@ class Usage:
 
     def used(self, call: ToolCall) -> Used:
         """Return a test for the values of a call's answer."""
-        return Used(self.first.get(call.session, {}), call.time)
+        given = self.first.get(call.session)
+        if not given:
+            return Used(frozenset())
+        index = self._by_atom.setdefault(call.session, {})
+        for value in given if not index else ():
+            index.setdefault(_atom(value), []).append(value)
+        # Only a value of which the longest word stands in the answer needs to be looked for in its fields.
+        stands = {b"", *_atoms(orjson.dumps(call.result, option=orjson.OPT_NON_STR_KEYS))}
+        likely = (value for atom in stands & index.keys() for value in index[atom])
+        return Used(frozenset(value for value in likely if given[value] > call.time))
 
     def _add(self, session: str, time: float, values: Iterable[str]) -> None:
+        self._by_atom.clear()
         given = self.first.setdefault(session, {})
         for value in values:
             given[value] = min(time, given.get(value, time))
 
 
-@dataclass(frozen=True, slots=True)
 class Used:
     """Tells which values of one answer were used after it."""
 
-    first: dict[str, float]
-    time: float
+    def __init__(self, later: frozenset[str]) -> None:
+        self._later = later
+        self._telling = tuple(value for value in later if _TELLING.search(value))
 
     def __bool__(self) -> bool:
-        return bool(self.first)
+        return bool(self._later)
 
     def __call__(self, key: str, leaf: Any) -> tuple[str, ...]:
         """Return what of a leaf was used: the leaf itself, or words of a long one."""
-        if not self.first or leaf is None or isinstance(leaf, bool):
+        if not self._later or leaf is None or isinstance(leaf, bool):
             return ()
         if not isinstance(leaf, str):
-            written = orjson.dumps(leaf).decode()
+            written = orjson.dumps(leaf).decode() if isinstance(leaf, float) else str(leaf)
             small = isinstance(leaf, int) and abs(leaf) < _SMALL
-            return (written,) if self._later(f"\0{key.casefold()}={written}" if small else written) else ()
+            return (written,) if (f"\0{key.casefold()}={written}" if small else written) in self._later else ()
         if len(leaf) <= _LONGEST and self._whole(leaf):
             return (leaf,)
         if len(leaf) < 40 and " " not in leaf and "\n" not in leaf:
             return ()
-        return tuple(word for word in dict.fromkeys(_words(leaf)) if self._later(word) and _TELLING.search(word))
-
-    def _later(self, value: str) -> bool:
-        return self.first.get(value, 0.0) > self.time
+        telling = {value for value in self._telling if value in leaf}
+        return tuple(word for word in dict.fromkeys(_words(leaf)) if word in telling) if telling else ()
 
     def _whole(self, leaf: str) -> bool:
-        if len(leaf) >= _SHORTEST and self._later(leaf):
+        if len(leaf) >= _SHORTEST and leaf in self._later:
             return True
         words = leaf.casefold().split()
         if len(words) < 2:
             return False
-        return all(self._later(" ".join(some)) for some in (words[:3], words[-3:]))
+        return all(" ".join(some) in self._later for some in (words[:3], words[-3:]))
+
+
+def _atoms(text: bytes) -> list[bytes]:
+    """Split JSON into its runs of letters and digits, in lower case."""
+    return _ESCAPE.sub(b" ", text).translate(_LOWER).split()
+
+
+def _atom(value: str) -> bytes:
+    """Return the longest run of letters and digits of a value; nothing where JSON may write it in another way."""
+    if not value.isascii():
+        return b""
+    return max(_atoms(value.rpartition("\0")[2].rpartition("=")[2].encode()), key=len, default=b"")
 
 
 def leaves(value: Any, path: str = "", key: str = "") -> Iterator[tuple[str, str, Any]]:
