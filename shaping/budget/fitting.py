@@ -103,7 +103,7 @@ _LOOK: Final = 8  # bytes a token: a text's beginning of that length tells wheth
 # Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
 # because records are.
 _BLOCKS, _BLOCK, _UNEVEN = 24, 400, 0.618
-_CLEARLY: Final = 1.4  # times its estimate, within which a text is not counted to its end
+_CLEARLY, _NEARLY = 1.4, 1.05  # times under and over the limit, beyond which an estimate is enough
 
 
 def fit_value(
@@ -131,15 +131,26 @@ def fit_value(
         size = sizes.of(trimmed, most)
     if _BLOCKS * _BLOCK < size <= most:
         whole = _fitted(value, trimmed)
-        text = render(whole)
-        if (most := upper_bound(text)) <= limit:
-            return replace(whole, tokens=most)
-        tokens = fitting.estimate(text)
-        if tokens * _CLEARLY <= limit:
+        tokens = tokens_within(render(whole), limit, exact)
+        if tokens <= limit:
             return replace(whole, tokens=tokens)
-        room, over = (size, 0) if tokens <= limit else (int(size * _AIM * limit / tokens), size)
+        room, over = int(size * _AIM * limit / tokens), size
     found = Search(limit, fitting.attempt, over=over).run(min(room, size))
     return found or fitting.minimal()
+
+
+def tokens_within(text: str, limit: int, exact: Callable[[str], int]) -> float:
+    """Return a text's tokens: exactly where they are near the limit, else an upper bound or an estimate by samples."""
+    if (most := upper_bound(text)) <= limit:
+        return most
+    if len(text) > _BLOCKS * _BLOCK:
+        span = len(text) - _BLOCK
+        starts = [int((block + block * _UNEVEN % 1) * span / _BLOCKS) for block in range(_BLOCKS)]
+        sample = "\n".join(text[start : start + _BLOCK] for start in starts)
+        tokens = exact(sample) * len(text) / len(sample)
+        if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
+            return tokens
+    return exact(text)
 
 
 @dataclass(frozen=True)
@@ -165,13 +176,6 @@ class _Fitting:
             cost = self._tokens(self.render(fitted), whole=whole)
             self.seen.append((kept, cost))
         return replace(fitted, tokens=cost), cost, whole
-
-    def estimate(self, text: str) -> float:
-        """Estimate a text's tokens by samples from all over it."""
-        span = len(text) - _BLOCK
-        starts = [int((block + block * _UNEVEN % 1) * span / _BLOCKS) for block in range(_BLOCKS)]
-        sample = "\n".join(text[start : start + _BLOCK] for start in starts)
-        return self.exact(sample) * len(text) / len(sample)
 
     def minimal(self) -> Fitted:
         """Return the least there is: what the room of nothing leaves, or the empty value of its type."""
@@ -252,7 +256,7 @@ class Search(Generic[T]):
                     break
             else:
                 self._over = room
-            if self._over and self._over - self._fits <= max(8, self._over // 100):
+            if self._over and self._over - self._fits <= max(8, self._over // 50):
                 break
             room, width = self._next(room, cost, width), self._over - self._fits
         return self.best
@@ -260,7 +264,7 @@ class Search(Generic[T]):
     def _next(self, room: int, cost: float, width: float) -> int:
         guess = int(room * _AIM * self._limit / max(cost, 1))
         if not self._over:
-            return min(max(guess, room + room // 4 + 8), room * 4 + 8)
+            return min(max(guess, room + room // 32 + 8), room * 4 + 8)
         left = self._over - self._fits
         # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
         if width > 0 and left > width / 2:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.budget.fitting import tokens_within
 from shaping.clients.table import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, is_listing, read_result
 from shaping.response import CallContext
 from shaping.settings.plan import PRUNE_NOTHING
+from shaping.tokens import counter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -107,10 +109,11 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     """Shape every part, and where they are over the budget together, cut the largest to their shares of it."""
     budget = context.plan.max_tokens
     shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
-    # No text has more tokens than bytes; one part alone was cut to the budget already.
-    if budget is not None and len(shaped) > 1 and sum(len(one.text.encode()) for one in shaped) > budget:
-        costs = [ceil(one.tokens.after * (1 + one.tokens.after.error_bound / 100)) for one in shaped]
-        if sum(costs) > budget:
+    # One part alone was cut to the budget already.
+    if budget is not None and len(shaped) > 1:
+        whole = "\n".join(one.text for one in shaped)
+        if tokens_within(whole, budget - len(shaped), counter(context.plan.tokenizer).exact) > budget - len(shaped):
+            costs = [ceil(one.tokens.after * (1 + one.tokens.after.error_bound / 100)) for one in shaped]
             cut = zip(shaped, costs, shares(costs, budget), strict=True)
             shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]
     context.shaped[:] = shaped

@@ -47,12 +47,12 @@ HIDDEN = (
 )
 _HIDDEN = re.compile(HIDDEN)
 _NO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff\xad"
-_ESCAPES_OF_HIDDEN = ("x1b", "x1B", "u001b", "u001B", "u200", "u2060", "ufeff", "uFEFF", "u00ad", "u00AD")
+_ESCAPE_OF_HIDDEN = re.compile(r"\\(?:x1[bB]|u(?:001[bB]|200|2060|[fF][eE][fF][fF]|00[aA][dD]))")
 
 
 def hides(text: str) -> bool:
     """Return whether a text may hold something that a reader does not see."""
-    if "\x1b" in text or ("\\" in text and any(escape in text for escape in _ESCAPES_OF_HIDDEN)):
+    if "\x1b" in text or ("\\" in text and _ESCAPE_OF_HIDDEN.search(text)):
         return True
     return not text.isascii() and any(sign in text for sign in _NO_WIDTH)
 

@@ -97,7 +97,7 @@ CLOUD: Final = (
 
 DEVELOPMENT: Final = (
     Rule("github-token", r"gh[pousr]_[A-Za-z0-9_]{30,}"),
-    Rule("github-token", r"github_pat_[A-Za-z0-9_]{22,}"),
+    Rule("github-token", r"github_pat_[A-Za-z0-9_]{22,}", hint="hub_pat_"),
     Rule("gitlab-token", r"gl(?:pat|dt|rt|rtr|ptt|ft|imt|agent|soat|cbt|oas|ffct|wt)-[A-Za-z0-9_.=-]{20,}"),
     Rule("gitlab-token", r"GR1348941[A-Za-z0-9_-]{20,}"),
     Rule("bitbucket-token", r"\bATBB[A-Za-z0-9]{28,}", check=mixed),
@@ -249,6 +249,7 @@ SERVICES: Final = (
         "discord-token",
         r"\b[MNO][TDjz][A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
         check=snowflake,
+        hint=r"[MNO][TDjz][A-Za-z0-9_-]{21,26}\.",
         seed=r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
     ),
     Rule("dropbox-token", r"\bsl\.(?:u\.)?[A-Za-z0-9_-]{120,}", check=mixed, hint=r"sl\.(?:u\.)?[A-Za-z0-9_-]{8}"),

@@ -107,7 +107,7 @@ def _unbase64(text: str) -> bytes:
     return urlsafe_b64decode(text.rstrip("=").replace("+", "-").replace("/", "_") + "=" * (-len(text.rstrip("=")) % 4))
 
 
-Test: TypeAlias = "Callable[[str | bytes], Any]"  # truthy where one of the patterns is in the text
+Test: TypeAlias = "Callable[[str], Any]"  # truthy where one of the patterns is in the text
 
 
 class Span(NamedTuple):
@@ -154,6 +154,7 @@ class Rule:
 _BETWEEN: Final = r"""(?:["'\\ \t\r\n:=>,\[]|[Vv]alue){1,16}"""
 _BEFORE: Final = re.compile(r"[A-Za-z0-9]")
 _REPEAT: Final = re.compile(r"\[[^\]]*\](?:\{|\+|\*)")
+_FOLDED: Final = "(?i:"
 _ESCAPES: Final = re.compile(r"\\b|\\(?=\W)|\(\?:|[()|]")
 _SHORT: Final = 1024  # bytes up to which one look for everything is faster than a few
 _FEW: Final = 12  # rules that are tried one by one
@@ -178,19 +179,16 @@ class Ruleset:
         self.rules = rules
         self._known: dict[str, bool] = {}  # what was asked before: objects of a list have the same names
 
-    def hinted(self, text: str | bytes) -> bool:
-        """Return whether a text holds the beginning of a credential, or the name of one; most texts do not."""
-        if len(text) < _SHORT:
-            return self._at_once(text) is not None
-        return any(look(text) for look, _ in self._looks)
-
-    def matching(self, text: str | bytes) -> list[Rule]:
+    def matching(self, text: str) -> list[Rule]:
         """Return the rules whose pattern is in the text; their checks are still to be made."""
         if len(self.rules) <= _FEW:
             return [rule for rule, is_in in self._tests if is_in(text)]
         if len(text) < _SHORT and self._at_once(text) is None:
             return []
-        found = {rule for look, rules in self._looks if look(text) for rule in rules if _single(rule)(text)}
+        ways = ((text, self._looks), (_lower(text), self._lower_looks))
+        found = {
+            rule for seen, looks in ways for look, rules in looks if look(seen) for rule in rules if _single(rule)(text)
+        }
         return [rule for rule in self.rules if rule in found] if found else []
 
     def spans(self, text: str, spare: Rule | None = None) -> list[Span]:
@@ -227,11 +225,13 @@ class Ruleset:
 
     @cached_property
     def _looks(self) -> tuple[tuple[Test, list[Rule]], ...]:
-        sized: dict[int, list[Rule]] = {}
-        for rule in self.rules:
-            sized.setdefault(_group_size(_hint(rule)), []).append(rule)
-        groups = [rules[at : at + size] for size, rules in sized.items() for at in range(0, len(rules), size)]
-        return tuple((has_one(map(_hint, group)), group) for group in groups)
+        return _grouped_looks({rule: _hint(rule) for rule in self.rules if _FOLDED not in _hint(rule)})
+
+    @cached_property
+    def _lower_looks(self) -> tuple[tuple[Test, list[Rule]], ...]:
+        """The first looks of rules that ignore case: at lower case, where the engine has words that it can skip to."""
+        hints = {rule: _hint(rule) for rule in self.rules if _FOLDED in _hint(rule)}
+        return _grouped_looks({rule: hint.replace(_FOLDED, "(?:").lower() for rule, hint in hints.items()}, most=4)
 
 
 NO_RULES: Final = Ruleset(())
@@ -242,13 +242,24 @@ def _ruleset(rules: tuple[Rule, ...]) -> Ruleset:
     return Ruleset(rules)
 
 
-def _never(_: str | bytes) -> None:
+def _never(_: str) -> None:
     """Find no name."""
 
 
-def encodable(text: str) -> str | bytes:
+def encodable(text: str) -> str:
     """Return the text as the fast engine takes it: half of a surrogate pair would make it call the text clean."""
-    return text if text.isascii() else text.encode("utf-8", "replace")
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _lower(text: str) -> str:
+    """Return the text with the letters of ASCII in lower case; of others no rule has any, and they take much longer."""
+    return text.lower() if text.isascii() else text.encode().lower().decode()
 
 
 def has_one(patterns: Iterable[str]) -> Test:
@@ -264,9 +275,17 @@ def _hint(rule: Rule) -> str:
     return rule.hint or rule.near or rule.seed or _beginning(rule.pattern)
 
 
+def _grouped_looks(hints: dict[Rule, str], most: int = 20) -> tuple[tuple[Test, list[Rule]], ...]:
+    sized: dict[int, list[Rule]] = {}
+    for rule, hint in hints.items():
+        sized.setdefault(min(_group_size(hint), most), []).append(rule)
+    groups = [rules[at : at + size] for size, rules in sized.items() for at in range(0, len(rules), size)]
+    return tuple((has_one(hints[rule] for rule in group), group) for group in groups)
+
+
 def _group_size(hint: str) -> int:
     """Return how many hints of its kind the engine looks for best at a time; measured."""
-    if "(?i" in hint or hint.startswith(("[", r"\.[")):  # nothing that it could skip to
+    if hint.startswith("[") or len(hint) == 1:  # nothing that it could skip to, or too often
         return 1
     return 7 if re.search(r"[{*+]", hint) else 20
 

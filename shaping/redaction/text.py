@@ -33,9 +33,6 @@ _ESCAPE: Final = re.compile(
 _ESCAPE_OR_HIDDEN: Final = re.compile(f"{HIDDEN}|{_ESCAPE.pattern}")
 # The same one by one: a pattern that begins with one character is found at the speed of memory.
 _PERCENT, _AMPERSAND = re.compile(f"%{_OF_URL}"), re.compile(f"&{_OF_HTML}")
-_RUN: Final = r"\\(?<!\\\\)\\*+"  # of backslashes, from its start
-_SLASH, _LINE_END, _TAB = (re.compile(_RUN + end) for end in ("/", "[nr]", "t"))
-_BACKSLASHES: Final = re.compile(_RUN)
 _HEX, _DECIMAL, _LETTER, _ENTITY = (1, 2, 4, 5), 6, 3, 7
 _LETTERS: Final = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " "}
 _ENTITIES: Final = {
@@ -51,7 +48,8 @@ _LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file t
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
 )
-_UNICODE: Final = re.compile(_RUN + r"[ux](?:00)?([2-7][0-9a-fA-F])")
+_CODE: Final = re.compile(r"[ux](?:00)?([2-7][0-9a-fA-F])")
+_AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t"}
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 _MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 
@@ -124,9 +122,19 @@ def _without_backslashes(text: str) -> str:
     """Decode the escapes of JSON roughly: what is left of them is a quote, which all rules allow beside quotes."""
     if "\\" not in text:
         return text
-    text = _TAB.sub("\t", _LINE_END.sub("\n", _SLASH.sub("/", text)))
-    text = _UNICODE.sub(lambda escape: chr(int(escape[1], 16)), text)
-    return _BACKSLASHES.sub("'", text)
+    first, *parts = text.split("\\")
+    # A run of backslashes is one: between them stands nothing.
+    known = _AFTER_BACKSLASH.get
+    after = [f"{sign}{part[1:]}" if (sign := known(part[0])) else _coded(part) for part in parts if part]
+    return "".join((first, *after, "" if parts[-1] else "'"))
+
+
+def _coded(part: str) -> str:
+    code = _CODE.match(part)
+    if code is None:
+        return f"'{part}"
+    character = chr(int(code[1], 16))
+    return ("'" if character == "\\" else character) + part[code.end() :]
 
 
 def _decoded_parts(text: str) -> str:
@@ -198,25 +206,22 @@ class Base64Text(NamedTuple):
 
 
 def _base64_texts(text: str) -> Iterator[Base64Text]:
-    for start, end in _runs(text):
-        if (found := _BASE64.search(text, start, end)) is not None:
-            said = _decoded("".join(text[found.start() : end].split()))
-            yield Base64Text(said.decode("utf-8", "replace"), (found.start(), end))
-
-
-def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where long runs of base64 characters stand, those of the lines of one file together."""
+    """Yield what long runs of base64 characters say, those of the lines of one file together."""
     kinds = text.encode("ascii", "replace").translate(_KINDS)
     start = kinds.find(b"a" * _SHORTEST_BASE64)
     while start >= 0:
         end = line = _end(kinds, start)
-        first = start
-        while line - first in _LINES and text[end : end + 2].lstrip("\r")[:1] == "\n":
-            first = end + 1 + (text[end] == "\r")
-            line = _end(kinds, first)
-            end = line if line > first else end
-        padding = text[end : end + 2]
-        yield start, end + len(padding) - len(padding.lstrip("="))
+        # Most runs are addresses and names, which the fast engine tells apart.
+        if _HAS_BASE64(text[start:end]) and (found := _BASE64.search(text, start, end)):
+            first = start
+            while line - first in _LINES and text[end : end + 2].lstrip("\r")[:1] == "\n":
+                first = end + 1 + (text[end] == "\r")
+                line = _end(kinds, first)
+                end = line if line > first else end
+            padding = text[end : end + 2]
+            end += len(padding) - len(padding.lstrip("="))
+            said = _decoded("".join(text[found.start() : end].split()))
+            yield Base64Text(said.decode("utf-8", "replace"), (found.start(), end))
         start = kinds.find(b"a" * _SHORTEST_BASE64, end)
 
 
