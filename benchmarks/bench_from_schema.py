@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shaping.operations.schema_types import from_schema
+from shaping.operations.schemas import from_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp
 from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
 from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
-from shaping.operations.schema_types import from_schema
+from shaping.operations.schemas import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec, manifest
 from shaping.operations.transports import InProcess, RedisTransport
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError
 
@@ -339,3 +341,44 @@ def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
 def invalid(found: list[Issue], **fields: Any) -> ToolError:
     """Make the error for input that does not fit: nothing was done, and every issue is listed."""
     return ToolError("BAD_ARGUMENT", summary(found), phase="validation", details={"issues": found}, **fields)
+
+
+class SchemaWarning(UserWarning):
+    """A schema for which there is no type, and what stands in its place."""
+
+
+def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft: Draft | None = None) -> Any:
+    """Return a type for a JSON Schema, with a class for each object, for pydantic to validate by.
+
+    The schema itself decides what is valid, so the type takes exactly what the schema takes: a value that the classes
+    cannot hold stays plain data. `draft` is read from the schema where it is not given.
+    """
+    try:
+        from fastmcp.utilities.json_schema_type import json_schema_to_type  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise ImportError('a type for a JSON Schema needs an extra: pip install "shaping[mcp]"') from None
+    written: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
+    try:
+        validator = Validator(written, draft)
+    except ImportError:
+        raise
+    except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        warnings.warn(f"{name}: {reason}; any value is taken", SchemaWarning, stacklevel=2)
+        return Any
+    try:
+        made = json_schema_to_type(written, name if written.get("type") == "object" else None)
+        TypeAdapter(made)
+    except Exception:  # noqa: BLE001  a schema may ask for a type that cannot exist; it still checks the values
+        made = Any
+
+    def read(value: Any, handler: Callable[[Any], Any]) -> Any:
+        found = [] if is_dataclass(value) else validator.issues(value)
+        if found:
+            raise ValueError(f"{found[0]['path']}: {found[0]['message']}".removeprefix(": "))
+        try:
+            return handler(value)
+        except ValidationError:
+            return value
+
+    return Annotated[made, WrapValidator(read), WithJsonSchema(written)]
