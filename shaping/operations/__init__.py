@@ -10,7 +10,7 @@ from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_open
 from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
 from shaping.operations.schemas import from_schema
-from shaping.operations.spec import OperationType, Spec, make_spec, manifest
+from shaping.operations.spec import OperationType, Spec, make_spec
 from shaping.operations.transports import InProcess, RedisTransport
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "from_openapi_url",
     "from_schema",
     "make_spec",
-    "manifest",
     "operation",
     "scan",
     "visible",

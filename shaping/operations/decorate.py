@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, create_model
 
 from shaping.operations.context import Context
 from shaping.operations.spec import Spec, check_spec, make_spec
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 DERIVED = {"query": "query", "subscription": "query", "mutation": "command"}
 
@@ -105,38 +108,6 @@ def _handler(function: Callable[..., Any], context_name: str | None) -> Callable
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryEntry:
-    """An entry of a directory."""
-
-    name: str
-    is_directory: bool = False
-
-
-class Files(Protocol):
-    """As much of a file system as a scan needs."""
-
-    def entries(self, path: str) -> Iterable[DirectoryEntry]:
-        """List a directory."""
-        ...
-
-    def read(self, path: str) -> bytes:
-        """Read a file."""
-        ...
-
-
-class LocalFiles:
-    """The machine's own file system; links that lead out of the directory are not followed."""
-
-    def entries(self, path: str) -> Iterable[DirectoryEntry]:
-        """List a directory in a stable order."""
-        return [DirectoryEntry(p.name, p.is_dir()) for p in sorted(Path(path).iterdir()) if not p.is_symlink()]
-
-    def read(self, path: str) -> bytes:
-        """Read a file."""
-        return Path(path).read_bytes()
-
-
-@dataclass(frozen=True, slots=True)
 class ScanProblem:
     """A module that cannot be used, and why."""
 
@@ -154,23 +125,23 @@ class Scan:
     without: list[str] = field(default_factory=list)  # modules that export no operation
 
 
-def scan(directory: str, files: Files | None = None) -> Scan:
+def scan(directory: str | Traversable) -> Scan:
     """Import every module under a directory, each on its own, and collect the operations that it exports.
 
     A module exports `spec` (with or without `handler`) or functions under `@operation`; a module that cannot be
-    imported is one of the result's `problems`. `files` is another file system to read from.
+    imported is one of the result's `problems`. Besides a path, `directory` may be any `Traversable`, as of a zip file.
     """
-    files, found = files or LocalFiles(), Scan()
-    for path in _modules(directory, files):
+    found = Scan()
+    for file in _modules(Path(directory) if isinstance(directory, str) else directory):
         try:
-            exports = list(_exports(_load(path, files.read(path))))
+            exports = list(_exports(_load(str(file), file.read_bytes())))
         except KeyboardInterrupt:
             raise
         except BaseException as fault:  # noqa: BLE001  a module may do anything when it is imported, even exit
-            found.problems.append(ScanProblem(path, _reason(fault)))
+            found.problems.append(ScanProblem(str(file), _reason(fault)))
             continue
         if not exports:
-            found.without.append(path)
+            found.without.append(str(file))
         for spec, handler in exports:
             if handler is None:
                 found.specs.append(spec)
@@ -179,16 +150,15 @@ def scan(directory: str, files: Files | None = None) -> Scan:
     return found
 
 
-def _modules(directory: str, files: Files) -> Iterator[str]:
-    """Yield the paths of modules, depth first; names with a leading underscore or dot are nobody's operations."""
-    for entry in files.entries(directory):
-        path = str(PurePosixPath(directory) / entry.name)
-        if entry.name.startswith(("_", ".")):
+def _modules(directory: Traversable) -> Iterator[Traversable]:
+    """Yield modules, depth first; links may lead out of the directory, and `_` or `.` begins what is no operation."""
+    for entry in sorted(directory.iterdir(), key=lambda entry: entry.name):
+        if entry.name.startswith(("_", ".")) or (isinstance(entry, Path) and entry.is_symlink()):
             continue
-        if entry.is_directory:
-            yield from _modules(path, files)
+        if entry.is_dir():
+            yield from _modules(entry)
         elif entry.name.endswith(".py"):
-            yield path
+            yield entry
 
 
 def _load(path: str, source: bytes) -> ModuleType:

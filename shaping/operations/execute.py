@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from shaping.operations.context import Context
-    from shaping.operations.spec import Manifest, Spec
+    from shaping.operations.spec import Spec
     from shaping.shaper import Shaper
 
 
@@ -74,42 +74,22 @@ def _takes_context(handler: Handler) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredOperation:
-    """An operation that can be called."""
+class PreparedCall:
+    """One call of an operation: its spec, its handler, its input, its context, and what is allowed for it."""
 
     spec: Spec
     handler: PreparedHandler
-    manifest: Manifest
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What holds for every call of a registry."""
-
-    allow_eval: bool = False
-    debug: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
-    """One call of an operation: its input, its context, and the policy that holds for it."""
-
-    entry: RegisteredOperation
     input: Any
     context: Context
-    policy: Policy
+    allow_eval: bool = False
+    debug: bool = False  # whether an error carries its traceback
     trusted: bool = False  # whether the caller has the registry's own trust, which outranks access
-
-    @property
-    def spec(self) -> Spec:
-        """The operation's spec."""
-        return self.entry.spec
 
     def check(self) -> Any:
         """Check who calls and what with; return the input as the handler gets it."""
         given = self.input.model_dump(mode="json") if isinstance(self.input, BaseModel) else self.input
         self._check_access(given)
-        admit(self.entry.manifest, given, allow_eval=self.policy.allow_eval)
+        admit(self.spec, given, allow_eval=self.allow_eval)
         value = self.spec.input.read(given)
         # Reading may have changed what the input says, so what the handler will see is checked as well.
         self._check_access(value if isinstance(value, BaseModel) else given)
@@ -135,7 +115,7 @@ async def perform(call: PreparedCall, time_limit: float | None = None) -> Envelo
     """Run one call and let its exceptions through; for those who tell an exception from an answer that is an error."""
     value = call.check()
     with anyio.fail_after(call.spec.time_limit if time_limit is None else time_limit):
-        result = await call.entry.handler.run(value, call.context)
+        result = await call.handler.run(value, call.context)
     return normalise_output(as_envelope(result, call.spec), call.spec)
 
 
@@ -159,7 +139,7 @@ def normalise_output(envelope: Envelope[Any], spec: Spec) -> Envelope[Any]:
 
 def failure(fault: Exception, call: PreparedCall) -> Envelope[Any]:
     """Describe what a call failed with."""
-    error = from_exception(fault, debug=call.policy.debug, state_changing=call.spec.state_changing)
+    error = from_exception(fault, debug=call.debug, state_changing=call.spec.state_changing)
     return error_envelope(error, call.spec.id)
 
 
@@ -194,7 +174,7 @@ async def subscribe(call: PreparedCall, idle_timeout: float | None = None) -> As
     number = 0
     try:
         value = call.check()
-        async with aclosing(call.entry.handler.iterate(value, call.context)) as items:  # type: ignore[type-var]  # any async iterator of a handler is a generator
+        async with aclosing(call.handler.iterate(value, call.context)) as items:  # type: ignore[type-var]  # any async iterator of a handler is a generator
             async for item in _each(items, idle_timeout, call.spec.id):
                 yield _numbered(normalise_output(as_envelope(item, call.spec), call.spec), number, call.context)
                 number += 1

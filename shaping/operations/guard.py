@@ -19,7 +19,7 @@ from shaping.operations import guard_javascript, guard_python
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from shaping.operations.spec import Language, Manifest
+    from shaping.operations.spec import Language, Spec
 
 MAX_CODE_BYTES = 65_536
 MAX_PAYLOAD_BYTES = 4_194_304
@@ -51,12 +51,12 @@ INSPECTORS = {"python": guard_python.find_construct, "javascript": guard_javascr
 log = logging.getLogger("shaping")
 
 
-def visible(tools: Iterable[Manifest], *, allow_eval: bool = False) -> list[Manifest]:
+def visible(tools: Iterable[Spec], *, allow_eval: bool = False) -> list[Spec]:
     """Return the tools that may be listed: without `allow_eval`, those that evaluate code are left out."""
     return [tool for tool in tools if allow_eval or tool.operation_type != "eval"]
 
 
-def admit(tool: Manifest, payload: Any, *, allow_eval: bool = False) -> None:
+def admit(tool: Spec, payload: Any, *, allow_eval: bool = False) -> None:
     """Check a payload before its tool runs: return, or raise the ToolError that says which rule it breaks.
 
     Any payload must be JSON of bounded size and depth; the code of an `eval` tool is also looked through for what
@@ -68,12 +68,12 @@ def admit(tool: Manifest, payload: Any, *, allow_eval: bool = False) -> None:
     if not allow_eval:
         raise ToolError(
             "PERMISSION_DENIED",
-            f"{tool.name} evaluates code, and this server does not allow that",
+            f"{tool.id} evaluates code, and this server does not allow that",
             hint="The server's operator can set allow_eval; prefer a tool that does the one thing you need.",
         )
     encoded = _check_shape(payload)
     digest = hashlib.sha256(encoded).hexdigest()
-    log.info("eval tool=%s sha256=%s bytes=%d", tool.name, digest, len(encoded))
+    log.info("eval tool=%s sha256=%s bytes=%d", tool.id, digest, len(encoded))
     for code in _code_in(payload, tool.code_members):
         _check_code(code, tool.language, digest)
 

@@ -18,10 +18,7 @@ from shaping.operations.spec import Spec, kind_of_annotations, make_spec
 from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from types import TracebackType
-
-    from anyio.abc import TaskGroup
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
 log = logging.getLogger("shaping")
 CONNECT_SECONDS = 30.0
@@ -202,7 +199,7 @@ async def from_mcp(name: str, config: McpConfig) -> AsyncIterator[McpServer]:
         yield await _connected(name, client)
 
 
-class McpLoader:
+class McpLoader(anyio.AsyncContextManagerMixin):
     """Connects to several MCP servers at once, as an `async with` block; one that fails does not stop the others.
 
     In the block `operations` are those of every connected server, `servers` the servers by name, and `failures` the
@@ -212,7 +209,6 @@ class McpLoader:
     def __init__(self, servers: Mapping[str, McpConfig], *, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._configs = dict(servers)
         self._seconds = connect_seconds
-        self._tasks: TaskGroup | None = None
         self._leave = {name: anyio.Event() for name in servers}
         self._left = {name: anyio.Event() for name in servers}
         self.servers: dict[str, McpServer] = {}
@@ -224,27 +220,21 @@ class McpLoader:
         """The operations of every server that is connected, in the order of the configuration."""
         return [pair for name in self._configs if name in self.servers for pair in self.servers[name].operations]
 
-    async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        settled = {name: anyio.Event() for name in self._configs}
-        for name in self._configs:
-            self._tasks.start_soon(self._hold, name, settled[name])
-        for event in settled.values():
-            await event.wait()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is None:
-            return None
-        with anyio.CancelScope(shield=True):
-            for name in reversed(self._configs):
-                self._leave[name].set()
-                await self._left[name].wait()
-        return await tasks.__aexit__(kind, fault, trace)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        async with anyio.create_task_group() as tasks:
+            settled = {name: anyio.Event() for name in self._configs}
+            for name in self._configs:
+                tasks.start_soon(self._hold, name, settled[name])
+            for event in settled.values():
+                await event.wait()
+            try:
+                yield self
+            finally:
+                with anyio.CancelScope(shield=True):
+                    for name in reversed(self._configs):
+                        self._leave[name].set()
+                        await self._left[name].wait()
 
     async def _hold(self, name: str, settled: anyio.Event) -> None:
         """Keep one connection open; a task of its own, because a connection is closed by whoever opened it."""

@@ -11,9 +11,7 @@ from shaping.errors import ToolError, nearest
 from shaping.operations.context import Context, Env, Trust
 from shaping.operations.decorate import Operation
 from shaping.operations.execute import (
-    Policy,
     PreparedCall,
-    RegisteredOperation,
     error_envelope,
     execute,
     perform,
@@ -50,21 +48,19 @@ class Registry:
     def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None, debug: bool = False) -> None:
         self._specs: dict[str, Spec] = {}
         self._handlers: dict[str, PreparedHandler] = {}
-        self._entries: dict[str, RegisteredOperation] = {}
         self._shaper = shaper
         self._trust = Trust()
         self._allow_eval = allow_eval
-        self._evaluates = False  # whether an operation was ever registered that evaluates code
         self._debug = debug
 
     @property
-    def policy(self) -> Policy:
-        """What holds for a call made now."""
-        allowed = self._allow_eval
-        if allowed is None:
-            # A registry that evaluates nothing needs no config to know that it does not.
-            allowed = self._evaluates and self.shaper.generation.config.allow_eval
-        return Policy(allowed, self._debug)
+    def allow_eval(self) -> bool:
+        """Whether an operation may evaluate code now."""
+        if self._allow_eval is not None:
+            return self._allow_eval
+        # A registry that evaluates nothing needs no config to know that it does not.
+        evaluates = any(spec.operation_type == "eval" for spec in self._specs.values())
+        return evaluates and self.shaper.generation.config.allow_eval
 
     @property
     def shaper(self) -> Shaper:
@@ -90,34 +86,27 @@ class Registry:
                 f"{spec.id!r} is registered already; pass replace=True to put this one in its place"
             )
         self._specs[spec.id] = spec
-        self._evaluates |= spec.operation_type == "eval"
-        self._join(spec.id)
 
     def register_handler(self, name: str, handler: Handler, *, replace: bool = False) -> None:
         """Add the handler of an operation whose spec is or will be registered."""
         if name in self._handlers and not replace:
             raise RegistrationError(f"{name!r} has a handler already; pass replace=True to put this one in its place")
         self._handlers[name] = prepare(handler)
-        self._join(name)
 
     def add(self, operations: Iterable[tuple[Spec, Handler]], *, replace: bool = False) -> None:
         """Register the pairs of spec and handler that an adapter (`from_openapi`, `McpServer.operations`) returns."""
         for spec, handler in operations:
             self.register(spec, handler, replace=replace)
 
-    def _join(self, name: str) -> None:
-        if name in self._specs and name in self._handlers:
-            spec = self._specs[name]
-            self._entries[name] = RegisteredOperation(spec, self._handlers[name], spec.manifest)
-
     def get(self, name: str) -> Spec | None:
         """Return the spec of an operation that may be known to callers."""
         spec = self._specs.get(name)
-        return spec if spec is not None and visible([spec.manifest], allow_eval=self.policy.allow_eval) else None
+        return spec if spec is not None and visible([spec], allow_eval=self.allow_eval) else None
 
     def list(self) -> list[Spec]:
         """List the operations that can be called."""
-        return [entry.spec for entry in self._entries.values() if self.get(entry.spec.id) is not None]
+        ready = [spec for name, spec in self._specs.items() if name in self._handlers]
+        return visible(ready, allow_eval=self.allow_eval)
 
     def trust(self) -> Trust:
         """Return the right to call anything; for whoever sets the registry up, never for a handler or a caller."""
@@ -233,16 +222,24 @@ class Registry:
         def make_env(only: Collection[str] | None) -> Env:
             return self.build_env(identity, namespaces=only, request_id=request_id)
 
-        entry, context = self._find(name, way), Context(name, identity, request_id, make_env)
-        return PreparedCall(entry, {} if given is None else given, context, self.policy, trusted=trust is self._trust)
+        spec, context = self._find(name, way), Context(name, identity, request_id, make_env)
+        return PreparedCall(
+            spec,
+            self._handlers[name],
+            {} if given is None else given,
+            context,
+            allow_eval=self.allow_eval,
+            debug=self._debug,
+            trusted=trust is self._trust,
+        )
 
-    def _find(self, name: str, way: Literal["call", "subscription"]) -> RegisteredOperation:
-        entry = self._entries.get(name)
-        if entry is None or self.get(name) is None:
-            reason = "has no handler" if name in self._specs and name not in self._handlers else "is not registered"
-            similar = nearest(name, [spec.id for spec in self.list()])
+    def _find(self, name: str, way: Literal["call", "subscription"]) -> Spec:
+        spec = self.get(name)
+        if spec is None or name not in self._handlers:
+            reason = "is not registered" if spec is None else "has no handler"
+            similar = nearest(name, [known.id for known in self.list()])
             raise ToolError("OPERATION_NOT_FOUND", f"{name!r} {reason}", phase="validation", similar=similar)
-        if (entry.spec.type == "subscription") != (way == "subscription"):
+        if (spec.type == "subscription") != (way == "subscription"):
             instead = "execute it" if way == "subscription" else "subscribe to it"
-            raise ToolError("BAD_ARGUMENT", f"{name} is a {entry.spec.type}; {instead}", phase="validation")
-        return entry
+            raise ToolError("BAD_ARGUMENT", f"{name} is a {spec.type}; {instead}", phase="validation")
+        return spec

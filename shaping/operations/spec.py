@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from shaping.errors import registry, registry as codes
+from shaping.errors import registry
 from shaping.operations.context import Access
 from shaping.operations.schemas import Anything, OperationSchema, schema_of
 from shaping.response import did_you_mean, nearest
@@ -39,36 +39,6 @@ class ManifestError(ValueError):
         self.tool = tool
         self.member = member
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What the server knows of one tool; of these only name, description and input_schema are shown to a caller."""
-
-    name: str
-    operation_type: OperationType
-    description: str = ""
-    input_schema: Mapping[str, Any] | None = None
-    language: Language | None = None  # of the code that an eval tool runs
-    code_members: tuple[str, ...] = ()  # input members that hold code; none named means every string does
-
-
-def manifest(declared: Mapping[str, Any]) -> Manifest:
-    """Check a tool's declaration and return it typed; raise ManifestError where something is missing or unknown."""
-    name = declared.get("name")
-    if not isinstance(name, str) or not name:
-        raise ManifestError(str(name), "name", "its manifest has no name")
-    kind = check_kind(name, declared.get("operation_type"))
-    schema = declared.get("input_schema")
-    check_input_schema(name, schema)
-    return Manifest(
-        name=name,
-        operation_type=kind,
-        description=str(declared.get("description") or ""),
-        input_schema=schema,
-        language=check_language(name, kind, declared.get("language")),
-        code_members=tuple(declared.get("code_members") or ()),
-    )
 
 
 def check_kind(tool: str, declared: object) -> OperationType:
@@ -132,26 +102,11 @@ def kind_of_annotations(annotations: object) -> OperationType:
 LEAD = "Errors: "
 
 
-class Tool(Protocol):
-    """What has a description and says what it can fail with, as a spec does."""
-
-    @property
-    def description(self) -> str:
-        """What the tool is for."""
-
-    @property
-    def codes(self) -> Iterable[str]:
-        """The codes it can return."""
-
-
-def describe(tool: Tool | str, codes: Iterable[str] = ()) -> str:
+def describe(description: str, codes: Iterable[str]) -> str:
     """Append the codes a tool can return as one short line, in place of such a line that is already there."""
-    description, codes = (tool, codes) if isinstance(tool, str) else (tool.description, tool.codes)
     known = dict.fromkeys(_known(code) for code in codes)
     body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(LEAD)).rstrip()
-    if not known:
-        return body
-    return f"{body}\n{LEAD}{', '.join(known)}".lstrip("\n")
+    return f"{body}\n{LEAD}{', '.join(known)}".lstrip("\n") if known else body
 
 
 def _known(code: str) -> str:
@@ -194,17 +149,6 @@ class Spec:
         """Whether a repetition would do something twice."""
         return self.type == "mutation" and self.operation_type in {"command", "eval"}
 
-    @property
-    def manifest(self) -> Manifest:
-        """What the guard needs to know."""
-        return Manifest(
-            self.id, self.operation_type, self.description, self.input.json, self.language, self.code_members
-        )
-
-    def described(self) -> str:
-        """Return the description with the codes that the operation can fail with."""
-        return describe(self)
-
 
 def make_spec(name: str, *, input: Any = None, output: Any = None, **more: Any) -> Spec:  # noqa: A002  the spec's own word
     """Make a spec and check it; one that is wrong raises ManifestError before anything can be routed to it.
@@ -236,5 +180,5 @@ def check_spec(spec: Spec) -> Spec:
     if spec.type not in SHAPES:
         raise ManifestError(spec.id, "type", f"type is {spec.type!r}; expected one of {', '.join(SHAPES)}")
     for code in spec.codes:
-        codes.definition(code)
+        registry.definition(code)
     return spec

@@ -13,11 +13,10 @@ from shaping.errors import ErrorDetail
 from shaping.operations.context import Identity
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
     from contextlib import AbstractAsyncContextManager
-    from types import TracebackType
 
-    from anyio.abc import TaskGroup, TaskStatus
+    from anyio.abc import TaskStatus
     from anyio.streams.memory import MemoryObjectSendStream
 
 
@@ -223,25 +222,17 @@ def _as_connection_errors() -> Iterator[None]:
         raise ConnectionError(type(fault).__name__) from fault
 
 
-class Listener:
+class Listener(anyio.AsyncContextManagerMixin):
     """An async context in which `_listen` runs; leaving it cancels whatever is still under way."""
 
-    _tasks: TaskGroup | None = None
-
-    async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        await self._tasks.start(self._listen)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is None:
-            return None
-        tasks.cancel_scope.cancel()
-        return await tasks.__aexit__(kind, fault, trace)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._listen)
+            try:
+                yield self
+            finally:
+                tasks.cancel_scope.cancel()
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         raise NotImplementedError

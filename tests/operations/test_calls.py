@@ -363,14 +363,6 @@ def test_events_about_a_call_settle_it_once() -> None:
     anyio.run(main)
 
 
-def test_leaving_what_was_never_entered_is_nothing() -> None:
-    async def main() -> None:
-        await PendingCalls(InProcess()).__aexit__(None, None, None)
-        await CallHandler(Registry(), InProcess()).__aexit__(None, None, None)
-
-    anyio.run(main)
-
-
 class Failing(InProcess):
     """A transport whose connection breaks where it is told to."""
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from shaping.errors import ToolError
 from shaping.operations.guard import MAX_CODE_BYTES, admit, visible
-from shaping.operations.spec import Manifest
+from shaping.operations.spec import Spec
 
 PIECES = [
     "x",
@@ -36,12 +36,12 @@ PIECES = [
     ":",
     "\n",
 ]
-READ = Manifest("read", "query")
-PYTHON = Manifest("run", "eval", language="python", code_members=("code",))
-SCRIPT = Manifest("script", "eval", language="javascript")
+READ = Spec("read", "query")
+PYTHON = Spec("run", "eval", language="python", code_members=("code",))
+SCRIPT = Spec("script", "eval", language="javascript")
 
 
-def http_error(tool: Manifest, payload: Any, *, allow_eval: bool = True) -> tuple[str, dict[str, Any] | None]:
+def http_error(tool: Spec, payload: Any, *, allow_eval: bool = True) -> tuple[str, dict[str, Any] | None]:
     with pytest.raises(ToolError) as caught:
         admit(tool, payload, allow_eval=allow_eval)
     return caught.value.detail.code, caught.value.detail.details
@@ -83,7 +83,7 @@ def test_a_keyword_is_refused_by_name_and_hash_and_never_by_payload() -> None:
         (SCRIPT, "new Function ('x')", "Function("),
     ],
 )
-def test_keywords_are_found_whatever_stands_between(tool: Manifest, code: str, construct: str) -> None:
+def test_keywords_are_found_whatever_stands_between(tool: Spec, code: str, construct: str) -> None:
     payload = {"code": code}
     assert http_error(tool, payload) == ("EVAL_BLOCKED_KEYWORD", {"construct": construct, "code_hash": digest(payload)})
 
@@ -116,7 +116,7 @@ def test_code_that_is_too_long_is_refused() -> None:
 
 def test_code_in_no_declared_language_is_refused() -> None:
     payload = ["1"]
-    assert http_error(Manifest("odd", "eval"), payload) == (
+    assert http_error(Spec("odd", "eval"), payload) == (
         "EVAL_BLOCKED_CONSTRUCT",
         {"construct": "code in an undeclared language", "code_hash": digest(payload)},
     )
@@ -162,7 +162,7 @@ def test_other_payloads_are_checked_for_shape_and_size() -> None:
     assert http_error(READ, {"x": "a" * 5_000_000}) == ("TOO_LARGE", None)
 
 
-def outcome(tool: Manifest, payload: Any) -> str:
+def outcome(tool: Spec, payload: Any) -> str:
     try:
         admit(tool, payload, allow_eval=True)
     except ToolError as refused:
@@ -175,6 +175,6 @@ def outcome(tool: Manifest, payload: Any) -> str:
     code=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join),
     tool=st.sampled_from([PYTHON, SCRIPT]),
 )
-def test_any_text_passes_or_is_refused_and_nothing_else_happens(code: str, tool: Manifest) -> None:
+def test_any_text_passes_or_is_refused_and_nothing_else_happens(code: str, tool: Spec) -> None:
     known = {"passed", "EVAL_BLOCKED_KEYWORD", "EVAL_BLOCKED_CONSTRUCT", "BAD_ARGUMENT"}
     assert outcome(tool, {"code": code}) in known

@@ -7,42 +7,28 @@ import pytest
 
 from shaping.operations.spec import (
     OPERATION_TYPES,
-    Manifest,
     ManifestError,
     kind_of_annotations,
     kind_of_method,
-    manifest,
+    make_spec,
 )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in OPERATION_TYPES if kind != "eval"])
 def test_every_known_type_registers(kind: str) -> None:
-    assert manifest({"name": "tool", "operation_type": kind}) == Manifest("tool", kind)  # type: ignore[arg-type] # read from the closed set
+    assert make_spec("tool", operation_type=kind).operation_type == kind
 
 
-def test_a_whole_manifest_keeps_what_it_declares() -> None:
-    declared = {
-        "name": "run",
-        "operation_type": "eval",
-        "description": "Runs a script.",
-        "input_schema": {"type": "object", "properties": {"code": {"type": "string"}}},
-        "language": "python",
-        "code_members": ["code"],
-    }
-    assert manifest(declared) == Manifest(
-        name="run",
-        operation_type="eval",
-        description="Runs a script.",
-        input_schema={"type": "object", "properties": {"code": {"type": "string"}}},
-        language="python",
-        code_members=("code",),
-    )
+def test_an_eval_tool_keeps_what_it_declares() -> None:
+    schema = {"type": "object", "properties": {"code": {"type": "string"}}}
+    spec = make_spec("run", operation_type="eval", input=schema, language="python", code_members=("code",))
+    assert (spec.input.json, spec.language, spec.code_members) == (schema, "python", ("code",))
 
 
 @pytest.mark.parametrize(
     ("declared", "member", "sentence"),
     [
-        ({"operation_type": "query"}, "name", "tool 'None' cannot be registered: its manifest has no name"),
+        ({"name": "", "operation_type": "query"}, "name", "tool '' cannot be registered: it has no name"),
         (
             {"name": "t"},
             "operation_type",
@@ -79,7 +65,7 @@ def test_a_whole_manifest_keeps_what_it_declares() -> None:
 )
 def test_a_tool_without_a_known_type_does_not_register(declared: dict[str, Any], member: str, sentence: str) -> None:
     with pytest.raises(ManifestError) as caught:
-        manifest(declared)
+        make_spec(**declared)
     assert (str(caught.value), caught.value.member) == (sentence, member)
 
 
@@ -93,14 +79,13 @@ def test_a_tool_without_a_known_type_does_not_register(declared: dict[str, Any],
 )
 def test_an_input_schema_never_shows_the_operation_type(schema: dict[str, Any]) -> None:
     with pytest.raises(ManifestError, match="belongs in the manifest only"):
-        manifest({"name": "t", "operation_type": "command", "input_schema": schema})
+        make_spec("t", operation_type="command", input=schema)
 
 
 @pytest.mark.parametrize("member", [{"enum": ["debit", "credit"]}, {"type": "string"}, True])
 def test_a_member_of_that_name_with_the_apis_own_meaning_is_no_marker(member: Any) -> None:
     schema = {"properties": {"operation_type": member}}
-    declared = {"name": "t", "operation_type": "command", "input_schema": schema}
-    assert manifest(declared).input_schema == schema
+    assert make_spec("t", operation_type="command", input=schema).input.json == schema
 
 
 @pytest.mark.parametrize(

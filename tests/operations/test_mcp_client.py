@@ -221,13 +221,6 @@ def test_a_tool_whose_schema_makes_no_sense_takes_anything(caplog: pytest.LogCap
     assert "cannot be used" in caplog.text
 
 
-def test_leaving_a_loader_that_was_never_entered_is_nothing() -> None:
-    async def main() -> None:
-        await McpLoader({}).__aexit__(None, None, None)
-
-    anyio.run(main)
-
-
 def test_without_the_sdk_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
 

@@ -12,7 +12,7 @@ from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, UnknownCodeError
 from shaping.operations.context import Identity
 from shaping.operations.registry import RegistrationError, Registry
-from shaping.operations.spec import ManifestError, make_spec
+from shaping.operations.spec import ManifestError, describe, make_spec
 
 if TYPE_CHECKING:
     from shaping.operations.context import Context
@@ -108,7 +108,7 @@ def test_a_spec_with_an_unknown_code_is_refused() -> None:
 
 
 def test_a_spec_describes_its_codes() -> None:
-    assert spec(description="Gets.", codes=["NOT_FOUND"]).described() == "Gets.\nErrors: NOT_FOUND"
+    assert describe("Gets.", spec(codes=["NOT_FOUND"]).codes) == "Gets.\nErrors: NOT_FOUND"
 
 
 def test_eval_operations_are_neither_listed_nor_callable_unless_allowed() -> None:
@@ -134,7 +134,7 @@ def test_the_config_says_whether_eval_is_allowed_where_the_program_does_not(
 def test_a_registry_that_evaluates_nothing_reads_no_config() -> None:
     registry = Registry()
     registry.register(spec(), lambda _: 1)
-    assert (registry.policy.allow_eval, registry.get("shop.get") is not None) == (False, True)
+    assert (registry.allow_eval, registry.get("shop.get") is not None) == (False, True)
     assert registry._shaper is None
 
 
