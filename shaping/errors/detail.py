@@ -14,6 +14,8 @@ from shaping.redaction.redact import rules_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from shaping.errors.codes import CodeDefinition
+
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 
 
@@ -125,61 +127,13 @@ def _text(value: Any) -> str:
     return str(value).encode(errors="replace").decode()
 
 
+_PLAIN: tuple[tuple[str, type], ...] = (("details", dict), ("similar", list), ("next_actions", list))
 _ARG_ERROR, _REDIRECTED = 3, 13  # exit codes of the contract
 _CHECK_FIRST = "The call may have changed something before it failed; look at the current state before you call again."
 
 
-def make_error(
-    code: str,
-    message: str,
-    *,
-    hint: str | None = None,
-    details: Mapping[str, Any] | None = None,
-    similar: Iterable[Any] = (),
-    next_actions: Iterable[str] = (),
-    retryable: bool | None = None,
-    retry_after: float | None = None,
-    phase: Phase | None = None,
-    detail: str | None = None,
-    http: int | None = None,
-    redirect: Redirect | None = None,
-    docs_url: str | None = None,
-    state_changing: bool = False,
-    foreign: bool = False,
-) -> ErrorDetail:
-    """Describe an error by its code: what is said for this call stands, the registry says the rest.
-
-    An unregistered code is refused (UnknownCodeError), unless it is `foreign`: another program sent it.
-    """
-    known = registry.find(code) if foreign else registry.definition(code)
-    if known is not None:
-        # Validation comes before any work, so a call that failed in it may be repeated whatever it would have changed.
-        risky = state_changing and phase != "validation"
-        retryable = (known.retryable if retryable is None else retryable) and not (risky and known.may_leave_traces)
-        if hint is None:
-            hint = _CHECK_FIRST if risky and known.exit_code == _ARG_ERROR else known.hint
-        http = known.http if http is None else http
-        # An envelope refuses any other code with a redirect, and that would cost the caller the error itself.
-        redirect = redirect if known.exit_code == _REDIRECTED else None
-    return ErrorDetail(
-        code=registry.canonical(code),
-        message=scrub(str(message)),
-        hint=None if hint is None else scrub(hint),
-        retryable=bool(retryable),
-        http=500 if http is None else http,
-        retry_after=retry_after if retryable else None,
-        phase=phase,
-        next_actions=tuple(scrub(action) for action in next_actions),
-        similar=tuple(scrub_value(list(similar))),
-        details=None if details is None else scrub_value(dict(details)),
-        detail=None if detail is None else scrub(detail),
-        redirect=redirect,
-        docs_url=docs_url,
-    )
-
-
 class ErrorFields(TypedDict, total=False):
-    """What may be said about an error beside its code and message; see `make_error`."""
+    """What may be said about an error beside its code and message; the registry says the rest."""
 
     hint: str | None
     details: Mapping[str, Any] | None
@@ -193,7 +147,36 @@ class ErrorFields(TypedDict, total=False):
     redirect: Redirect | None
     docs_url: str | None
     state_changing: bool
-    foreign: bool
+    foreign: bool  # another program sent the code
+
+
+def make_error(code: str, message: str, **fields: Unpack[ErrorFields]) -> ErrorDetail:
+    """Describe an error by its code: what is said for this call stands, the registry says the rest.
+
+    An unregistered code is refused (UnknownCodeError), unless it is `foreign`: another program sent it.
+    """
+    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    state_changing = given.pop("state_changing", False)
+    known = registry.find(code) if given.pop("foreign", False) else registry.definition(code)
+    if known is not None:
+        given |= _by_definition(given, known, state_changing=state_changing)
+    if not given.setdefault("retryable", False):
+        given.pop("retry_after", None)
+    given |= {name: _plain(kind(given[name])) for name, kind in _PLAIN if name in given}
+    return scrub_error(ErrorDetail(code=registry.canonical(code), message=str(message), **{"http": 500, **given}))
+
+
+def _by_definition(given: dict[str, Any], known: CodeDefinition, *, state_changing: bool) -> dict[str, Any]:
+    """Return what the registry says of an error; a change of state decides whether it may be repeated."""
+    # Validation comes before any work, so a call that failed in it may be repeated whatever it would have changed.
+    risky = state_changing and given.get("phase") != "validation"
+    return {
+        "retryable": given.get("retryable", known.retryable) and not (risky and known.may_leave_traces),
+        "hint": given.get("hint", _CHECK_FIRST if risky and known.exit_code == _ARG_ERROR else known.hint),
+        "http": given.get("http", known.http),
+        # An envelope refuses any other code with a redirect, and that would cost the caller the error itself.
+        "redirect": given.get("redirect") if known.exit_code == _REDIRECTED else None,
+    }
 
 
 class ToolError(Exception):
