@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
-from dataclasses import dataclass, field, replace
+from contextvars import ContextVar
+from dataclasses import fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -28,51 +28,11 @@ _FALSE = frozenset({"", "0", "false", "no", "off"})
 _TRUE = frozenset({"", "1", "true", "yes", "on"})
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """What a `using` block asks for; an inner block overrides an outer one choice by choice."""
-
-    profile: str | None = None
-    fields: tuple[str, ...] | None = None
-    max_tokens: int | None = None
-    max_items: int | None = None
-    max_string: int | None = None
-    encoding: str | None = None
-    dialect: str | None = None
-    channels: str | None = None
-
-    def overrides(self, request: Overrides | None) -> Overrides | None:
-        """Return the choices other than the profile as a request's overrides; what the request itself asks for wins."""
-        choices = {name: getattr(request, name, None) for name in _CHOICES}
-        choices = {name: getattr(self, name) if asked is None else asked for name, asked in choices.items()}
-        return Overrides(**choices) if any(asked is not None for asked in choices.values()) else None
-
-
-_CHOICES = ("fields", "max_tokens", "max_items", "max_string", "encoding", "dialect", "channels")
-
-
-@dataclass(slots=True)
-class Notes:
-    """What a tool said about its own call, by `shaping.note`."""
-
-    warnings: list[str] = field(default_factory=list)
-    upgrade_hints: list[dict[str, str]] = field(default_factory=list)
-    request_id: str | None = None
-
-    def about(self) -> dict[str, Any]:
-        """Return what was noted, as members of a `CallContext`."""
-        about: dict[str, Any] = {}
-        if self.request_id is not None:
-            about["request_id"] = self.request_id
-        if self.upgrade_hints:
-            about["upgrade_hints"] = tuple(self.upgrade_hints)
-        if self.warnings:
-            about["warnings"] = tuple(Warned("TOOL", text) for text in self.warnings)
-        return about
-
-
-_block: ContextVar[Block | None] = ContextVar("shaping_block", default=None)
-_notes: ContextVar[Notes | None] = ContextVar("shaping_notes", default=None)
+_CHOICES = tuple(choice.name for choice in fields(Overrides))
+_NONE = Overrides()
+# The profile and the choices that the innermost `using` block asks for, those of the blocks around it included.
+_block: ContextVar[tuple[str | None, Overrides]] = ContextVar("shaping_block", default=(None, _NONE))
+_notes: ContextVar[CallNotes | None] = ContextVar("shaping_notes", default=None)
 
 
 @contextmanager
@@ -87,9 +47,8 @@ def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
         raise TypeError(f"using() knows profile, {', '.join(_CHOICES)}; not {', '.join(unknown)}")
     if choices.get("fields") is not None:
         choices["fields"] = tuple(choices["fields"])
-    if profile is not None:
-        choices["profile"] = profile
-    token = _block.set(replace(_block.get() or Block(), **choices))
+    outer_profile, outer = _block.get()
+    token = _block.set((profile or outer_profile, replace(outer, **choices)))
     try:
         yield
     finally:
@@ -121,45 +80,38 @@ def note(
         notes.request_id = request_id
 
 
-def start_notes(notes: Notes) -> Token[Notes | None]:
-    """Collect in `notes` what `note` says from here on."""
-    return _notes.set(notes)
-
-
-def stop_notes(token: Token[Notes | None]) -> None:
-    """Stop collecting; a generator may end in another context than it began in, where there is nothing to reset."""
-    try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
-        _notes.reset(token)
-    except ValueError:
-        pass
-
-
 class CallNotes:
-    """Collects, around one call, what the tool notes and the time it takes."""
+    """Collects, around one call, what the tool says by `note` and the time the call takes."""
+
+    __slots__ = ("_token", "ended", "request_id", "started", "upgrade_hints", "warnings")
 
     def __init__(self) -> None:
-        self.notes = Notes()
+        self.warnings: list[str] = []
+        self.upgrade_hints: list[dict[str, str]] = []
+        self.request_id: str | None = None
         self.started = self.ended = perf_counter()
-        self._token: Token[Notes | None] | None = None
 
     def __enter__(self) -> Self:
-        self.started = perf_counter()
-        self._token = start_notes(self.notes)
+        self._token = _notes.set(self)
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.ended = perf_counter()
-        if self._token is not None:
-            stop_notes(self._token)
+        try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
+            _notes.reset(self._token)
+        except ValueError:  # a generator may end in another context than it began in, where there is nothing to reset
+            pass
 
     def about(self) -> dict[str, Any]:
         """Return what was noted and how long it took, as members of a `CallContext`."""
-        return {"duration_ms": round((self.ended - self.started) * 1000, 3), **self.notes.about()}
-
-
-def current_block() -> Block | None:
-    """Return the innermost `using` block, if there is one."""
-    return _block.get()
+        about: dict[str, Any] = {"duration_ms": round((self.ended - self.started) * 1000, 3)}
+        if self.request_id is not None:
+            about["request_id"] = self.request_id
+        if self.upgrade_hints:
+            about["upgrade_hints"] = tuple(self.upgrade_hints)
+        if self.warnings:
+            about["warnings"] = tuple(Warned("TOOL", text) for text in self.warnings)
+        return about
 
 
 def switched(environ: Mapping[str, str] = os.environ) -> bool:
@@ -215,10 +167,11 @@ def choose_plan(
 
     A `profile` is what the call itself asks for; a `default` stands where block and environment name none.
     """
-    block = current_block()
-    if block is not None:
-        profile = profile or block.profile
-        request = block.overrides(request)
+    block_profile, block = _block.get()
+    profile = profile or block_profile
+    if block is not _NONE:
+        asked = {name: value for name in _CHOICES if (value := getattr(request, name, None)) is not None}
+        request = replace(block, **asked)
     warnings: tuple[Warned, ...] = ()
     if profile is None:
         profile, warnings = _by_environment(generation, environ)
