@@ -162,7 +162,7 @@ def make_error(code: str, message: str, **fields: Unpack[ErrorFields]) -> ErrorD
         given |= _by_definition(given, known, state_changing=state_changing)
     if not given.setdefault("retryable", False):
         given.pop("retry_after", None)
-    given |= {name: _plain(kind(given[name])) for name, kind in _PLAIN if name in given}
+    given |= {name: plain_texts(kind(given[name])) for name, kind in _PLAIN if name in given}
     return scrub_error(ErrorDetail(code=registry.canonical(code), message=str(message), **{"http": 500, **given}))
 
 
