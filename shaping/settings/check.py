@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from shaping.settings.model import ConfigFile, Profile
 from shaping.settings.problems import ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.resolve import is_pattern, overlap
 from shaping.settings.sources import Stanza
+from shaping.tokens.registry import is_known, tokenizers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -148,7 +148,6 @@ def _names(kind: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in kind.model_fields.items()]
 
 
-_TOKENIZERS = ("o200k_base", "cl100k_base", "chars")
 _MOST_PAIRS = 20_000  # of patterns that are compared: a config of thousands must load as fast as it is long
 _EXTRAS = {"toon": "toon_format", "redis": "redis"}
 
@@ -220,11 +219,9 @@ def _cycle(profiles: Profiles, cycle: Sequence[str]) -> ConfigProblem:
 def _sections(sources: Sources) -> Iterator[ConfigProblem]:
     for document in sources.configs[1:]:
         tokenizer = document.data.get("tokenizer")
-        if isinstance(tokenizer, str) and tokenizer not in _TOKENIZERS:
-            known = [*_TOKENIZERS, *(point.name for point in entry_points(group="shaping.tokenizers"))]
-            if tokenizer not in known:
-                suggestion = suggestion_for(tokenizer, known)
-                yield document.problem(("tokenizer",), tokenizer, one_of(known), suggestion=suggestion)
+        if isinstance(tokenizer, str) and not is_known(tokenizer):
+            suggestion = suggestion_for(tokenizer, tokenizers())
+            yield document.problem(("tokenizer",), tokenizer, one_of(tokenizers()), suggestion=suggestion)
         store = document.choices("store")
         if store.get("kind") == "redis" and "url" not in store:
             yield document.problem(("store", "kind"), "redis", "a url beside it, such as redis://localhost:6379/0")

@@ -258,7 +258,7 @@ class ConfigFile(_Model):
     tokenizer: NotNull[str] = Field(
         default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]}
     )
-    """What tokens are counted with: o200k_base, cl100k_base, chars, or one that a package adds."""
+    """What counts tokens: o200k_base, cl100k_base, chars, a model that tiktoken knows, or what a package adds."""
     store: NotNull[StoreSettings] = None
     """Where what was left out waits to be asked back."""
     agent_controls: NotNull[Flag] = None

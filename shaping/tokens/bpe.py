@@ -79,13 +79,23 @@ class CharCounter:
         raise CountingError("tokenizer 'chars' cannot count exactly; choose o200k_base or cl100k_base")
 
 
-class BpeCounter:
-    """Counts for a vocabulary that this package carries; loads it at the first count, once, whichever thread asks."""
+class TokenSplitter(Protocol):
+    """Splits texts into the tokens of one vocabulary."""
 
-    def __init__(self, name: str, load: Callable[[str], Encoding] = Encoding) -> None:
+    def count(self, text: str) -> int:
+        """Count the tokens of a text."""
+
+    def lengths(self, text: str) -> list[int]:
+        """Return how many bytes of a text each of its tokens stands for, in order."""
+
+
+class BpeCounter:
+    """Counts for a byte-pair vocabulary; loads it at the first count, once, whichever thread asks."""
+
+    def __init__(self, name: str, load: Callable[[str], TokenSplitter] = Encoding) -> None:
         self.name = name
         self._load = load
-        self._encoding: Encoding | None = None
+        self._encoding: TokenSplitter | None = None
         self._failure: Exception | None = None
         self._loading = threading.Lock()
         if hasattr(os, "register_at_fork"):  # a child forked during the load would wait for a thread it does not have
@@ -114,7 +124,7 @@ class BpeCounter:
         encoding = self.load()
         return [length for part in chunks(_without_surrogates(text)) for length in encoding.lengths(part)]
 
-    def load(self) -> Encoding:
+    def load(self) -> TokenSplitter:
         """Load the vocabulary, or wait for the thread that is loading it."""
         if self._encoding is None:
             with self._loading:

@@ -1,4 +1,8 @@
-"""Byte-pair encoding by a vocabulary in flat arrays: 6 MB, where a dictionary of 200,000 tokens takes 40 and more."""
+"""Byte-pair encoding by a vocabulary in flat arrays.
+
+Every proxied server has a process that counts. The same vocabulary takes 6 MB here and 70 MB in tiktoken, with which
+the tests compare every count; it is as fast, because most pieces of a tool's answer were counted before.
+"""
 
 from __future__ import annotations
 

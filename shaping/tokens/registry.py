@@ -56,7 +56,7 @@ class UnknownTokenizerError(ValueError):
 
 
 def counter(name: str = DEFAULT) -> TokenCounter:
-    """Return the counter of a tokenizer: built in, or installed under the entry-point group `shaping.tokenizers`."""
+    """Return the counter of a tokenizer: built in, installed under `shaping.tokenizers`, or a name tiktoken knows."""
     return _OWN.get(name) or _installed(name)
 
 
@@ -64,6 +64,11 @@ def tokenizers() -> tuple[str, ...]:
     """Return the names that `counter` takes: the built-in ones first."""
     others = sorted({entry.name for entry in _entry_points()} - _OWN.keys())
     return (*_OWN, *others)
+
+
+def is_known(name: str) -> bool:
+    """Tell whether `counter` has a counter for a name, without loading it."""
+    return name in _OWN or name in tokenizers() or _tiktoken_encoding(name) is not None
 
 
 def warm(name: str = DEFAULT) -> threading.Thread:
@@ -87,7 +92,7 @@ def _entry_points() -> EntryPoints:
 def _installed(name: str) -> TokenCounter:
     found = next((entry for entry in _entry_points() if entry.name == name), None)
     if found is None:
-        raise UnknownTokenizerError(name, tokenizers())
+        return _by_tiktoken(name)
     try:
         made = found.load()
         made = made() if isinstance(made, type) or not isinstance(made, TokenCounter) else made
@@ -96,3 +101,39 @@ def _installed(name: str) -> TokenCounter:
     if not isinstance(made, TokenCounter):
         raise CountingError(f"tokenizer {name!r} ({found.value}) is no TokenCounter: it needs name, count and exact")
     return Guarded(name, made)
+
+
+def _tiktoken_encoding(name: str) -> str | None:
+    """Return which of tiktoken's encodings a name means: that of a model (`gpt-4`), or the encoding itself."""
+    import tiktoken  # noqa: PLC0415 (only for a name that is not ours: takes 25 ms)
+
+    if name in tiktoken.list_encoding_names():
+        return name
+    try:
+        return tiktoken.encoding_name_for_model(name)
+    except KeyError:
+        return None
+
+
+def _by_tiktoken(name: str) -> TokenCounter:
+    encoding = _tiktoken_encoding(name)
+    if encoding is None:
+        raise UnknownTokenizerError(name, tokenizers())
+    return _OWN.get(encoding) or BpeCounter(encoding, FetchedEncoding)
+
+
+class FetchedEncoding:
+    """An encoding that this package does not carry; tiktoken fetches its vocabulary at the first count."""
+
+    def __init__(self, name: str) -> None:
+        import tiktoken  # noqa: PLC0415 (only for an encoding that is not ours)
+
+        self._encoding = tiktoken.get_encoding(name)
+
+    def count(self, text: str) -> int:
+        """Count the tokens of a text."""
+        return len(self._encoding.encode_ordinary(text))
+
+    def lengths(self, text: str) -> list[int]:
+        """Return how many bytes of a text each of its tokens stands for, in order."""
+        return list(map(len, self._encoding.decode_tokens_bytes(self._encoding.encode_ordinary(text))))

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import hashlib
+import inspect
+import re
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tiktoken_ext import openai_public  # type: ignore[import-untyped]  # it has no types
 
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, count, counter, exact, tokenizers, warm
+from tests.tokens.ranks import rank_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    import tiktoken
 
 PLUGIN = """
 from shaping.tokens import TokenCount
@@ -106,6 +113,21 @@ def test_an_installed_tokenizer_that_fails_leaves_characters() -> None:
     assert count("12345678", "words-failing").label == "chars ±66.0%"
     with pytest.raises(CountingError, match="'words-failing' cannot count this text: broken"):
         exact("12345678", "words-failing")
+
+
+def test_a_model_is_counted_by_the_encoding_that_tiktoken_names_for_it() -> None:
+    assert (counter("gpt-5"), counter("gpt-4")) == (counter("o200k_base"), counter("cl100k_base"))
+
+
+def test_an_encoding_that_is_not_carried_is_fetched_by_tiktoken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Callable[[str], tiktoken.Encoding]
+) -> None:
+    address = re.findall(r'"(https:[^"]+)"', inspect.getsource(openai_public.o200k_base))[0]
+    cached = hashlib.sha1(address.encode()).hexdigest()  # noqa: S324 - how tiktoken names the files of its cache
+    (tmp_path / cached).write_bytes(rank_file("o200k_base"))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    text = "東京タワー and <|start|>"
+    assert exact(text, "o200k_harmony") == len(reference("o200k_base").encode_ordinary(text))
 
 
 def test_an_unknown_tokenizer_is_named_with_the_nearest_one() -> None:
