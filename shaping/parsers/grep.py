@@ -10,13 +10,14 @@ from shaping.parsers.rows import LARGEST
 _MATCH = re.compile(r"(?P<path>(?:[A-Za-z]:)?[^\s:][^:\n]*?):(?P<line>\d+):(?:(?P<column>\d+): ?)?(?P<text>.*)")
 _NUMBERS = frozenset({"line", "column"})
 _PATH = re.compile(r"[/\\.]")
+_CLOCK = re.compile(r"[^:]*\d[T _]\d\d:\d\d:\d\d")  # the line begins with a time, and is no place in a file
 _LEAST, _REPEAT = 6, 2  # matches, and matches a file on average
 
 
 def parse(text: str) -> list[dict[str, Any]] | None:
     """Return the lines that matched, or what was found at them, where files have several each."""
     first = _MATCH.match(text)
-    if first is None or not _PATH.search(first[1]) or len(text) > LARGEST:
+    if first is None or not _PATH.search(first[1]) or _CLOCK.match(text) or len(text) > LARGEST:
         return None
     lines = text.strip("\n").split("\n")
     found = [_MATCH.fullmatch(line) for line in lines]

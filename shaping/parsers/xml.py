@@ -18,6 +18,7 @@ _PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype|html|svg)\b", re.IGNORE
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _LARGEST = 4_000_000  # characters
 _DEEPEST = 100
+_MEMBERS = 4  # names of a record, one of which may come back after others: it has its order from its generator
 
 
 def parse(text: str) -> dict[str, Any] | None:
@@ -50,10 +51,15 @@ def _value(element: Element, repeated: set[tuple[str, str]], depth: int) -> Any:
     if len(element) and (words or any((child.tail or "").strip() for child in element)):
         raise ValueError("elements between words are a text with markup")
     members: dict[str, Any] = {_name(key): number(value) for key, value in element.attrib.items()}
-    for tag, run in groupby(element, key=lambda child: child.tag):
-        if _name(tag) in members:
-            raise ValueError("a name comes twice: the order of the elements says something")
-        values = [_value(child, repeated, depth + 1) for child in run]
+    runs = [tag for tag, _ in groupby(child.tag for child in element)]
+    names = dict.fromkeys(runs)
+    if (
+        len(runs) > len(names) + (len(names) >= _MEMBERS)
+        or len(set(map(_name, names)) | members.keys()) < len(names) + len(members)
+    ):
+        raise ValueError("a name comes twice: the order of the elements says something")
+    for tag in names:
+        values = [_value(child, repeated, depth + 1) for child in element.iterfind(tag)]
         members[_name(tag)] = values if (element.tag, tag) in repeated else values[0]
     if not members:
         return number(words) if words else None

@@ -22,6 +22,7 @@ from shaping.encoders.table.model import (
     Usual,
 )
 from shaping.encoders.table.sections import in_sections
+from shaping.encoders.table.sentences import in_sentences
 from shaping.encoders.table.series import steps
 from shaping.encoders.table.usual import usual
 
@@ -78,13 +79,20 @@ def _shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:
             found.append(node)
         elif around := pattern(node.strings):
             found.append(Leaf(node.name, around[1], around[0]))
-        elif often := legend(node.cells):
-            new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
-            found += [Legend(new)] if new else []
-            found += [Leaf(node.name, [context.tagged.get(cell, cell) for cell in node.cells])]
         else:
-            found.append(node)
+            found += _tagged(node, node.strings, context)
     return found
+
+
+def _tagged(leaf: Leaf, strings: list[str], context: TableContext) -> list[Node]:
+    """Return a column with tags for the sentences and the cells that recur."""
+    short, legends = in_sentences(strings, context)
+    often = legend([cell for at, cell in enumerate(leaf.cells) if at not in short])
+    if not short and not often:
+        return [leaf]
+    new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
+    cells = [short.get(at) or context.tagged.get(cell, cell) for at, cell in enumerate(leaf.cells)]
+    return [*legends, *([Legend(new)] if new else []), Leaf(leaf.name, cells)]
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:

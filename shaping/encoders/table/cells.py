@@ -28,21 +28,21 @@ EMPTY = "-"  # a row without any cell; as a value it is always quoted
 _LITERAL = r"true|false|null|-?+(?>0|[1-9]\d*+)(?>\.\d++)?+(?>[eE][+-]?+\d++)?+"
 _LITERALS = re.compile(_LITERAL, re.ASCII)
 # Strings that look like another type, or like one of our own marks, are quoted.
-_ALIKE = r"true|false|null|None|True|False|NaN|below|#\d++|[+-]?+\d++(?>\.\d*+)?+(?>[eE][+-]?+\d++)?+|-"
+_ALIKE = r"true|false|null|None|True|False|NaN|below|#[1-9]\d{0,4}+|[+-]?+\d++(?>\.\d*+)?+(?>[eE][+-]?+\d++)?+|-"
 _ALIKES = re.compile(_ALIKE, re.ASCII)
 # A bare cell has no comma or brace, no control character, and no edge that is a space or opens JSON.
 _ODD_INSIDE = re.compile(r"[,{}\x00-\x1f\x7f]")
-_ODD_WHOLE = re.compile(rf"[ =\"\[…]|(?:{_ALIKE})?+$", re.ASCII)
+_ODD_WHOLE = re.compile(rf"[ =\"\[…]|#[1-9]\d*+ |(?:{_ALIKE})?+$", re.ASCII)
 # The same of a column between commas: most columns are cleared by the first of these, which is by far the quickest.
 _SUSPECT = re.compile(r",[ =,\"\[…\-+#0-9tfnbNTF]")
-_ODD_START = re.compile(r",[ =,\"\[…]")
+_ODD_START = re.compile(r",(?:[ =,\"\[…]|#[1-9]\d*+ )", re.ASCII)
 _ODD_BETWEEN = re.compile(rf",(?:{_ALIKE}),", re.ASCII)
 _ALIKE_ENDS = frozenset("0123456789.elNw-")
 _NUMBERS = frozenset({int, float, bool, Missing})
 _SCALARS = frozenset({int, float, bool, type(None), str})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CELL_STARTS = frozenset(' ="[…') | {""}
-_MARKS = re.compile(r"below|-|#\d+", re.ASCII)
+_MARKS = re.compile(r"below|-|#[1-9]\d{0,4}", re.ASCII)
 _LINE_STARTS = frozenset(' "[{') | {""}
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|null|empty)$|^all with | $|^$")
 _NOTED = frozenset({"null", "empty"})  # with which the line begins that names what records lack

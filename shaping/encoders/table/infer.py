@@ -36,6 +36,7 @@ from shaping.encoders.table.model import (
     Table,
     Text,
 )
+from shaping.encoders.table.sentences import in_sentences
 from shaping.encoders.table.series import series
 
 if TYPE_CHECKING:
@@ -315,8 +316,13 @@ def _scalars(column: list[Any], kinds: set[type], context: TableContext, at: Col
 
 def _with_long(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     """Return the long strings of a column as text below the rows, and what else it has in them."""
-    which = _long_ones(column)
+    lines = [value if type(value) is str and "\n" not in value else "" for value in column]
+    said, legends = in_sentences(lines, context) if context.repeats else ({}, [])
+    which = _long_ones([MISSING if row in said else value for row, value in enumerate(column)])
     long = [value if type(value) is str and value in which else None for value in column]
     rest = [value if text is None else MISSING for text, value in zip(long, column, strict=True)]
-    short = context.full(cells(rest, set(map(type, rest))), "")
-    return (_tagged(Text(at.label, short, context.full(long, None)), context),)
+    short = cells(rest, set(map(type, rest)))
+    if said:
+        short = [said.get(row, one) for row, one in enumerate(short)]
+        long = [None if row in said else text for row, text in enumerate(long)]
+    return (*legends, _tagged(Text(at.label, context.full(short, ""), context.full(long, None)), context))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Step: TypeAlias = "Callable[[dict[str, Json]], None]"
 
 _LENGTH = re.compile(r"[\[{](\d*)[\]}]")
-_TAG = re.compile(r"#\d+", re.ASCII)
+_TAG = re.compile(r"#[1-9]\d{0,4}(?= |=|$)", re.ASCII)
 _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
 _BY = re.compile(r"\[(\d+)\] by ")
@@ -66,11 +66,18 @@ class TableLines:
 
     def cell(self, text: str) -> Any:
         """Return the value of a cell, or of what its tag stands for."""
-        if _TAG.fullmatch(text):
-            if text not in self.tags:
-                raise TableError(f"expected a value for {text} above its first use")
-            return self.tags[text]
-        return read_cell(text)
+        tag = _TAG.match(text)
+        if tag is None:
+            return read_cell(text)
+        if tag[0] not in self.tags:
+            raise TableError(f"expected a value for {tag[0]} above its first use")
+        value = self.tags[tag[0]]
+        words = text.split(" ")[1:]
+        if not words:
+            return value
+        if type(value) is not tuple or len(words) != len(value) - 1:
+            raise TableError(f"expected as many words as {tag[0]} has places for, got {text!r}")
+        return value[0] + "".join(word + literal for word, literal in zip(words, value[1:], strict=True))
 
 
 @dataclass(slots=True)
@@ -168,7 +175,10 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     if text == SECTIONS:
         return
     if tag := _TAG.match(text):
-        lines.tags[tag[0]] = read_cell(text[tag.end() + 1 :])
+        said = text[tag.end() + 1 :]
+        # A sentence with places for words; as a value, a string with braces is JSON.
+        is_sentence = "{}" in said and said[0] not in '"['
+        lines.tags[tag[0]] = tuple(said.split("{}")) if is_sentence else read_cell(said)
         return
     if text.startswith(ALL_LINE):
         schema.constants += _all(text, len(ALL_LINE))
