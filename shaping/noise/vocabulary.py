@@ -51,6 +51,7 @@ _DIAGNOSTIC = _set(
     "error errors exception traceback stack stacktrace trace log logs stderr stdout output longrepr crash reason"
     " warning warnings failure failures cause detail details message hint query sql command cmd"
 )
+_PRINTED = _set("log logs stdout stderr output console")
 _VERDICT = _set("outcome result status state conclusion verdict passed success ok")
 _SOURCE = _set("source code html markup template raw xml svg dom outer inner")
 
@@ -109,6 +110,7 @@ class Meaning(NamedTuple):
     continues: bool  # what a program hands back to go on: the next page, a token
     prose: bool
     diagnostic: bool
+    printed: bool  # what a program wrote for people to read
     verdict: bool
     source: bool  # text whose tags are what was asked for
 
@@ -140,6 +142,7 @@ def meaning(key: str) -> Meaning:
         continues=bool(have & _CONTINUES),
         prose=bool(have & _PROSE),
         diagnostic=bool(have & _DIAGNOSTIC),
+        printed=last in _PRINTED,
         verdict=bool(have & _VERDICT),
         source=have <= _SOURCE,
     )

@@ -12,6 +12,7 @@ _COLON = re.compile(r"([A-Za-z_][\w ./()#%@-]{0,39}?)\s*:(?:\s+(.*))?")
 _VERTICAL = re.compile(
     r"\*{5,60} \d+\. row \*{5,60}|-\[ RECORD \d+ \][-+]*|-{3,60} ?(?:Record|Row) \d+ ?-{3,60}", re.IGNORECASE
 )
+_COUNT = re.compile(r"\n\(?(\d+) rows?(?: in set[^\n]*|\))\s*$")
 _BAR = re.compile(r"([\w ?\"().-]{1,60}?)\s*\| ?(.*)")
 _LEAST = 8  # lines of one object
 _BLOCKS = 3  # objects, from which their names repeat
@@ -98,8 +99,9 @@ def _leaves(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _vertical(text: str) -> list[dict[str, Any]] | None:
     """Read rows that a database client printed one value a line."""
-    parts = _VERTICAL.split(text)
-    if parts[0].strip() or len(parts) < 2:
+    count = _COUNT.search(text, max(0, len(text) - 80))
+    parts = _VERTICAL.split(text[: count.start()] if count else text)
+    if parts[0].strip() or len(parts) < 2 or (count and int(count[1]) != len(parts) - 1):
         return None
     rows = [_object(part, _BAR if "RECORD" in text[:2000] else _COLON) for part in parts[1:]]
     return None if None in rows else rows  # type: ignore[return-value]

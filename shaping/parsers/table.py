@@ -26,6 +26,8 @@ def parse(text: str) -> list[dict[str, Any]] | None:
     if "\n+++-" in head and (packages := _DEBIAN.search(head)):
         return _debian(text, packages)
     heading, _, rest = text.strip("\n").partition("\n")
+    if heading.startswith("# "):  # a comment for programs that read the rows
+        heading = f"  {heading[2:]}"
     named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
     ruled = bool(_RULE.match(rest))
     if not (named or ruled or "  " in heading.strip()) or "\t" in heading or len(text) > LARGEST:
@@ -39,7 +41,7 @@ def parse(text: str) -> list[dict[str, Any]] | None:
     if named:
         starts = [found.start() for found in _CELL.finditer(lines[0])]
         return _by_starts(lines[0], lines[1:], starts) or _by_blanks(lines) or _by_words(lines)
-    found = _by_blanks(lines)
+    found = _by_blanks(lines) or _by_words(lines)
     return found if found is not None and _has_numbers(found) else None
 
 

@@ -53,10 +53,9 @@ def _value(element: Element, repeated: set[tuple[str, str]], depth: int) -> Any:
     members: dict[str, Any] = {_name(key): number(value) for key, value in element.attrib.items()}
     runs = [tag for tag, _ in groupby(child.tag for child in element)]
     names = dict.fromkeys(runs)
-    if (
-        len(runs) > len(names) + (len(names) >= _MEMBERS)
-        or len(set(map(_name, names)) | members.keys()) < len(names) + len(members)
-    ):
+    if len(runs) > len(names) + (len(names) >= _MEMBERS) or len(set(map(_name, names)) | members.keys()) < len(
+        names
+    ) + len(members):
         raise ValueError("a name comes twice: the order of the elements says something")
     for tag in names:
         values = [_value(child, repeated, depth + 1) for child in element.iterfind(tag)]

@@ -39,9 +39,12 @@ SAMPLES: dict[str, Any] = {
     "paths": {"paths": [f"src/{n // 9}/f{n}.py" for n in range(40)]},
     "rare": [{"id": n, **({f"odd{m}": "x" for m in range(7)} if n == 2 else {})} for n in range(9)],
     "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
-    "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "below", "x")],
+    "sentences": [{"id": n, "said": f"user u{n} logged in from 10.0.0.{n} ({n} times)"} for n in range(12)],
+    "entries": {"rows": [[{"field": name, "value": n * 7} for name in ("id", "on", "at")] for n in range(9)]},
+    "as it stands": {"body": '{"a":"' + "b" * 150 + '"}', "rows": [{"id": n} for n in range(3)]},
+    "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "#12 words", "#004966", "below", "x")],
 }  # fmt: skip
-DIGESTS = {3: "b33a0382cbec24982da113523c91d3976b1ed2b80bd9cae27002c26100068c9d"}
+DIGESTS = {4: "40dbb0649060d98ee7f207592b5b41e65a2d7801660048d1444d65db8d9497ea"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

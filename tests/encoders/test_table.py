@@ -504,7 +504,7 @@ def test_records_of_several_kinds_are_a_list_for_each_kind() -> None:
     value: Any = {"items": [*lamps, *users, *rooms, {"type": "end", "id": 0, "a": 1, "b": 2, "c": 3}]}
     text = encode(value)
     assert text.splitlines()[:2] == [
-        "items[20] in 4 parts, each a list of its own:",
+        "items[20], written as 4 lists one after the other:",
         " [9], all with type=lamp,color.y=0.5:",
     ]
     assert decode(text) == value

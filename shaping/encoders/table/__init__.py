@@ -6,4 +6,4 @@ from shaping.encoders.table.outline import decode, encode
 
 __all__ = ["VERSION", "decode", "encode"]
 
-VERSION = 3  # of the format in docs/table-format.md; whatever changes a written text changes it
+VERSION = 4  # of the format in docs/table-format.md; whatever changes a written text changes it

@@ -32,10 +32,12 @@ from shaping.encoders.table.model import (
     Leaf,
     Lookup,
     Node,
+    Packed,
     Record,
     Table,
     Text,
 )
+from shaping.encoders.table.packed import opened
 from shaping.encoders.table.sentences import in_sentences
 from shaping.encoders.table.series import series
 
@@ -47,8 +49,8 @@ if TYPE_CHECKING:
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LONG, _LONG_LINE = 100, 300  # characters of a string with line breaks or quotes, or of any, that stands below its row
-_ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
-_ENTRY_VALUES = frozenset({"value", "v", "val"})
+ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
+ENTRY_VALUES = frozenset({"value", "v", "val"})
 _FEW_ENTRIES = 8  # two-member records of a list that still fit into a cell
 _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
@@ -264,7 +266,7 @@ def _entries(column: list[Any], items: Records, at: ColumnPath) -> Leaf | None:
     if len(column) < 2 or set(map(len, items)) != {2}:
         return None
     key, value = items[0]
-    if key.lower() not in _ENTRY_KEYS or value.lower() not in _ENTRY_VALUES:
+    if key.lower() not in ENTRY_KEYS or value.lower() not in ENTRY_VALUES:
         return None
     for item in items:
         if type(item.get(key)) is not str or value not in item or type(item[value]) in (dict, list):
@@ -276,6 +278,13 @@ def _entries(column: list[Any], items: Records, at: ColumnPath) -> Leaf | None:
             return None
         found.append(entries)
     return Leaf(at.label, cells(found, set(map(type, found))), entries=(name(key), name(value)))
+
+
+def _opened(column: list[Any]) -> tuple[str, list[Any]] | None:
+    """Return what the strings of a column hold as JSON, where all of them do."""
+    if set(map(type, column)) != {str} or sum(map(len, column)) < _LONG:
+        return None
+    return opened(column)
 
 
 def _long_ones(column: list[Any]) -> set[str]:
@@ -293,6 +302,9 @@ def _plain(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence
         return ()
     if first == column[-1] and not context.spread and column.count(first) == len(column):
         return (throughout(cell(first), len(column), context, at),)
+    if first and first[0] in "{[" and not context.lossless and not context.spread and (found := _opened(column)):
+        form, values = found
+        return (*_column(values, context, at), Packed(at.label, form))
     try:
         joined = ",".join(column)
     except TypeError:

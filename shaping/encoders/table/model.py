@@ -39,6 +39,14 @@ class Derived:
 
 
 @dataclass(slots=True)
+class Packed:
+    """A member that is a string with JSON in it, where the columns say what that holds."""
+
+    name: str
+    form: str
+
+
+@dataclass(slots=True)
 class Given:
     """A column that another column of the same record decides: the value for each of its cells."""
 
@@ -130,7 +138,7 @@ class Usual:
 Column: TypeAlias = Leaf | Text | Record | Items
 # The same for `isinstance`, which is asked of every node: a union would be made anew each time, and is slower to ask.
 COLUMN = (Leaf, Text, Record, Items)
-Node: TypeAlias = Column | Constant | Derived | Given | Stepped | Legend | Group | Lookup | Also | Usual
+Node: TypeAlias = Column | Constant | Derived | Packed | Given | Stepped | Legend | Group | Lookup | Also | Usual
 
 
 @dataclass(slots=True)

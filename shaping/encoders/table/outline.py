@@ -13,7 +13,8 @@ from shaping.encoders.table.cells import MISSING, ONLY, VALUE, name, quoted
 from shaping.encoders.table.columns import are_ragged
 from shaping.encoders.table.dedupe import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
-from shaping.encoders.table.infer import keyed, keyed_scalars, table
+from shaping.encoders.table.infer import ENTRY_KEYS, ENTRY_VALUES, keyed, keyed_scalars, table
+from shaping.encoders.table.packed import FORMS, opened
 from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
 from shaping.encoders.table.series import read_lists, read_series, series, write_lists
 from shaping.encoders.table.write import write, write_text
@@ -29,9 +30,12 @@ _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON t
 _WIDE = 24  # columns of rows without names
 _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
 _KINDS = ("type", "kind", "__typename", "resourceType", "object", "$type", "@type", "event", "event_type", "rtype")
-_PARTS = re.compile(r"\[(\d+)\] in (\d+) parts, each a list of its own:")
+_PARTS = re.compile(r"\[(\d+)\], written as (\d+) lists one after the other:")
+_FEW, _FOR = 4, " for {"  # lists of names and values that are rows
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_OPENS, _LONG_JSON = frozenset("{["), 120  # characters of a string with JSON that is not written in quotes
+_AS_IT_STANDS = ", as it stands: "
 _DEEP = 24  # deeper nests are written as JSON
 
 
@@ -73,7 +77,18 @@ def _outline(label: str, value: Json, context: TableContext, indent: int, names:
         lists = write_lists(label, value, indent) if label else []
         keyed = _keyed(label, value, context, indent) or _keyed_scalars(label, value, context, indent)
         return lists or keyed or _object(label, value, context, indent)
+    if type(value) is str and label and value[:1] in _OPENS and len(value) >= _LONG_JSON:
+        return _packed(label, value, context, indent)
     return []
+
+
+def _packed(label: str, value: str, context: TableContext, indent: int) -> list[str]:
+    """Return a string that holds JSON as what it holds, where members need not keep their order, or as it stands."""
+    found = None if context.lossless else opened([value])
+    lines = _outline("", found[1][0], context, indent + 1) if found else []
+    if found and lines:
+        return [f"{' ' * indent}{label}, {found[0]}:", *lines]
+    return [f"{' ' * indent}{label}{_AS_IT_STANDS}{value}"] if value.isprintable() else []
 
 
 def _list(label: str, value: list[Json], context: TableContext, indent: int, names: Sequence[str] = ()) -> list[str]:
@@ -103,7 +118,7 @@ def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, inden
     runs = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
     if not 2 < len(runs) <= len(rows) // 2:
         return []
-    lines = [f"{' ' * indent}{label}[{len(rows)}] in {len(runs)} parts, each a list of its own:"]
+    lines = [f"{' ' * indent}{label}[{len(rows)}], written as {len(runs)} lists one after the other:"]
     for run in runs:
         lines += _list("", run, context, indent + 1) or [f"{' ' * (indent + 1)}{quoted(run)}"]  # type: ignore[arg-type]
     return lines
@@ -111,23 +126,46 @@ def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, inden
 
 def _rows(label: str, value: list[Any], context: TableContext, indent: int, names: Sequence[str]) -> list[str]:
     """Return lists of one length, as databases and spreadsheets give rows, as a table, where that is shorter."""
-    if len(value) < _MANY or set(map(type, value)) != {list} or len(sizes := set(map(len, value))) != 1:
+    if len(value) < _FEW or set(map(type, value)) != {list} or len(sizes := set(map(len, value))) != 1:
         return []
     size = sizes.pop()
     kinds = {type(item) for row in value for item in row}
-    if not 2 < size <= _WIDE or not kinds <= _SCALARS or not context.repeats:
+    if not 2 < size <= _WIDE or not context.repeats:
         return []
-    if len(names) != size:
+    of = ""
+    if kinds == {dict}:
+        if (entries := _entries(value)) is None:
+            return []
+        of, names, value = entries
+    elif len(value) < _MANY or not kinds <= _SCALARS:
+        return []
+    elif len(names) != size:
         names = [str(number) for number in range(1, size + 1)]
     records: list[dict[str, Json]] = [dict(zip(names, row, strict=True)) for row in value]
-    head = f"{label}[{len(value)}] lists of {{{','.join(map(name, names))}}}"
+    head = f"{label}[{len(value)}] lists of {of}{{{','.join(map(name, names))}}}"
     trial = context.trial()
     lines = write(head, table(records, trial), indent)
-    plain = write_lists(label, value, indent)
-    if sum(map(len, lines)) + len(lines) >= _SHORTER * (sum(map(len, plain)) + len(plain)):
+    plain = [] if of else write_lists(label, value, indent)
+    if not of and sum(map(len, lines)) + len(lines) >= _SHORTER * (sum(map(len, plain)) + len(plain)):
         return []
     context.take(trial)
     return lines
+
+
+def _entries(lists: list[list[dict[str, Any]]]) -> tuple[str, list[str], list[list[Any]]] | None:
+    """Return lists of a name and a value that all have the same names as rows: the two members, the names, the rows."""
+    first = lists[0]
+    if len(first[0]) != 2 or {tuple(item) for each in lists for item in each} != {tuple(first[0])}:
+        return None
+    key, value = first[0]
+    if key.lower() not in ENTRY_KEYS or value.lower() not in ENTRY_VALUES:
+        return None
+    names = [item[key] for item in first]
+    if set(map(type, names)) != {str} or len(set(names)) < len(names):
+        return None
+    if any([item[key] for item in each] != names for each in lists):
+        return None
+    return f"{{{name(key)},{name(value)}}} for ", names, [[item[value] for item in each] for each in lists]
 
 
 def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
@@ -220,14 +258,29 @@ def _member(rest: str, lines: TableLines, indent: int) -> Json:
         if found is not MISSING:
             member: Json = found
             return member
+    if rest.startswith(_AS_IT_STANDS):
+        return rest[len(_AS_IT_STANDS) :]
+    if form := FORMS.get(rest[2:-1]):
+        return form(_read_lines(lines, indent + 1))
     if rest == ":":
         return _read_lines(lines, indent + 1)
     if found := _PARTS.fullmatch(rest):
         parts = [_read_part(lines, indent + 1) for _ in range(int(found[2]))]
         return [record for part in parts for record in part]
     if found := _LISTS.match(rest):
-        members, end = read_members(rest, found.end())
-        columns = [str(path[0]) for path in members.columns]
-        records = read_table(f"[{found[1]}]{rest[end + 1 :]}", lines, indent)
-        return [[record[column] for column in columns] for record in records]
+        columns, end = _read_names(rest, found.end())
+        entry = columns
+        if rest.startswith(_FOR, end):
+            columns, end = _read_names(rest, end + len(_FOR))
+        records = read_table(f"[{found[1]}]{rest[end:]}", lines, indent)
+        if entry is columns:
+            return [[record[column] for column in columns] for record in records]
+        key, value = entry
+        return [[{key: column, value: record[column]} for column in columns] for record in records]
     return listed_or_keyed(rest, read_table(rest, lines, indent))
+
+
+def _read_names(text: str, at: int) -> tuple[list[str], int]:
+    """Return the names up to a closing brace, and where that ends."""
+    members, end = read_members(text, at)
+    return [str(path[0]) for path in members.columns], end + 1

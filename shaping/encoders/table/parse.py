@@ -13,6 +13,7 @@ from shaping.encoders.table.cells import EMPTY, KEY, MISSING, VALUE, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BELOW, REST
+from shaping.encoders.table.packed import FORMS
 from shaping.encoders.table.series import read_series, read_steps
 from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
 
@@ -30,7 +31,7 @@ _LINES = re.compile(r", (\d+) lines:")
 _BY = re.compile(r"\[(\d+)\] by ")
 _NOTED = re.compile(r"\((?:also|but) ")
 _STEPPED = ": row by row "
-_FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "(float32, shortest digits: ", ": all begin with ", ", written …", ": lists of {"
+_FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "float32, shortest digits", ": all begin with ", ", written …", ": lists of {"
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ class TableSchema:
     float32: set[Path] = field(default_factory=set)
     shared: dict[Path, list[Json]] = field(default_factory=dict)
     entries: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    packed: dict[Path, str] = field(default_factory=dict)  # strings that hold JSON, by how they write it
     stepped: dict[Path, str] = field(default_factory=dict)
     nested: dict[Path, TableSchema] = field(default_factory=dict)  # lists and records below the rows
     # What is done to each record when its row has been read.
@@ -177,7 +179,7 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     if tag := _TAG.match(text):
         said = text[tag.end() + 1 :]
         # A sentence with places for words; as a value, a string with braces is JSON.
-        is_sentence = "{}" in said and said[0] not in '"['
+        is_sentence = "{}" in said and said[0] != '"' and said[-1] != "]"
         lines.tags[tag[0]] = tuple(said.split("{}")) if is_sentence else read_cell(said)
         return
     if text.startswith(ALL_LINE):
@@ -187,8 +189,13 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         members, _ = read_members(text, len(USUALLY))
         schema.usual, schema.usual_copies = members.constants, members.copies
         return
-    if text.startswith(_FLOAT32):
-        schema.float32.update(read_members(text[:-1], len(_FLOAT32))[0].columns)
+    if text.startswith("("):
+        said, _, names = text[1:-1].partition(": ")
+        paths = read_members(names)[0].columns
+        if said == _FLOAT32:
+            schema.float32.update(paths)
+        else:
+            schema.packed.update(dict.fromkeys(paths, said))
         return
     path, at = read_path(text, 0)
     rest = text[at:]
@@ -295,6 +302,9 @@ def _finish(record: dict[str, Json], schema: TableSchema) -> None:
     # Copies twice: what one copies may hold another.
     for step in (*schema.lookups, *schema.templates, *schema.copies, *schema.copies):
         step(record)
+    for path, form in schema.packed.items():
+        if (value := _get(record, path)) is not MISSING:
+            _put(record, path, FORMS[form](value))
 
 
 def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shaping.encoders.table.model import Legend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from shaping.encoders.table.dedupe import TableContext
 
@@ -40,7 +40,8 @@ def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, st
 
 def sentences(column: list[str]) -> dict[str, dict[int, str]]:
     """Return templates with `{}` for the words that differ, and for each the words of the rows that it stands for."""
-    if len(column) < _TIMES or column[0].count(" ") + column[-1].count(" ") + column[len(column) // 2].count(" ") < _WORDS:
+    some = column[0], column[len(column) // 2], column[-1]
+    if len(column) < _TIMES or sum(text.count(" ") for text in some) < _WORDS:
         return {}
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     words = [text.split(" ") for text in column]
@@ -65,7 +66,7 @@ def _templates(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str
     differing = {at: len(set(column)) for at, column in enumerate(columns) if len(set(column)) > 1}
     shared = sum(len(column[0]) + 1 for at, column in enumerate(columns) if at not in differing)
     if differing and shared >= _SHARED and 2 * len(differing) <= len(columns):
-        if found := _template(columns, differing.keys(), rows):
+        if found := _template(columns, differing, rows):
             yield found
         return
     few = {at: count for at, count in differing.items() if count * _TIMES <= len(rows)}
@@ -80,7 +81,7 @@ def _templates(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str
 
 
 def _template(
-    columns: Sequence[tuple[str, ...]], differing: Sequence[int], rows: list[int]
+    columns: Sequence[tuple[str, ...]], differing: Collection[int], rows: list[int]
 ) -> tuple[str, dict[int, str]] | None:
     parts: list[str] = []
     values: list[list[str]] = []
@@ -95,10 +96,10 @@ def _template(
         parts.append(f"{before}{{}}{after}")
         values.append(inner)
     template = " ".join(parts)
-    literal = template.replace("{}", "")
-    if _ODD.search(literal) or any(map(_ODD.search, ("".join(each) for each in values))):
+    if any(_ODD.search("".join({*column})) for column in columns):
         return None
-    if template[0] in '"[ ' or template[-1] == " " or (len(literal) - 4) * len(rows) - len(template) < _WORTH:
+    saved = (len(template) - 2 * len(values) - 4) * len(rows) - len(template)
+    if saved < _WORTH or template[0] in ' "' or template[-1] in " ]":  # like JSON, or without an end
         return None
     return template, {row: " ".join(each) for row, each in zip(rows, zip(*values, strict=True), strict=True)}
 

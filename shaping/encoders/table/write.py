@@ -21,6 +21,7 @@ from shaping.encoders.table.model import (
     Leaf,
     Legend,
     Lookup,
+    Packed,
     Record,
     Stepped,
     Text,
@@ -126,6 +127,7 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
     rounded = [prefix + node.name for node in nodes if type(node) is Leaf and node.float32]
     if rounded:
         lines.append(f"{pad}(float32, shortest digits: {','.join(rounded)})")
+    lines += [f"{pad}({node.form}: {prefix}{node.name})" for node in nodes if type(node) is Packed]
     if not prefix and (usually := _values(nodes, Usual)):
         lines.append(f"{pad}{USUALLY}{','.join(usually)}")
     for node in nodes:

@@ -14,6 +14,7 @@ from shaping.noise.rules import (
     opaque,
     passed_rows,
     pictures,
+    printed,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ RULES: tuple[NoiseRule, ...] = (
     opaque.RULE,
     base64.RULE,
     long_strings.RULE,
+    printed.RULE,
     passed_rows.RULE,
     html_twins.RULE,
     markup.RULE,
