@@ -142,7 +142,8 @@ PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for 
              "message": f"Failed password for {n}"} for n in range(8)
         ]),
         (PYLOG, "log", [
-            {"time": f"2026-10-11 10:00:{n:02d}", "ms": 123, "level": "INFO", "logger": "app.web"} | {"message": f"served {n}"}
+            {"time": f"2026-10-11 10:00:{n:02d}", "ms": 123, "level": "INFO", "logger": "app.web"}
+            | {"message": f"served {n}"}
             for n in range(8)
         ]),
     ],
