@@ -149,8 +149,9 @@ def _not_started_response(envelope: Envelope[Any], plan: Plan) -> CommandRespons
     code = int(getattr(envelope.meta, "exit_code", OURS))
     if plan.dialect == "none":
         words = f"{error.message}. {error.hint or ''}".strip() + "\n"
-        return CommandResponse(envelope, code, "", words, started=False)
-    return CommandResponse(envelope, code, orjson.dumps(render_wire(envelope, plan)).decode() + "\n", started=False)
+        return CommandResponse(lambda: envelope, code, "", words, started=False)
+    wire = orjson.dumps(render_wire(envelope, plan)).decode()
+    return CommandResponse(lambda: envelope, code, f"{wire}\n", started=False)
 
 
 def _answered(
@@ -193,7 +194,7 @@ def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable
     finished = Finished(asked, plan.tool, ended, stdout, stderr)
     envelope = respond_to_stream(shaper, plan, finished, {"lines": lines.count})
     exit_code = int(getattr(envelope.meta, "exit_code", OURS))
-    return CommandResponse(envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())
+    return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())
 
 
 class LineShaper:

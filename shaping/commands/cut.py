@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from shaping.parsers.diff import DiffLines
+from shaping.parsers.sections import sections_of
 from shaping.parsers.terminal import error_lines
 from shaping.response import counted
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from shaping.settings import Plan
-    from shaping.tokens import TokenCounter
 
 
 _MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it
@@ -84,19 +81,14 @@ class CutText:
     shown: int = 0  # lines, where it is not whole
     missing: int = 0
     missing_errors: int = 0
-    missing_files: str = ""  # of a diff
-
-
-def price(text: str, counter: TokenCounter) -> int:
-    """Count the tokens of a text as it stands inside JSON."""
-    return counter.exact(orjson.dumps(text).decode()[1:-1])
+    # Names the files of a diff, or the parts of a log, of which lines are missing.
+    list_sections: Callable[[], str] = field(default=str, compare=False)
 
 
 class Cutter:
     """Cuts lines to a number of tokens, counted as the text will stand in the response."""
 
-    def __init__(self, lines: NumberedLines | Sequence[str], rules: Rules, price: Callable[[str], int]) -> None:
-        numbered = lines if isinstance(lines, NumberedLines) else NumberedLines(lines)
+    def __init__(self, numbered: NumberedLines, rules: Rules, price: Callable[[str], int]) -> None:
         self._numbered, self._lines, self._rules, self._price = numbered, numbered.lines, rules, price
 
     def to(self, room: int | None) -> CutText:
@@ -222,19 +214,14 @@ class _Choice:
         missing = self._count - len(chosen)
         lost = len(set(self._matter) - chosen) + self._lost_errors
         cost = self._price(text)
-        return CutText(text, cost, False, len(chosen), missing, lost, self._missing_files(chosen))
+        return CutText(text, cost, False, len(chosen), missing, lost, partial(self._list_sections, chosen))
 
-    def _missing_files(self, chosen: set[int]) -> str:
-        if self._diff is None:
-            return ""
-        missing = [at for at in range(len(self._lines)) if at not in chosen]
-        told = self._diff.list_missing(missing)
-        return told if len(told) < sum(len(self._lines[at]) for at in missing) else ""
-
-    @cached_property
-    def _diff(self) -> DiffLines | None:
+    def _list_sections(self, chosen: set[int]) -> str:
         # Where lines are not held, what is missing of which file is not known.
-        return DiffLines.of(self._lines) if self._whole else None
+        sections = sections_of(self._lines) if self._whole else None
+        missing = [at for at in range(len(self._lines)) if at not in chosen]
+        told = "" if sections is None else sections.list_missing(missing)
+        return told if len(told) < sum(len(self._lines[at]) for at in missing) else ""
 
 
 def _gap(count: int) -> str:
@@ -302,19 +289,6 @@ class OutputCutter:
     def __init__(self, out: Cutter, err: Cutter, *, failed: bool) -> None:
         self._out, self._err, self._failed = out, err, failed
 
-    @classmethod
-    def of(
-        cls,
-        out: NumberedLines | Sequence[str],
-        err: NumberedLines | Sequence[str],
-        rules: Rules,
-        price: Callable[[str], int],
-        *,
-        failed: bool,
-    ) -> OutputCutter:
-        """Make a cutter for both outputs."""
-        return cls(Cutter(out, rules, price), Cutter(err, rules, price), failed=failed)
-
     def to(self, room: int | None) -> CutOutputs:
         """Share the room: standard error gets half after a failure, else a quarter; each takes what is left."""
         if room is None:
@@ -322,10 +296,6 @@ class OutputCutter:
         err = self._err.to(room // (2 if self._failed else 4))
         out = self._out.to(room - err.tokens)
         return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
-
-    def err(self, room: int | None) -> CutText:
-        """Cut what went to standard error alone."""
-        return self._err.to(room)
 
     def least(self) -> CutOutputs:
         """Show the most important line of either output, however little room there is."""

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.cleaning.open import unmatched
 from shaping.cleaning.redact import replaced
-from shaping.commands.cut import CutOutputs, CutText, NumberedLines, OutputCutter, Rules, price
+from shaping.commands.cut import CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
 from shaping.commands.errors import TIMED_OUT, error_of
-from shaping.commands.names import BARE, FULL, REF_ONLY, cut_facts, facts_of
+from shaping.commands.facts import BARE, FULL, REF_ONLY, RunFacts, cut_facts
 from shaping.commands.output import CleanedOutput, clean_output
 from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
 from shaping.parsers import EXACT, Parsed, parse
+from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
 from shaping.settings.context import mode
 from shaping.store.files import results_folder, write_result
-from shaping.tokens import counter
+from shaping.tokens import cheap, counter, upper_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from shaping.commands.output import Finished
     from shaping.errors import ErrorDetail
@@ -42,6 +43,7 @@ _SPARE: Final = 4  # tokens that may be added where text and envelope join
 _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
+_SURE: Final = 1.7  # by how much a guess of tokens must differ, for two writings of the same data
 _FORMATS: Final = (*EXACT, "csv", "table")  # other texts are cheaper as they are
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
@@ -50,11 +52,11 @@ _PASSED_ON: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CommandResponse:
-    """The envelope of a command that has ended, its exit code, and the text of its two outputs in the plan's form."""
+    """The text of a command's two outputs in the plan's form, its exit code, and its envelope, made when it is read."""
 
-    envelope: Envelope[Any]
+    make_envelope: Callable[[], Envelope[Any]]
     exit_code: int
     stdout: str
     stderr: str = ""
@@ -62,6 +64,16 @@ class CommandResponse:
     failure: str = ""  # the line of plain text that says how the command failed
     started: bool = True
     shaped: Shaped | None = None  # the data that the command printed, where it printed data
+
+    @property
+    def printed(self) -> str:
+        """Both outputs, as they are counted."""
+        return self.stdout + self.stderr
+
+    @cached_property
+    def envelope(self) -> Envelope[Any]:
+        """The envelope of the command, which plain text does without."""
+        return self.make_envelope()
 
 
 def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
@@ -127,46 +139,54 @@ class _Response:
 
     @cached_property
     def _cutter(self) -> OutputCutter:
-        count = self._counter.exact if self._plain else partial(price, counter=self._counter)
-        out = NumberedLines(()) if self._parsed is not None and not self._plain else self._out.lines
-        err = self._err.lines
+        out = Cutter(self._out.lines, self._rules, self._text_price)
+        return OutputCutter(out, self._err_cutter, failed=self._error is not None)
+
+    @cached_property
+    def _err_cutter(self) -> Cutter:
+        said = "\n".join(self._err.lines.lines).strip()
         message = "" if self._error is None or self._plain else self._error.message
-        said = "\n".join(err.lines).strip()
         repeated = said != "" and "\n" not in said and message.endswith(said)
-        return OutputCutter.of(out, [""] if repeated else err, self._rules, count, failed=self._error is not None)
+        return Cutter(NumberedLines([""]) if repeated else self._err.lines, self._rules, self._text_price)
+
+    def _text_price(self, text: str) -> int:
+        """Count the tokens of a text as it stands in the response: plain, or in the JSON of an envelope."""
+        return self._counter.exact(text if self._plain else orjson.dumps(text).decode()[1:-1])
 
     def _stderr(self, part: int) -> CutText:
         room = None if self._plan.max_tokens is None else self._plan.max_tokens // part
         # No text has more tokens than bytes: one that is small by its bytes is not counted.
         small = room is None or sum(len(line) for line in self._err.lines.lines) * 4 <= room
-        return self._cutter.err(None if small else room)
+        return self._err_cutter.to(None if small else room)
 
     # Text.
 
     def _text(self) -> CommandResponse:
-        response = self._cut(self._cutter.to(None))
-        limit = self._plan.max_tokens
-        if limit is None or self._fits(response, limit):
-            return response
+        limit, whole = self._plan.max_tokens, self._cutter.to(None)
+        if limit is None or self._fits(whole.out.text + whole.err.text, limit):
+            response = self._cut(whole)
+            if limit is None or self._fits(response.printed, limit):
+                return response
         # Where there is hardly room for a line besides counts and cursor, the ref alone leads to the rest; where there
         # is none for a ref, plain text says that it is cut.
         for notice in (FULL, REF_ONLY, *([BARE] if self._plain else [])):
-            cuts = self._fitted(limit, notice)
-            response = self._cut(cuts, notice)
-            if (notice != FULL or not cuts.meagre) and self._fits(response, limit):
-                return response
+            if (fitted := self._fitted(limit, notice)) is not None:
+                return fitted
         return self._cut(self._cutter.least(), BARE, warnings=[_too_small(limit, "only one line")])
 
-    def _fitted(self, limit: int, notice: int) -> CutOutputs:
-        room = self._left(self._fill(_NO_TEXT, _REF, notice), _SPARE) or 0
-        cuts = self._cutter.to(room)
+    def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
+        """Cut the text to what its notice leaves of the budget; None where that is too little."""
+        room = self._left(self._fill(_NO_TEXT, _REF, notice, shape=False), _SPARE) or 0
         for _ in range(_TRIES):
-            over = self._price(self._cut(cuts, notice)) - limit
-            if over <= 0:
-                break
-            room = max(0, room - over - 1)
             cuts = self._cutter.to(room)
-        return cuts
+            if notice == FULL and cuts.meagre:
+                return None
+            response = self._cut(cuts, notice)
+            over = self._counter.exact(response.printed) - limit
+            if over <= 0:
+                return response
+            room = max(0, room - over - 1)
+        return None
 
     def _cut(self, cuts: CutOutputs, notice: int = FULL, *, warnings: Sequence[Warned] = ()) -> CommandResponse:
         exact = self._out.exact and self._err.exact and cuts.whole
@@ -175,7 +195,13 @@ class _Response:
         return self._fill(cuts, None if exact or silent else self._stored.text_ref, notice, warnings=warnings)
 
     def _fill(
-        self, cuts: CutOutputs, ref: str | None, notice: int, *, warnings: Sequence[Warned] = ()
+        self,
+        cuts: CutOutputs,
+        ref: str | None,
+        notice: int,
+        *,
+        warnings: Sequence[Warned] = (),
+        shape: bool = True,
     ) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
@@ -187,18 +213,29 @@ class _Response:
             meta["omissions"] = f"left out: {counted(self._dropped, 'line')} by drop_lines"
         told = [*warnings, *_lost(cuts.missing_errors)]
         out, err = cuts.out.text, cuts.err.text
-        if self._error is not None:
-            envelope = self._failed(self._error, {"stdout": out} if out else {}, err, meta, told)
-        else:
-            value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text}
-            envelope = self._shaped_text(value or {"stdout": ""}, meta, told)
+        value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text} or {"stdout": ""}
+
+        def envelope() -> Envelope[Any]:
+            if self._error is not None:
+                return self._failed(self._error, {"stdout": out} if out else {}, err, meta, told)
+            return self._shaped_text(value, meta, told) if shape else self._envelope(value, None, meta, told)
+
         if not self._plain:
-            return self._written(envelope)
-        if envelope.meta.not_modified:
-            out = err = ""
-        file = None if cuts.whole or ref == _REF else self._file
+            return self._wire(envelope())
         roomy = self._plan.max_tokens is None or self._plan.max_tokens >= _ROOMY
-        return self._written(envelope, out, err, cut_facts(cuts, ref, self._dropped, notice, file, roomy=roomy))
+        file = None if cuts.whole or ref == _REF else self._file
+        more = cut_facts(cuts, ref, self._dropped, notice, file, roomy=roomy)
+        facts = RunFacts(self._error, (*self._warnings(), *told), self._own, *self._etag(value))
+        shown = ("", "") if facts.not_modified else (out, err)
+        return self._printed(envelope, *shown, facts, more)
+
+    def _etag(self, value: dict[str, str]) -> tuple[str | None, bool]:
+        """Return a tag of a text where the caller or the plan asked for one, and whether the caller has that text."""
+        asked = self._finished.asked.etag
+        if self._error is not None or (asked is None and "etag" not in self._plan.envelope and not self._plan.debug):
+            return None, False
+        tag = tag_of(value)
+        return tag, tag == asked
 
     @cached_property
     def _file(self) -> ResultFile | None:
@@ -222,8 +259,8 @@ class _Response:
         """Print data as a table where that is no dearer than the command's own text, or where field rules apply."""
         err = self._stderr(4)
         source = self._envelope(None if self._error else parsed.value, self._error, {}, [])
-        room = self._left(self._written(source, "", err.text, []), _SPARE)
-        plan = replace(self._plan, max_tokens=room)
+        bare = self._printed(lambda: source, "", err.text, RunFacts.of(source, self._own))
+        plan = replace(self._plan, max_tokens=self._left(bare, _SPARE))
         if self._error is None:
             shaped = self._shaper.shape_by(plan, parsed.value, self._context(source, as_json=False))
             envelope = _command(shaped, source)
@@ -239,8 +276,9 @@ class _Response:
         meta = envelope.meta.model_copy(update={"ref": ref} | self._passed_on(envelope))
         text = "" if envelope.meta.not_modified or (self._own and parsed.value is None) else shaped.text
         text = f"{text}\n" if text and not text.endswith("\n") else text
-        written = self._written(envelope.model_copy(update={"meta": meta}), text, err.text, [])
-        return replace(written, shaped=shaped)
+        envelope = envelope.model_copy(update={"meta": meta})
+        printed = self._printed(lambda: envelope, text, err.text, RunFacts.of(envelope, self._own))
+        return replace(printed, shaped=shaped)
 
     @property
     def _filters(self) -> bool:
@@ -250,8 +288,10 @@ class _Response:
 
     def _pays(self, text: str, parsed: Parsed) -> bool:
         own = "\n".join(self._out.lines.lines)
-        cost, raw = self._counter.count(text), self._counter.count(own)
-        return cost <= raw * (1 if parsed.exact else _TABLE_PAYS)
+        # A guess of the tokens, where it is sure enough, needs no vocabulary.
+        return _SURE * cheap(text) < cheap(own) or self._counter.exact(text) <= self._counter.exact(own) * (
+            1 if parsed.exact else _TABLE_PAYS
+        )
 
     # Data in an envelope.
 
@@ -278,19 +318,19 @@ class _Response:
         return required(shaped)
 
     def _never_mute(self, envelope: Envelope[Any]) -> CommandResponse:
-        response, limit = self._written(envelope), self._plan.max_tokens
+        response, limit = self._wire(envelope), self._plan.max_tokens
         if limit is None or not _is_mute(envelope):
             return response
         warnings = (*envelope.warnings, _too_small(limit, "none of the data"))
-        told = self._written(envelope.model_copy(update={"warnings": warnings}))
+        told, count = self._wire(envelope.model_copy(update={"warnings": warnings})), self._counter.exact
         # A warning must not be what goes over a budget that the rest keeps.
-        return told if not self._price(response) <= limit < self._price(told) else response
+        return told if not count(response.printed) <= limit < count(told.printed) else response
 
     def _failed_data(self, parsed: Parsed, error: ErrorDetail) -> CommandResponse:
         """Put the data of a command that failed into its error, shaped by the same rules."""
         err = self._stderr(2)
         bare = self._failed(error, {"stdout": None}, err.text, {"ref": _REF}, [])
-        room = self._left(self._written(bare))
+        room = self._left(self._wire(bare))
         plan = replace(self._plan, fields=self._plan.error_fields, dialect="none", max_tokens=room)
         shaped = self._shaper.shape_by(plan, parsed.value)
         shown = shaped.envelope.meta
@@ -301,7 +341,7 @@ class _Response:
         meta |= {"truncated": shown.truncated, "omissions": shown.omissions} | self._passed_on(shaped.envelope)
         # A program that follows the contract says by null that there is no data besides its error.
         details = {} if self._own and parsed.value is None else {"stdout": shaped.data}
-        return self._written(self._failed(error, details, err.text, meta, list(shaped.warnings)))
+        return self._wire(self._failed(error, details, err.text, meta, list(shaped.warnings)))
 
     def _passed_on(self, ours: Envelope[Any]) -> dict[str, Any]:
         """Return what a program's own envelope says about its data; where we cut the data, our cursor comes first."""
@@ -381,36 +421,40 @@ class _Response:
         value = None if self._parsed is None else self._parsed.value
         return unmatched(value, self._finished.asked.fields, self._plan.private)
 
-    def _written(
-        self, envelope: Envelope[Any], out: str = "", err: str = "", facts: Iterable[str] = ()
+    def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
+        wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
+        return CommandResponse(lambda: envelope, self._exit_code, f"{wire}\n")
+
+    def _printed(
+        self,
+        envelope: Callable[[], Envelope[Any]],
+        out: str,
+        err: str,
+        facts: RunFacts,
+        more: Iterable[str] = (),
     ) -> CommandResponse:
-        if not self._plain:
-            wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
-            return CommandResponse(envelope, self._exit_code, f"{wire}\n")
-        said = [*facts_of(envelope, self._own, self._finished.ended, self._plan), *facts]
-        line = "; ".join(said)
+        """Write a response as plain text, with one line of facts where there is something to say."""
+        said = [*facts.words(self._finished.ended, self._plan), *more]
+        line = f"({'; '.join(said)})\n" if said else ""
         err = f"{err}\n" if err and not err.endswith("\n") else err
-        failure = f"({said[0]})\n" if envelope.error is not None else ""
-        return CommandResponse(envelope, self._exit_code, out, f"{err}({line})\n" if line else err, failure=failure)
+        failure = f"({said[0]})\n" if facts.error is not None else ""
+        return CommandResponse(envelope, self._exit_code, out, f"{err}{line}", failure=failure)
 
     def _left(self, bare: CommandResponse, spare: int = 24) -> int | None:
         limit = self._plan.max_tokens
         if limit is None:
             return None
         # Where the envelope is next to nothing, its bytes stand for its tokens, and no vocabulary is loaded.
-        size = _size(bare)
-        return max(1, limit - (size if size * 8 <= limit else self._price(bare)) - spare)
+        size = upper_bound(bare.printed)
+        return max(1, limit - (size if size * 8 <= limit else self._counter.exact(bare.printed)) - spare)
 
     def _less(self, tokens: int) -> int | None:
         limit = self._plan.max_tokens
         return None if limit is None else max(1, limit - tokens)
 
-    def _fits(self, response: CommandResponse, limit: int) -> bool:
+    def _fits(self, text: str, limit: int) -> bool:
         # No text has more tokens than bytes: one that is small by its bytes is not counted.
-        return _size(response) <= limit or self._price(response) <= limit
-
-    def _price(self, response: CommandResponse) -> int:
-        return self._counter.exact(response.stdout + response.stderr)
+        return upper_bound(text) <= limit or self._counter.exact(text) <= limit
 
     @property
     def _dropped(self) -> int:
@@ -455,7 +499,3 @@ def _too_small(limit: int, shown: str) -> Warned:
 def _lost(count: int) -> list[Warned]:
     said = f"{count:,} line{' that tells' if count == 1 else 's that tell'} of errors did not fit the budget"
     return [Warned("ERRORS_CUT", said)] if count else []
-
-
-def _size(response: CommandResponse) -> int:
-    return len(response.stdout.encode()) + len(response.stderr.encode())

@@ -176,15 +176,15 @@ def _unlisted(shown: Presented, size: _Size) -> list[str]:
     """Describe what was left out besides the tails of lists, which are named one by one."""
     listed = {"items"} if shown.shown else set()
     gone = [each for each in _unasked(shown) if each.reason not in listed]
-    return [_line(gone, shown.plan, size.members) + _files(shown)] if gone else []
+    return [_line(gone, shown.plan, size.members) + _sections(shown)] if gone else []
 
 
-def _files(shown: Presented) -> str:
-    """List what is missing of a diff that was cut, by file, where a budget has room for it."""
+def _sections(shown: Presented) -> str:
+    """List what is missing of a diff or a log that was cut, by file or section, where a budget has room for it."""
     budget, cut = shown.plan.max_tokens, [each for each in shown.cut.omissions if each.reason == "string"]
     if shown.cut.position is None or not isinstance(shown.cut.value, str) or (budget is not None and budget < _ROOMY):
         return ""
-    told = shown.original.missing_files(shown.cut.position[1], sum(each.count for each in cut))
+    told = shown.original.missing_sections(shown.cut.position[1], sum(each.count for each in cut))
     return f" of {told}" if told else ""
 
 

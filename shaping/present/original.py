@@ -10,7 +10,7 @@ import orjson
 
 from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.errors import scrub
-from shaping.parsers.diff import DiffLines
+from shaping.parsers.sections import sections_of
 from shaping.paths import select
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from shaping.cleaning import Cleaned
     from shaping.cleaning.omitted import OmittedMembers
+    from shaping.parsers.diff import DiffLines
+    from shaping.parsers.sections import LogLines
     from shaping.response import CallContext, Omission
     from shaping.settings import Plan
     from shaping.store.files import ResultFile
@@ -85,19 +87,19 @@ class Original:
             self._described[key] = describe_tables(self._tables, paths, most)
         return self._described[key]
 
-    def missing_files(self, head: int, count: int) -> str:
-        """List the files of a diff that so many characters from there are missing of; nothing for any other value."""
+    def missing_sections(self, head: int, count: int) -> str:
+        """List the files of a diff, or the parts of a log, that so many characters from there are missing of."""
         text = self.cleaned.value
-        if self._diff is None or not isinstance(text, str):
+        if self._sections is None or not isinstance(text, str):
             return ""
         end = head + count
         last = text.count("\n", 0, end) + (text[end - 1 : end] != "\n")
-        told = self._diff.list_missing(range(text.count("\n", 0, head), last))
+        told = self._sections.list_missing(range(text.count("\n", 0, head), last))
         return told if len(told) < count else ""
 
     @cached_property
-    def _diff(self) -> DiffLines | None:
-        return DiffLines.of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
+    def _sections(self) -> DiffLines | LogLines | None:
+        return sections_of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
 
     @cached_property
     def _described(self) -> dict[tuple[tuple[str, ...], int], str]:

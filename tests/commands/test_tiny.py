@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import tokens
-from shaping.commands.cut import Cutter, OutputCutter, Rules, price
+from shaping.commands.cut import Cutter, NumberedLines, OutputCutter, Rules
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -24,7 +24,7 @@ def plain(text: str) -> int:
 
 
 def cutter(*lines: str) -> Cutter:
-    return Cutter(lines, Rules(), lambda text: price(text, COUNTER))
+    return Cutter(NumberedLines(lines), Rules(), COUNTER.exact)
 
 
 @pytest.mark.parametrize("limit", [1, 20, 40])
@@ -117,5 +117,5 @@ def test_the_one_line_is_as_long_as_the_room_allows() -> None:
 
 
 def test_the_least_of_two_outputs_is_a_line_of_the_one_that_has_any() -> None:
-    quiet = OutputCutter.of(["", ""], ["only this", ""], Rules(), plain, failed=False).least()
+    quiet = OutputCutter(cutter("", ""), cutter("only this", ""), failed=False).least()
     assert (quiet.out.text, quiet.err.text) == ("\n", "only this\n")

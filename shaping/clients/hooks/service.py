@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 
 _LARGEST: Final = 256 * 1024  # bytes of an output in a file; shaping more takes longer than anybody wants to wait
-_NEAR: Final = 0.05
 _SHAPERS: Final = 8  # working directories whose config is held
 
 
@@ -157,11 +156,8 @@ def _limited(plan: Plan, tokens: int) -> Plan:
 def _is_cheaper(text: str, result: HookedResult, plan: Plan) -> bool:
     if text == result.text:
         return False
-    tokens, new, old = counter(plan.tokenizer), result.cut(text), result.cut(result.text)
-    after, before = int(tokens.count(new)), int(tokens.count(old))
-    if abs(before - after) < before * _NEAR:  # a count by samples may be that far off
-        after, before = tokens.exact(new), tokens.exact(old)
-    return "secrets redacted" in text or after < before
+    count = counter(plan.tokenizer).exact
+    return "secrets redacted" in text or count(result.cut(text)) < count(result.cut(result.text))
 
 
 def _program() -> str:
