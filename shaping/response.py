@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -300,3 +301,11 @@ def _merged(omissions: list[Omission]) -> Omission:
     if len(omissions) == 1:
         return omissions[0]
     return Omission("**", sum(omission.count for omission in omissions), omissions[0].reason)
+
+
+def import_extra(module: str, extra: str, what: str) -> Any:
+    """Import a module of an extra where it is used; its absence is an instruction."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(f'{what} needs an extra: pip install "shaping[{extra}]"') from None

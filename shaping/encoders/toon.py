@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shaping.response import import_extra
+
 if TYPE_CHECKING:
     from shaping.response import Json
-
-
-class MissingExtraError(ImportError):
-    """An encoding needs a package that is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("encoding 'toon' needs an extra: pip install \"shaping[toon]\"")
 
 
 def encode(value: Json) -> str:
@@ -28,8 +23,4 @@ def decode(text: str) -> Json:
 
 
 def _package() -> Any:
-    try:
-        import toon_format  # noqa: PLC0415 (an extra is imported where it is used)
-    except ImportError as error:
-        raise MissingExtraError from error
-    return toon_format
+    return import_extra("toon_format", "toon", "encoding 'toon'")

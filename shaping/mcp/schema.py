@@ -12,6 +12,7 @@ from shaping.envelope.dialects.flat import TAKEN
 from shaping.mcp.reading import is_wrapper
 from shaping.paths import Unprojectable, open_schema
 from shaping.paths.plan import WRAPPED
+from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -146,8 +147,6 @@ def usable(schema: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(schema: bytes) -> Callable[[Any], bool]:
-    try:
-        import jsonschema_rs  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise ImportError('MCP results are checked by an extra: pip install "shaping[mcp]"') from None
-    return jsonschema_rs.validator_for(orjson.loads(schema)).is_valid
+    rules = import_extra("jsonschema_rs", "mcp", "checking an MCP result")
+    is_valid: Callable[[Any], bool] = rules.validator_for(orjson.loads(schema)).is_valid
+    return is_valid

@@ -5,11 +5,11 @@ from shaping.operations.commands import from_command
 from shaping.operations.context import Access, Context, Identity
 from shaping.operations.decorate import operation, scan
 from shaping.operations.guard import admit, visible
+from shaping.operations.json_schema import from_schema
 from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp
 from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
 from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
-from shaping.operations.schemas import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec
 from shaping.operations.transports import InProcess, RedisTransport
 

@@ -13,9 +13,10 @@ from shaping.agent.reading import read_response
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.mcp.private_api import send_raw
-from shaping.operations.schemas import Validator
+from shaping.operations.json_schema import Validator
 from shaping.operations.spec import Spec, kind_of_annotations, make_spec
 from shaping.parsers.json import read_json
+from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -47,25 +48,21 @@ class McpConfig:
 @asynccontextmanager
 async def _client(config: McpConfig) -> AsyncIterator[Any]:
     """Open a connection."""
-    try:
-        from mcp import Client, StdioServerParameters  # noqa: PLC0415 (an extra)
-        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 (an extra)
-        from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise ImportError('MCP servers need an extra: pip install "shaping[mcp]"') from None
+    mcp = import_extra("mcp", "mcp", "an MCP server")
     if config.command is not None:
-        started = StdioServerParameters(
+        started = mcp.StdioServerParameters(
             command=config.command,
             args=list(config.args),
             env=None if config.env is None else dict(config.env),
             cwd=config.cwd,
         )
-        async with Client(started) as client:
+        async with mcp.Client(started) as client:
             yield client
         return
+    transport = import_extra("mcp.client.streamable_http", "mcp", "an MCP server")
     async with (
-        create_mcp_http_client(headers=dict(config.headers)) as http,
-        Client(streamable_http_client(str(config.url), http_client=http)) as client,
+        transport.create_mcp_http_client(headers=dict(config.headers)) as http,
+        mcp.Client(transport.streamable_http_client(str(config.url), http_client=http)) as client,
     ):
         yield client
 
@@ -80,14 +77,12 @@ class McpServer:
 
     async def call(self, tool: str, given: Mapping[str, Any], *, as_task: bool = False) -> dict[str, Any]:
         """Call a tool and return its result as the protocol's JSON; a task is waited for."""
-        from mcp import MCPError  # noqa: PLC0415 (an extra)
-
         params = {"name": tool, "arguments": dict(given), **({"task": {"ttl": TASK_TTL_MS}} if as_task else {})}
         try:
             result = await send_raw(self._client.session, "tools/call", params)
             if isinstance(result.get("task"), dict):
                 result = await self._finished(result["task"])
-        except MCPError as refused:
+        except import_extra("mcp", "mcp", "an MCP server").MCPError as refused:
             code = CODES.get(refused.error.code, "INTERNAL_ERROR")
             raise ToolError(code, f"{self.name}: {refused.error.message}") from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError) as lost:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 from shaping.envelope import is_envelope
 from shaping.errors import ErrorDetail
 from shaping.operations.context import Identity
+from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -168,10 +169,7 @@ class RedisTransport:
     """Channels under a prefix; of several handlers on one channel, the first to claim a request serves it."""
 
     def __init__(self, url: str, *, prefix: str = "shaping:") -> None:
-        try:
-            from redis import asyncio as redis  # noqa: PLC0415  an extra, imported where it is used
-        except ImportError:
-            raise ImportError('calls over Redis need an extra: pip install "shaping[redis]"') from None
+        redis = import_extra("redis.asyncio", "redis", "calling over Redis")
         self._redis: Any = redis.Redis.from_url(url)
         self._prefix = prefix
 
@@ -214,11 +212,9 @@ class RedisTransport:
 @contextmanager
 def _as_connection_errors() -> Iterator[None]:
     """Raise what callers of any transport expect of a lost connection."""
-    from redis.exceptions import RedisError  # noqa: PLC0415  an extra, imported where it is used
-
     try:
         yield
-    except RedisError as fault:
+    except import_extra("redis", "redis", "calling over Redis").RedisError as fault:
         raise ConnectionError(type(fault).__name__) from fault
 
 

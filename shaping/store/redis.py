@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping.response import import_extra
 from shaping.store.protocol import StoreError, pack, unpack
 
 if TYPE_CHECKING:
@@ -26,10 +27,7 @@ class RedisStore:
     at_hand = False
 
     def __init__(self, url: str) -> None:
-        try:
-            import redis  # noqa: PLC0415  an extra
-        except ImportError:
-            raise ImportError('the redis store needs an extra: pip install "shaping[redis]"') from None
+        redis = import_extra("redis", "redis", "the redis store")
         self._errors = (redis.RedisError, OSError)
         self._client: Any = redis.Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from shaping.encoders import Encoded, UnknownEncodingError, decode, encode
-from shaping.encoders.toon import MissingExtraError
 
 RECORDS: list[Any] = [{"name": f"package-{i}", "version": f"1.{i}.0", "licence": "MIT"} for i in range(20)]
 
@@ -66,7 +65,7 @@ def test_an_unknown_encoding_is_refused_with_the_known_ones() -> None:
 
 def test_toon_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "toon_format", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "shaping\[toon\]"'):
+    with pytest.raises(ImportError, match=r'pip install "shaping\[toon\]"'):
         encode(RECORDS, "toon")
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import builtins
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +8,8 @@ import pytest
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter
 
 from shaping.errors import ToolError
-from shaping.operations.schemas import Anything, JsonSchema, PythonType, Validator, schema_of
+from shaping.operations.json_schema import Validator
+from shaping.operations.schemas import Anything, JsonSchema, PythonType, schema_of
 
 ITEM = {
     "type": "object",
@@ -214,13 +215,6 @@ def test_a_schema_of_an_unknown_dialect_is_read_as_the_current_one() -> None:
 
 
 def test_without_the_library_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name == "jsonschema_rs":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(ImportError, match=r'pip install "shaping\[http\]"'):
         Validator(ITEM)

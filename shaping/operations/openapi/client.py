@@ -15,6 +15,7 @@ from shaping.errors import ToolError, from_status, make_error
 from shaping.errors.outcomes import message_in
 from shaping.operations.openapi.serialization import encode_body, in_header, in_path, in_query
 from shaping.parsers.json import read_json
+from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +128,7 @@ class Client:
         """Return the pool of this event loop; connections of a loop that has ended are of no use in another."""
         loop = current_token()
         if self._client is None or self._loop != loop:
-            self._client, self._loop = _new_client(self.config), loop
+            self._client, self._loop = new_client(self.config), loop
         return self._client
 
     async def aclose(self) -> None:
@@ -137,12 +138,11 @@ class Client:
             await client.aclose()
 
 
-def _new_client(config: HttpConfig) -> httpx.AsyncClient:
-    try:
-        import httpx  # noqa: PLC0415  an extra, imported where it is used
-    except ImportError:
-        raise ImportError('calling an HTTP API needs an extra: pip install "shaping[http]"') from None
-    return httpx.AsyncClient(timeout=config.timeout, transport=config.transport)
+def new_client(config: HttpConfig) -> httpx.AsyncClient:
+    """Make an HTTP client for an API."""
+    library = import_extra("httpx", "http", "calling an HTTP API")
+    client: httpx.AsyncClient = library.AsyncClient(timeout=config.timeout, transport=config.transport)
+    return client
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

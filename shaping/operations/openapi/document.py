@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import orjson
+import yaml
 
 from shaping.paths.schema_projection import pointed
 
@@ -83,29 +84,23 @@ def read_file(path: str | PathLike[str], read: Callable[[str], bytes] | None = N
     return read_document(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content, str(path))
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads YAML as JSON has it: a date is text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 def _parse(text: str | bytes, place: str) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:
-        return _parse_yaml(text, place)
-
-
-def _parse_yaml(text: str | bytes, place: str) -> Any:
-    try:
-        import yaml  # noqa: PLC0415  an extra, imported where it is used
-    except ImportError:
-        raise ImportError('an OpenAPI document in YAML needs an extra: pip install "shaping[http]"') from None
-
-    # Dates in YAML would become Python dates; a JSON document has none.
-    class Loader(yaml.SafeLoader):
         pass
-
-    Loader.yaml_implicit_resolvers = {
-        first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
     try:
-        return yaml.load(text, Loader)  # noqa: S506  a safe loader with less in it
+        return yaml.load(text, _Loader)  # noqa: S506  a safe loader with less in it
     except yaml.YAMLError as problem:
         raise DocumentError(f"{place} is neither JSON nor YAML: {str(problem).splitlines()[0]}") from None
 

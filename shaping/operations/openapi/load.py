@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors.outcomes import code_for_status
-from shaping.operations.openapi.client import Auth, Client, HttpCall, HttpConfig, _new_client
+from shaping.operations.openapi.client import Auth, Client, HttpCall, HttpConfig, new_client
 from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file
 from shaping.operations.openapi.parameters import read_inputs
 from shaping.operations.openapi.sse import EventStream
@@ -74,7 +74,7 @@ def from_openapi_file(
 async def from_openapi_url(url: str, config: HttpConfig | None = None) -> HttpOperations:
     """Make the operations of a document at an address; a relative server address is resolved against it."""
     config = config or HttpConfig()
-    async with _new_client(config) as client:
+    async with new_client(config) as client:
         response = await client.get(url, follow_redirects=True)
         response.raise_for_status()
     return from_openapi(read_document(response.content, str(response.url)), config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -12,6 +12,7 @@ from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError
 from shaping.operations.openapi.client import HttpCall, read_response
 from shaping.parsers.json import read_json
+from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -55,10 +56,9 @@ class Resumption:
 
     async def events(self, response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
         """Yield the events of one connection that carry data."""
-        from httpx_sse import EventSource  # noqa: PLC0415 (an extra)
-
         text = BoundedText(response)
-        async with aclosing(EventSource(cast("httpx.Response", text)).aiter_sse()) as events:
+        source = import_extra("httpx_sse", "http", "a stream of events").EventSource(text)
+        async with aclosing(source.aiter_sse()) as events:
             async for event in events:
                 text.size = 0
                 self.last_id = event.id or self.last_id
@@ -106,8 +106,6 @@ class EventStream:
         self, state: Resumption, given: Mapping[str, Any], context: Context
     ) -> AsyncIterator[Envelope[Any] | bool]:
         """Yield the events of one connection, then whether the stream is over for good."""
-        import httpx  # noqa: PLC0415  an extra, imported where it is used
-
         url, request = self.call.request(given)
         request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if context.request_id is not None:
@@ -129,7 +127,7 @@ class EventStream:
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
-        except httpx.TransportError:
+        except import_extra("httpx", "http", "a stream of events").TransportError:
             # Before the first event a failed connection is a failed call; later it is a pause.
             if state.last_id is None or not self.repeatable:
                 raise

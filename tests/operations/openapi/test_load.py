@@ -234,10 +234,7 @@ def test_a_document_is_fetched_from_its_address(tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "yaml", None)
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ImportError, match=r'pip install "shaping\[http\]"'):
-        from_openapi("openapi: 3.0.0")
     with pytest.raises(ImportError, match=r'pip install "shaping\[http\]"'):
         anyio.run(from_openapi_url, "https://example.com")
 

@@ -1,0 +1,206 @@
+"""JSON Schemas: checking a value, bringing it into a schema's form, and types for pydantic."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
+
+from shaping.errors.validation import place
+from shaping.paths.schema_projection import pointed
+from shaping.response import import_extra
+
+Accepts: TypeAlias = Callable[[Any], bool]
+MAX_DEPTH = 100
+TRUTH = {"true": True, "false": False}
+
+
+def normalise(schema: Mapping[str, Any], value: Any, accepts: Accepts) -> Any:
+    """Return the value in the schema's form; where that form is not sure, as it was.
+
+    Only members that the schema calls optional are filled in: a missing required member stays missing.
+    """
+    settled = _Normaliser(schema).settle(schema, value, 0)
+    return settled if accepts(settled) else value
+
+
+class _Normaliser:
+    """One schema document, in which references are looked up."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def settle(self, schema: Any, value: Any, depth: int) -> Any:
+        rules = self._rules(schema, depth)
+        if not rules or depth > MAX_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return self._object(rules, value, depth)
+        if isinstance(value, list):
+            return self._list(rules, value, depth)
+        return _coerced(rules[-1].get("type"), value) if len(rules) == 1 else value
+
+    def _rules(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
+        """Return the schemas that all hold for a value; none where a choice between several is open."""
+        if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+            return []
+        if any(word in schema for word in ("anyOf", "oneOf", "if", "not", "dependentSchemas")):
+            return self._only_choice(schema, depth)
+        rules = [schema]
+        for part in [self._target(schema.get("$ref")), *schema.get("allOf", ())]:
+            if part is not None:
+                rules += self._rules(part, depth + 1) or [{"additionalProperties": True}]
+        return rules
+
+    def _only_choice(self, schema: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
+        """Read `X or null` as X: the one choice between schemas that leaves nothing open."""
+        choices = [c for c in schema.get("anyOf") or schema.get("oneOf") or () if c != {"type": "null"}]
+        alone = len(choices) == 1 and not any(word in schema for word in ("if", "not", "dependentSchemas", "allOf"))
+        return self._rules(choices[0], depth + 1) if alone else []
+
+    def _target(self, ref: Any) -> Any:
+        return pointed(self._root, ref[1:]) if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")) else None
+
+    def _object(self, rules: list[Mapping[str, Any]], value: dict[str, Any], depth: int) -> dict[str, Any]:
+        known = {name: member for rule in rules for name, member in (rule.get("properties") or {}).items()}
+        required = {name for rule in rules for name in rule.get("required") or ()}
+        if not known:
+            return value
+        keep = any(_is_open(rule) for rule in rules)
+        kept = {
+            name: self.settle(known[name], item, depth + 1) if name in known else item
+            for name, item in value.items()
+            if keep or name in known
+        }
+        return kept | {
+            name: member["default"]
+            for name, member in known.items()
+            if name not in value and name not in required and isinstance(member, Mapping) and "default" in member
+        }
+
+    def _list(self, rules: list[Mapping[str, Any]], value: list[Any], depth: int) -> list[Any]:
+        items = [
+            rule["items"] for rule in rules if isinstance(rule.get("items"), Mapping) and "prefixItems" not in rule
+        ]
+        return [self.settle(items[-1], item, depth + 1) for item in value] if items else value
+
+
+def _is_open(rule: Mapping[str, Any]) -> bool:
+    """Whether a schema says itself that it takes members it does not name."""
+    return rule.get("additionalProperties") not in (None, False) or "patternProperties" in rule
+
+
+def _coerced(kind: Any, value: Any) -> Any:
+    """Read a scalar as the type it should have, where that loses nothing."""
+    if not isinstance(kind, str):
+        return value  # several types, or none: what it says may well be meant
+    if not isinstance(value, str):
+        return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+    if kind == "boolean":
+        return TRUTH.get(value, value)
+    if kind not in {"integer", "number"}:
+        return value
+    try:
+        number = int(value) if kind == "integer" else float(value)
+    except ValueError:
+        return value
+    return number if math.isfinite(number) else value
+
+
+Draft: TypeAlias = Literal["7", "2020-12"]
+
+# What a message shows in place of the value, which may be a secret.
+MASK = "it"
+
+
+class Validator:
+    """A compiled JSON Schema; references to other documents are never fetched."""
+
+    def __init__(self, schema: dict[str, Any], draft: Draft | None = None) -> None:
+        rules = import_extra("jsonschema_rs", "http", "checking a JSON Schema")
+        name = draft or _draft(schema)
+        known = {"7": rules.Draft7Validator, "2020-12": rules.Draft202012Validator}
+        self._masked = known[name](schema, mask=MASK, offline=True)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value fits; what is not JSON does not."""
+        try:
+            return bool(self._masked.is_valid(value))
+        except ValueError:
+            return False
+
+    def issues(self, value: Any) -> list[dict[str, str]]:
+        """List what does not fit as path, kind and sentence, without the values."""
+        try:
+            return list(self._issues(value))
+        except ValueError as problem:
+            return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
+
+    def _issues(self, value: Any) -> Iterator[dict[str, str]]:
+        for found in self._masked.iter_errors(value):
+            yield {"path": place(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
+
+
+def _draft(schema: dict[str, Any]) -> Draft:
+    """Return the draft that the schema names, else the one whose words it uses."""
+    named = str(schema.get("$schema", ""))
+    if named:
+        return "7" if any(old in named for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
+    return "7" if any(_is_old(part) for part in _parts(schema)) else "2020-12"
+
+
+def _is_old(part: dict[str, Any]) -> bool:
+    return isinstance(part.get("items"), list) or "additionalItems" in part
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+class SchemaWarning(UserWarning):
+    """A schema for which there is no type, and what stands in its place."""
+
+
+def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft: Draft | None = None) -> Any:
+    """Return a type for a JSON Schema, with a class for each object, for pydantic to validate by.
+
+    The schema itself decides what is valid, so the type takes exactly what the schema takes: a value that the classes
+    cannot hold stays plain data. `draft` is read from the schema where it is not given.
+    """
+    types = import_extra("fastmcp.utilities.json_schema_type", "mcp", "a type for a JSON Schema")
+    written: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
+    try:
+        validator = Validator(written, draft)
+    except ImportError:
+        raise
+    except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        warnings.warn(f"{name}: {reason}; any value is taken", SchemaWarning, stacklevel=2)
+        return Any
+    try:
+        made = types.json_schema_to_type(written, name if written.get("type") == "object" else None)
+        TypeAdapter(made)
+    except Exception:  # noqa: BLE001  a schema may ask for a type that cannot exist; it still checks the values
+        made = Any
+
+    def read(value: Any, handler: Callable[[Any], Any]) -> Any:
+        found = [] if is_dataclass(value) else validator.issues(value)
+        if found:
+            raise ValueError(f"{found[0]['path']}: {found[0]['message']}".removeprefix(": "))
+        try:
+            return handler(value)
+        except ValidationError:
+            return value
+
+    return Annotated[made, WrapValidator(read), WithJsonSchema(written)]
