@@ -30,7 +30,7 @@ from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 from fastmcp.server import create_proxy
 
-from benchmarks.results import markdown_table, write_section
+from benchmarks.results import compiled_modules, markdown_table, write_section
 from shaping.cli.demo_server import issues
 
 if TYPE_CHECKING:
@@ -230,11 +230,23 @@ def main() -> int:
     if asked.serve or asked.pass_through:
         (serve if asked.serve else pass_through)()
         return 0
-    medians = {name: statistics.median(times) * 1000 for name, times in asyncio.run(latencies(asked.calls)).items()}
+    with compiled_modules():
+        report = measure(asked.calls)
+    print(json.dumps(report, indent=2) if asked.json else _told(report))
+    if asked.write:
+        _write(report)
+    met = all(value <= LINE_BARS[name] for name, value in report["line_by_line"].items())
+    right = report["concurrent"]["right"] == CONCURRENT
+    return 0 if met and right and report["shaping_to_pass_through"] <= BAR else 1
+
+
+def measure(calls: int) -> dict[str, Any]:
+    """Measure everything; calls come first, and with them the modules of each way are compiled before any start."""
+    medians = {name: statistics.median(times) * 1000 for name, times in asyncio.run(latencies(calls)).items()}
     with served() as url:
         right = asyncio.run(concurrent(url))
     ratio = medians["shaping"] / medians["pass-through"]
-    report = {
+    return {
         "payload_bytes": len(json.dumps({"n": 0, "items": issues(8)}, separators=(",", ":"))),
         "median_ms": {name: round(value, 2) for name, value in medians.items()},
         "shaping_to_pass_through": round(ratio, 3),
@@ -243,10 +255,6 @@ def main() -> int:
         "line_by_line": {name: round(value, 2) for name, value in line_by_line().items()},
         "start_ms": {name: [round(one * 1000) for one in both] for name, both in asyncio.run(starts()).items()},
     }
-    print(json.dumps(report, indent=2) if asked.json else _told(report))
-    if asked.write:
-        _write(report)
-    return 0 if ratio <= BAR and right == CONCURRENT else 1
 
 
 def _told(report: dict[str, Any]) -> str:

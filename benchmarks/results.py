@@ -7,13 +7,15 @@ import platform
 import re
 import shlex
 import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEADER = "# Results\n\nEvery section is written by the command in its recipe. Trust ratios, not milliseconds.\n"
@@ -38,6 +40,20 @@ def machine() -> dict[str, str]:
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "versions": ", ".join(f"{name} {_version(name)}" for name in ("shaping", "orjson", "regex")),
     }
+
+
+@contextmanager
+def compiled_modules() -> Iterator[None]:
+    """Let programs that are started meanwhile keep their compiled modules, as an installed package has them."""
+    with TemporaryDirectory() as folder:
+        before = dict(os.environ)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -30,7 +30,7 @@ logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _REMEMBERED: Final = 10_000
-_BATCH: Final = 128
+_BATCH: Final = 16  # calls that are counted at once; each that waits holds what its tool sent
 _EXACT_UP_TO: Final = 2_000_000  # characters: 40 ms
 _MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2

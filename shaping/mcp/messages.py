@@ -91,7 +91,7 @@ class MessageShaper:
         """Load in the background what the first answer will need, once."""
         if not self._warmed:
             self._warmed = True
-            warm_up(self.shaper.generation.config.tokenizer)
+            warm_up(self.shaper.generation.config.tokenizer, schemas=not self.relay)
 
     def list_tools(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the tools as this client is shown them; one that it has been shown before is shown the same again."""

@@ -26,17 +26,18 @@ _RECORDS = [
 _RESULT: dict[str, Any] = {"content": [{"type": "text", "text": orjson.dumps(_RECORDS).decode()}]}
 
 
-def warm_up(tokenizer: str) -> threading.Thread:
-    """Load in the background what the first answer needs."""
-    thread = threading.Thread(target=_prewarm, args=(tokenizer,), name="shaping-prewarm", daemon=True)
+def warm_up(tokenizer: str, *, schemas: bool) -> threading.Thread:
+    """Load in the background what the first answer needs, and what checks results by schemas where they have any."""
+    thread = threading.Thread(target=_prewarm, args=(tokenizer, schemas), name="shaping-prewarm", daemon=True)
     thread.start()
     return thread
 
 
-def _prewarm(tokenizer: str) -> None:
+def _prewarm(tokenizer: str, schemas: bool) -> None:
     # What is wrong with any of it is reported where it is used.
     with contextlib.suppress(Exception):
         # By the bundled config: what a user's config says to keep or to log is not for this one.
         Shaper({}, watch=False, environ={}).shape_result(_RESULT, tool="prewarm")
-        usable({"type": "object"})
+        if schemas:
+            usable({"type": "object"})
         counter(tokenizer).count("warm")

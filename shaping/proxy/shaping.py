@@ -39,9 +39,8 @@ def message_shaper(options: Options) -> MessageShaper:
     if options.profile is not None and options.profile not in shaper.generation.profiles:
         known = ", ".join(shaper.generation.profiles)
         raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {known}")
-    if options.for_user:
-        # A command's store is a file of the user's, which another connection and `shaping expand` find.
-        shaper.keeper("command")
+    # A command's store is a file of the user's, which another connection and `shaping expand` find.
+    shaper.keeper("command" if options.for_user else "mcp").open()
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
     recorder = None
     if options.record is not None:

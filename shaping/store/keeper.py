@@ -24,12 +24,13 @@ logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
-_REST: Final = 0.05  # seconds that a store of this process alone is left be, so that the answer goes out first
+_REST: Final = 0.2  # seconds that writes to a store of this machine wait, so that answers go out first
 _PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _PAUSE: Final = 5.0  # seconds without trying after a write failed
 _PATIENCE: Final[float] = 0.25  # seconds that the first call waits for the store's key
+_LOCAL_PATIENCE: Final[float] = 5.0  # the same where the store is a file, which opens late only on a busy machine
 _READING: Final = 10.0  # seconds that a reader waits for a write; it asks for what was promised
 _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 
@@ -46,7 +47,7 @@ class Keeper:
     def __init__(self, store: Store, *, waiting: int = _WAITING, waiting_bytes: int = _WAITING_BYTES) -> None:
         self.store = store
         self._limits = waiting, waiting_bytes
-        self._patience = _PATIENCE
+        self._patience = _LOCAL_PATIENCE if store.local else _PATIENCE
         self._secret = store.secret if store.at_hand else None
         self._begin()
         atexit.register(_finish, weakref.ref(self))
@@ -58,9 +59,16 @@ class Keeper:
             self._after_fork()
             with self._changed:
                 if self._asked("", _Job(self._learn_secret)):
+                    self._hurry(True)
                     self._changed.wait_for(lambda: not self._busy_with(""), self._patience)
-                    self._patience = 0  # a store that hangs delays one call, once
+                    self._patience = 0.0  # a store that hangs delays one call, once
         return self._secret
+
+    def open(self) -> None:
+        """Open the store in the background, so that the first call need not wait for its key."""
+        if self._secret is None:
+            with self._changed:
+                self._hurry(self._asked("", _Job(self._learn_secret)))
 
     def keep(
         self,
@@ -201,9 +209,9 @@ class Keeper:
             return job
 
     def _rest(self) -> None:
-        # Nobody but this process reads a store at hand, and whoever asks it for something that waits ends the rest: the
-        # work is done all the same, but not while the answer that it is for is still being written and sent.
-        self._resting = self.store.at_hand
+        # Whoever asks for something that waits ends the rest, and so does the end of the process: the work is done all
+        # the same, but not while the answer that it is for is still being written and sent.
+        self._resting = self.store.local
         if self._resting:
             self._changed.wait_for(lambda: self._hurried or self._closed, _REST)
         self._resting = self._hurried = False

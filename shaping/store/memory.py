@@ -23,6 +23,7 @@ class MemoryStore:
     """Keeps values in memory, up to so many bytes."""
 
     at_hand = True
+    local = True
 
     def __init__(self, max_bytes: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.secret = secrets.token_bytes(32)

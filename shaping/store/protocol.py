@@ -32,6 +32,10 @@ class Store(Protocol):
         """Whether the secret is known without leaving the process."""
 
     @property
+    def local(self) -> bool:
+        """Whether it is in this process or in a file of this machine."""
+
+    @property
     def secret(self) -> bytes:
         """The key for refs and cursors: as long-lived and as widely shared as what is stored."""
 

@@ -25,6 +25,7 @@ class RedisStore:
     """Keeps values in Redis, which forgets them in time; how much it holds is its own `maxmemory`."""
 
     at_hand = False
+    local = False
 
     def __init__(self, url: str) -> None:
         redis = import_extra("redis", "redis", "the redis store")

@@ -53,6 +53,7 @@ class SqliteStore:
     """Keeps values in a file that only its owner can read."""
 
     at_hand = False
+    local = True
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int, *, own: bool = False) -> None:
         """Make a store in a file; where the place is `own`, a file there without our mark is a damaged one of ours."""

@@ -328,7 +328,7 @@ class Failing:
     """A store that breaks after so many values."""
 
     secret = b"k" * 32
-    at_hand = True
+    at_hand = local = True
 
     def __init__(self, good: int) -> None:
         self.good = good

@@ -41,7 +41,7 @@ class SlowStore(MemoryStore):
 class DownStore(MemoryStore):
     """A store that is not there."""
 
-    at_hand = False
+    at_hand = local = False
 
     @property
     def secret(self) -> bytes:
@@ -101,9 +101,15 @@ def test_where_much_waits_it_is_written_unasked(monkeypatch: pytest.MonkeyPatch)
     keeper.close()
 
 
-def test_a_store_that_others_read_is_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class SharedStore(MemoryStore):
+    """A store that other machines read."""
+
+    local = False
+
+
+def test_a_store_that_other_machines_read_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.store.keeper._REST", 600)
-    keeper = Keeper(SqliteStore(tmp_path / "s", ROOM))
+    keeper = Keeper(SharedStore(ROOM))
     assert keeper.keep("r", lambda: b"x", ttl=60)
     assert _written(keeper.store, "r")
     keeper.close()
@@ -234,6 +240,29 @@ def test_a_store_that_hangs_delays_one_call_for_a_moment(monkeypatch: pytest.Mon
     assert keeper.secret is None
     answers.set()
     assert keeper.flush(60)
+    assert keeper.secret == b"s" * 32
+    keeper.close()
+
+
+def test_a_file_that_is_slow_to_open_still_gives_the_first_call_a_ref() -> None:
+    waiting = threading.Event()
+
+    class Slow(MemoryStore):
+        at_hand = False
+
+        @property
+        def secret(self) -> bytes:
+            waiting.set()
+            time.sleep(0.5)
+            return b"s" * 32
+
+        @secret.setter
+        def secret(self, value: bytes) -> None:
+            pass
+
+    keeper = Keeper(Slow(ROOM))
+    keeper.open()
+    assert waiting.wait(60)
     assert keeper.secret == b"s" * 32
     keeper.close()
 
