@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from shaping import Shaper
+from shaping.response import cut_end
 from shaping.tokens.registry import counter
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def assert_tokens(
     shaped = Shaper(config).shape(value, tool=tool, profile=profile)
     tokens = counter(shaped.plan.tokenizer).exact(shaped.text)
     if tokens > max:
-        text = shaped.text if len(shaped.text) <= _MOST_SHOWN else f"{shaped.text[:_MOST_SHOWN]}…"
+        text = cut_end(shaped.text, _MOST_SHOWN)
         raise AssertionError(
             f"the answer of {tool or 'the tool'} costs {tokens} tokens, {tokens - max} more than {max}; "
             f"unshaped it costs {shaped.tokens.before}. It reads:\n{text}"

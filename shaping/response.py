@@ -303,6 +303,11 @@ def _merged(omissions: list[Omission]) -> Omission:
     return Omission("**", sum(omission.count for omission in omissions), omissions[0].reason)
 
 
+def cut_end(text: str, most: int) -> str:
+    """Return a text of at most so many characters, the sign for what is missing included."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def import_extra(module: str, extra: str, what: str) -> Any:
     """Import a module of an extra where it is used; its absence is an instruction."""
     try:

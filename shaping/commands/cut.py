@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shaping.parsers.sections import sections_of
 from shaping.parsers.terminal import error_lines
-from shaping.response import counted
+from shaping.response import counted, cut_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -238,7 +238,7 @@ def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
 
 def _begun(line: str, length: int) -> str:
     # Lines are no longer than the longest already, but for what says how much of one is missing.
-    return line if length == _LONGEST or len(line) <= length else line[: length - 1] + "…"
+    return line if length == _LONGEST else cut_end(line, length)
 
 
 def _short(line: str) -> str:

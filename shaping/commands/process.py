@@ -13,6 +13,7 @@ from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 from shaping.errors import ToolError
+from shaping.proxy.spawn import signal_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,7 @@ def run(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event 
         try:
             watch.read(stdout, stderr)
         except BaseException:
-            _send(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
             raise
         finally:
             _closed(process, feeder)
@@ -109,9 +110,9 @@ class _Watch:
     def _look(self, now: float) -> None:
         if self._kill_at is None and self._is_over(now):
             self._kill_at = now + _GRACE
-            _send(self._process.pid, signal.SIGTERM)
+            signal_group(self._process.pid, signal.SIGTERM)
         elif self._kill_at is not None and now >= self._kill_at:
-            _send(self._process.pid, signal.SIGKILL)
+            signal_group(self._process.pid, signal.SIGKILL)
         if self._process.poll() is None:
             return
         if self._ended_at is None:
@@ -137,13 +138,13 @@ class _SignalRelay:
     def to(self, pid: int) -> None:
         self._pid = pid
         for number in self._waiting:
-            _send(pid, number)
+            signal_group(pid, number)
 
     def take(self, number: int, _frame: Any) -> None:
         if self._pid is None:
             self._waiting.append(number)
         else:
-            _send(self._pid, number)
+            signal_group(self._pid, number)
 
 
 @contextmanager
@@ -170,13 +171,8 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE / 2)
-        _send(process.pid, number)
+        signal_group(process.pid, number)
     process.wait()
-
-
-def _send(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
 
 
 def _feeding(pipe: IO[bytes] | None, given: bytes | None) -> threading.Thread | None:

@@ -11,6 +11,7 @@ from shaping.learning.fields import covers
 from shaping.learning.replay import SURFACES
 from shaping.paths import parse
 from shaping.paths.selection import matches
+from shaping.response import cut_end
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
@@ -158,8 +159,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return cut_end(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), _SHOWN)
 
 
 def _together(one: ContractFailure, other: ContractFailure) -> ContractFailure:

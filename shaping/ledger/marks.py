@@ -10,6 +10,7 @@ import orjson
 
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, join
+from shaping.response import cut_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -168,8 +169,7 @@ def _leaves(path: str, value: Any, omitted: _Omitted) -> Iterator[MarkedLeaf]:
 
 
 def _shortened(value: Any) -> str:
-    compact = _compact(value)
-    return compact if len(compact) <= _SHORT else f"{compact[:_SHORT]}…"
+    return cut_end(_compact(value), _SHORT)
 
 
 def _compact(value: Any) -> str:

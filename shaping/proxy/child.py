@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from shaping.proxy.pipes import PipeReader, PipeWriter, open_reader, open_writer
-from shaping.proxy.spawn import spawn
+from shaping.proxy.spawn import signal_group, spawn
 from shaping.proxy.upstream import START_SECONDS, Upstream
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ class Child:
         for number, seconds in ((signal.SIGTERM, _LEAVE_SECONDS), (signal.SIGKILL, _TERMINATE_SECONDS)):
             if await self._has_ended(seconds):
                 break
-            _signal_group(self._process, number)
+            signal_group(self._process.pid, number)
         await self._has_ended(_TERMINATE_SECONDS)
         # Descendants that outlive their parent would hold our pipes, and so us, open.
-        _signal_group(self._process, signal.SIGKILL)
+        signal_group(self._process.pid, signal.SIGKILL)
         for reader in self._readers:
             reader.close()
         for task in self._tasks:
@@ -175,8 +175,3 @@ def _handle(process: Popen[bytes]) -> int | None:
         return os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # another system, an old kernel or a sandbox
         return None
-
-
-def _signal_group(process: Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)

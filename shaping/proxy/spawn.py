@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -30,6 +31,12 @@ def spawn(
         start_new_session=True,
         preexec_fn=_end_with_parent(),  # noqa: PLW1509 (one system call whose function is looked up before the fork)
     )
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to a process that leads a group, and to all of its group; one that is gone needs none."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
 
 
 def spawn_early(command: Sequence[str]) -> subprocess.Popen[bytes] | None:

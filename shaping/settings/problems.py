@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shaping.response import nearest
+from shaping.response import cut_end, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,7 +92,7 @@ def show(value: Any, limit: int = 60) -> str:
     """Write a config's value for a message: short, and without the credentials of a URL."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
     text = _CREDENTIALS.sub("***@", text)
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    text = cut_end(text, limit)
     return repr(text) if isinstance(value, str) else text
 
 
