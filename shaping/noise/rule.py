@@ -48,6 +48,7 @@ Kind: TypeAlias = Literal[
 
 LONG: Final = 320  # characters
 SHORT: Final = 8
+SUM_STARTS: Final = ("h1:", "sha256", "sha384", "sha512", "md5:")
 BASE64: Final = 120  # letters from which a string may be code that nobody reads
 _BASE64: Final = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")
 
@@ -89,4 +90,4 @@ def kind_of_string(key: str, value: str) -> Kind:
         return "base64"
     if size >= 20 and ("\n" in value or (slash and ("</" in value or "://" in value))):
         return "markup"
-    return "hex" if size >= 64 and value.isalnum() else "plain"
+    return "hex" if (size >= 64 and value.isalnum()) or value.startswith(SUM_STARTS) else "plain"

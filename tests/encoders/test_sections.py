@@ -27,10 +27,10 @@ def test_rows_of_one_file_stand_below_its_name() -> None:
 def test_paths_times_and_tests_stand_below_directory_day_and_file() -> None:
     made = {
         "path": [f"/usr/lib/package-{n // 10}/file-{n}.py" for n in range(40)],
-        "at": [f"2026-11-{10 + n // 10}T10:{n:02}:00.000Z" for n in range(40)],
+        "at": [f"2026-1{n // 20}-1{n // 10}T10:{n:02}:00.000Z" for n in range(40)],
         "nodeid": [f"tests/test_{n // 10}.py::test_of_number_{n}" for n in range(40)],
     }
-    heads = ("path=/usr/lib/package-0/{}", "at=2026-11-10T{}.000Z", "nodeid=tests/test_0.py::{}")
+    heads = ("path=/usr/lib/package-0/{}", "at=2026-10-10T{}.000Z", "nodeid=tests/test_0.py::{}")
     for (name, column), head in zip(made.items(), heads, strict=True):
         value: Any = [{"n": n * n, name: text} for n, text in enumerate(column)]
         text = encode(value)

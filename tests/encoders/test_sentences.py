@@ -100,3 +100,24 @@ def test_lists_of_names_and_values_are_rows() -> None:
     text = encode(value)
     assert "results[9] lists of {field,value} for {@timestamp,@message,status}" in text
     assert decode(text) == value
+
+
+def test_a_long_text_or_a_list_that_another_member_has_too_is_a_copy_of_it() -> None:
+    rows: Any = [
+        {"id": n, "body": f"{n} lines\n" * 20, "frames": [{"at": n, "of": "a file"}] * 9}
+        | {"raw": {"body": f"{n} lines\n" * 20}}
+        for n in range(4)
+    ]
+    for row in rows:
+        row["raw"]["frames"] = row["frames"]
+    text = encode(rows)
+    assert " raw.body={body}" in text
+    assert " raw.frames={frames}" in text
+    assert decode(text) == rows
+
+
+def test_days_of_one_month_are_written_without_it() -> None:
+    rows: Any = [{"id": n, "at": f"2026-11-{10 + n} 10:0{n % 7}:00", "on": f"2026-11-{10 + n}"} for n in range(9)]
+    text = encode(rows)
+    assert "id,at=2026-11-{},on=2026-11-{}" in text
+    assert decode(text) == rows

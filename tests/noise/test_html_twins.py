@@ -67,3 +67,12 @@ def test_html_without_a_text_and_links_to_pages_stay() -> None:
         for n in range(2)
     ]
     assert reduce(value, ("boilerplate",)) == (value, [])
+
+
+def test_html_beside_the_text_that_it_was_made_of_is_dropped() -> None:
+    rows: Any = [
+        {"id": n, "summary": {"raw": f"* one {n}\n* two {n}", "html": f"<ul><li>one {n}</li><li>two {n}</li></ul>"}}
+        for n in range(3)
+    ]
+    reduced: Any = reduce(rows, ("boilerplate",))[0]
+    assert reduced == [{"id": row["id"], "summary": {"raw": row["summary"]["raw"]}} for row in rows]

@@ -14,7 +14,7 @@ from shaping.encoders.table.derive import is_source
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from shaping.encoders.table.model import Node
 
@@ -46,7 +46,7 @@ class TableContext:
     tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
     # By first and last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
-    seen_records: dict[tuple[bytes, bytes], list[tuple[Records, str]]] = field(default_factory=dict)
+    seen_values: dict[tuple[bytes, bytes], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
     # Members by which the rows are told apart.
     outer: dict[str, list[Any]] = field(default_factory=dict)
     spread: Callable[[list[Any]], tuple[Any, ...]] | None = None  # see `among`
@@ -94,9 +94,9 @@ class TableContext:
         alike.append((cells, path))
         return None
 
-    def known_records(self, rows: Records, path: str) -> str | None:
-        """Return the path of a column with these records, written the same, likewise."""
-        alike = self.seen_records.setdefault((orjson.dumps(rows[0]), orjson.dumps(rows[-1])), [])
+    def known_values(self, rows: Sequence[Any], path: str) -> str | None:
+        """Return the path of a column with these values, written the same, likewise."""
+        alike = self.seen_values.setdefault((orjson.dumps(rows[0]), orjson.dumps(rows[-1])), [])
         for other, first in alike:
             # Equal is not enough: 1 is equal to 1.0, and members in another order are written in another order.
             if other == rows and orjson.dumps(other) == orjson.dumps(rows):

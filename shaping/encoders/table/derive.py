@@ -34,6 +34,7 @@ _SENTENCE, _OFTEN, _SAVING = 20, 8, 400  # characters of a cell, times it recurs
 _MOSTLY = 0.8  # of the times that must be of one day
 _ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
 _AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
+_DAY, _MONTH = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]\d\d:|$)", re.ASCII), re.compile(r"^\d{4}-\d\d-", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _DATE = re.compile(r"^\d{4}-\d\d-\d\dT", re.ASCII)
 _LINK = re.compile(r"^.*[/=#]")
@@ -205,9 +206,10 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
     A few times of other days stay whole.
     """
     first = column[0]
-    if len(column) < _ROWS or not (_TIME.match(first) or "://" in first):
+    is_time = _DAY.match(first) is not None
+    if len(column) < _ROWS or not (is_time or "://" in first or first[:1] == "/"):
         return None
-    start, end = _of_times(column) if _TIME.match(first) else _of_links(column)
+    start, end = _of_times(column) if is_time else _of_links(column)
     if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
         return None
     between = [
@@ -226,7 +228,7 @@ def around_cell(around: str, cell: str) -> str:
 
 
 def _of_times(column: list[str]) -> tuple[str, str]:
-    """Return the date and the zone that most times have, and nothing where many have others."""
+    """Return the date, or the month, and the zone that most times have, and nothing where many have others."""
     dates = Counter(_edges(_DATE, text) for text in column)
     date, times = dates.most_common(1)[0]
     if date and times >= _MOSTLY * len(column):
@@ -236,6 +238,10 @@ def _of_times(column: list[str]) -> tuple[str, str]:
             if times >= _MOSTLY * len(column):
                 return date, zone
         return date, ""
+    month = _edges(_MONTH, _beginning(min(column), max(column)))
+    if month:
+        zones = {_ending(_ZONE, text) for text in column}
+        return month, zones.pop() if len(zones) == 1 else ""
     for which in (_ZONE, _OFFSET):
         zone, times = Counter(_ending(which, text) for text in column).most_common(1)[0]
         if times >= _MOSTLY * len(column):

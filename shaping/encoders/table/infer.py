@@ -133,9 +133,18 @@ def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequenc
         # What is a record here and something else there is JSON throughout.
         usual = at.depth <= _DEEP and any(column) and kinds <= {dict, *_EMPTY}
         found = _records(column, kinds, context, at) if usual else []
+    elif context.repeats and context.count > 1 and (copy := _same_as_before(column, context, at)):
+        return [copy]
     else:
         found = _lists(column, kinds, context, at) if kinds <= {list, *_EMPTY} else []
     return found or [said_once(cells(column, kinds), context, at)]
+
+
+def _same_as_before(column: list[Any], context: TableContext, at: ColumnPath) -> Derived | None:
+    """Return a column of lists or long texts as a copy of one that was written before, where it is one."""
+    present: list[Json] = [[] if value is MISSING else [value] for value in column]
+    known = context.known_values(present, at.path)
+    return copied(known, at) if known and len(quoted(present)) > _LONG else None
 
 
 def _marks(column: list[Any]) -> list[str]:
@@ -172,7 +181,7 @@ def _group(rows: Records, context: TableContext, at: ColumnPath) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
     if not context.repeats or context.count < 2 or max(map(len, rows)) < 3:
         return [Group(at.label, _members(rows, context, at))]
-    if (known := context.known_records(rows, at.path)) and (copy := copied(known, at)):
+    if (known := context.known_values(rows, at.path)) and (copy := copied(known, at)):
         return [copy]
     derived = _derived(columns([row for row in rows if row]), context, f"{at.path}.")
     slim = [{key: row[key] for key in row if key not in derived} for row in rows] if derived else rows
@@ -328,6 +337,8 @@ def _scalars(column: list[Any], kinds: set[type], context: TableContext, at: Col
 
 def _with_long(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     """Return the long strings of a column as text below the rows, and what else it has in them."""
+    if context.repeats and not context.spread and (copy := _same_as_before(column, context, at)):
+        return (copy,)
     lines = [value if type(value) is str and "\n" not in value else "" for value in column]
     said, legends = in_sentences(lines, context) if context.repeats else ({}, [])
     which = _long_ones([MISSING if row in said else value for row, value in enumerate(column)])

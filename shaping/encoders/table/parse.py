@@ -179,7 +179,7 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     if tag := _TAG.match(text):
         said = text[tag.end() + 1 :]
         # A sentence with places for words; as a value, a string with braces is JSON.
-        is_sentence = "{}" in said and said[0] != '"' and said[-1] != "]"
+        is_sentence = "{}" in said and said[0] != '"' and not (said[0] == "[" and said[-1] == "]")
         lines.tags[tag[0]] = tuple(said.split("{}")) if is_sentence else read_cell(said)
         return
     if text.startswith(ALL_LINE):

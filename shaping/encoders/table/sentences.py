@@ -99,7 +99,8 @@ def _template(
     if any(_ODD.search("".join({*column})) for column in columns):
         return None
     saved = (len(template) - 2 * len(values) - 4) * len(rows) - len(template)
-    if saved < _WORTH or template[0] in ' "' or template[-1] in " ]":  # like JSON, or without an end
+    like_json = template[0] == '"' or (template[0] == "[" and template[-1] == "]")
+    if saved < _WORTH or like_json or template != template.strip(" "):
         return None
     return template, {row: " ".join(each) for row, each in zip(rows, zip(*values, strict=True), strict=True)}
 

@@ -10,6 +10,8 @@ from shaping.noise.rule import NoiseRule
 from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from shaping.noise.records import Records
     from shaping.response import Json
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"<!--(?>[^-<]+|-(?!->)|<(?!!--))*+-->|<[^<>]*>")
 _TARGET = re.compile(r"href(?<=\bhref)\s*=\s*[\"']([^\"']*)")  # begins with letters, which are found fast
 _WORD = re.compile(r"\w+")
+_TWINS = (("raw",), ("text",), ("plain",), ("markdown",))  # members beside one that is just called HTML
 _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a letter
 
 
@@ -24,15 +27,16 @@ def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
     for key in records.members("html"):
         words = meaning(key).words
-        if "html" not in words or len(words) < 2 or meaning(key).hypermedia:
+        if "html" not in words or meaning(key).hypermedia:
             continue
-        twin = _twin(tuple(word for word in words if word != "html"), records)
+        others = tuple(word for word in words if word != "html")
+        twin = _twin((others,) if others else _TWINS, records)
         if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
             records.drop_member(key, "boilerplate")
 
 
-def _twin(words: tuple[str, ...], records: Records) -> str | None:
-    return next((name for name in records.rows[0] if meaning(name).words == words and name not in records.drop), None)
+def _twin(names: Collection[tuple[str, ...]], records: Records) -> str | None:
+    return next((name for name in records.rows[0] if meaning(name).words in names and name not in records.drop), None)
 
 
 def _says_the_same(markup: Json, text: Json) -> bool:

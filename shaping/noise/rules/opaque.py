@@ -12,7 +12,7 @@ from shaping.noise.vocabulary import meaning
 if TYPE_CHECKING:
     from shaping.noise.records import Records
 
-_HEX = re.compile(r"(?:sha\d+[:-])?[0-9a-f]{64,}", re.IGNORECASE)
+_SUM = re.compile(r"(?:sha\d+[:=-])?[0-9a-f]{64,}|(?:h1|md5|sha\d+)[:=-][A-Za-z0-9+/]{22,}={0,2}", re.IGNORECASE)
 
 
 def opaque(records: Records) -> None:
@@ -21,7 +21,7 @@ def opaque(records: Records) -> None:
         if _may_go(key, records) and _all_codes(key, records):
             records.drop_member(key, "opaque")
     for key in records.members("hex"):
-        if not meaning(key).identifies and _may_go(key, records) and _all_match(_HEX, key, records):
+        if not meaning(key).identifies and _may_go(key, records) and _all_match(_SUM, key, records):
             records.drop_member(key, "opaque")
 
 
