@@ -124,6 +124,11 @@ class LineClient:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return float(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
+    def cpu(self) -> float:
+        """Return the CPU seconds of the process's first thread, which answers."""
+        process = self._process.pid
+        return int(Path(f"/proc/{process}/task/{process}/schedstat").read_text().split()[0]) / 1e9
+
     def close(self) -> None:
         """End the process by closing its input."""
         self._process.stdin.close()  # type: ignore[union-attr]  # a pipe

@@ -2,7 +2,9 @@
 
 python -m benchmarks.learning corpora      both corpora, split by records
 python -m benchmarks.learning servers      two runs of real servers with different data
+python -m benchmarks.learning services     the same with servers of well-known services, before stand-ins of these
 python -m benchmarks.learning large        1 GB of recordings
+python -m benchmarks.learning recording    what `--record` costs a call
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
 
 import orjson
 
-from benchmarks import corpus
-from benchmarks.learning_servers import record
+from benchmarks import corpus, learning_servers, learning_services
+from benchmarks.bench_proxy import OURS, SERVER, LineClient
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.learning.reading import read_traffic
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 
 _FILTER: Final = re.compile(r"\[\?\([^]]*\)\]|\[\*\]|\[-?\d+\]")
 _QUOTED: Final = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
+_PAUSE: Final = 0.3  # seconds after which a recorder writes what waits
 _CHUNKS: Final = 4  # calls that the records of the first half are dealt out to
 
 
@@ -173,9 +177,10 @@ def _values(call: ToolCall, path: str) -> set[str]:
     return {str(leaf) for leaf in found if leaf not in (None, "", True, False)}
 
 
-def judged_servers(target: float | None, folder: Path) -> str:
+def judged_servers(target: float | None, folder: Path, which: Literal["", "services-"]) -> str:
     """Suggest on a first run of real servers, judge on a second one with other data."""
-    recorded = [folder / f"traffic{run}" for run in (1, 2)]
+    record = learning_services.record if which else learning_servers.record
+    recorded = [folder / f"{which}traffic{run}" for run in (1, 2)]
     first, second = (path if path.exists() else record(run, folder) for run, path in enumerate(recorded, 1))
     suggested = suggest(read_traffic(first), target=target)
     overrides = {one.tool: one.override for one in suggested if one.rules}
@@ -261,6 +266,35 @@ def _fill(traffic: Path, size: int) -> None:
                 written += file.write(line)
 
 
+def recording(folder: Path, calls: int = 400) -> str:
+    """Call a tool through a proxy that records and through one that does not, in turns, as an agent does: with pauses."""
+    ways = {"without": [*OURS, "--", *SERVER], "with": [*OURS, "--record", str(folder / "recorded"), "--", *SERVER]}
+    clients = {name: LineClient(command) for name, command in ways.items()}
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for client in clients.values():
+        client.greet()
+        for n in range(20):
+            client.ask("tools/call", name="list_issues", arguments={"n": n})
+    before = {name: client.cpu() for name, client in clients.items()}
+    for n in range(calls):
+        for name, client in clients.items():
+            taken[name].append(client.ask("tools/call", name="list_issues", arguments={"n": n}))
+            time.sleep(_PAUSE if n % 10 == 0 else 0)
+    spent = {name: client.cpu() - before[name] for name, client in clients.items()}
+    lines = [
+        (
+            f"{name} --record",
+            f"{1000 * median(taken[name]):.2f} ms",
+            f"{median(taken[name]) / median(taken['without']):.3f}",
+            f"{1000 * spent[name] / calls:.2f} ms",
+        )
+        for name in ways
+    ]
+    for client in clients.values():
+        client.close()
+    return markdown_table(("a call of 22 KB", "median", "ratio", "CPU of the thread that answers, a call"), lines)
+
+
 def _memory(pid: int) -> int:
     """Return the memory of a process and all that it started: what is its own, without what it shares."""
     total = 0
@@ -277,7 +311,7 @@ def _memory(pid: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["corpora", "servers", "large"])
+    parser.add_argument("what", choices=["corpora", "servers", "services", "large", "recording"])
     parser.add_argument("--target", type=float, default=0.85)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "shaping-learning")
     parser.add_argument("--size", type=int, default=1_000_000_000, help="bytes of recordings for `large`")
@@ -285,7 +319,12 @@ def main() -> None:
     asked.folder.mkdir(parents=True, exist_ok=True)
     name, made = {
         "corpora": ("Suggestions, corpora split by records", partial(corpora, asked.target)),
-        "servers": ("Suggestions, two runs of real servers", partial(judged_servers, asked.target, asked.folder)),
+        "servers": ("Suggestions, two runs of real servers", partial(judged_servers, asked.target, asked.folder, "")),
+        "services": (
+            "Suggestions, two runs of servers of well-known services",
+            partial(judged_servers, asked.target, asked.folder, "services-"),
+        ),
+        "recording": ("What recording costs a call", partial(recording, asked.folder)),
         "large": ("Reading much traffic", partial(large, asked.folder, asked.size)),
     }[asked.what]
     body = made()

@@ -22,10 +22,13 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 PLACE: Final = Path(__file__).parents[1] / ".cache" / "servers"
 NPM: Final = ("server-filesystem", "server-everything", "server-memory", "server-sequential-thinking")
@@ -33,6 +36,7 @@ PYPI: Final = ("mcp-server-git", "mcp-server-time", "mcp-server-sqlite", "mcp-se
 PACKAGES: Final = {1: "starlette", 2: "httpx"}  # whose sources each run works on
 SCRIPTS: Final = {1: "levn", 2: "optionator"}  # whose sources it lints
 SESSIONS: Final = 6
+_STARTING_SECONDS: Final = 60
 _ZONES: Final = ("Europe/Berlin", "Asia/Tokyo", "America/New_York", "Africa/Nairobi", "Australia/Perth")
 
 
@@ -172,7 +176,8 @@ def record(run: int, folder: Path) -> Path:
         listed = folder / f"servers{run}.json"
         listed.write_text(json.dumps(servers(work)))
         for session in range(SESSIONS):
-            asyncio.run(_session(work, listed, traffic, session, site.server_port))
+            agent = partial(_Agent, work, session, site.server_port)
+            asyncio.run(record_session(listed, traffic, lambda ask, agent=agent: agent(ask).work()))  # type: ignore[misc]  # a lambda has no types
         site.shutdown()
     return traffic
 
@@ -182,37 +187,51 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Print nothing."""
 
 
-async def _session(work: Workspace, listed: Path, traffic: Path, session: int, port: int) -> None:
+class Ask(Protocol):
+    """Calls a tool, by `server` where several have one of that name, and returns the text of its answer."""
+
+    async def __call__(self, tool: str, *, server: str = "", **arguments: Any) -> str: ...
+
+
+async def record_session(listed: Path, traffic: Path, work: Callable[[Ask], Awaitable[None]]) -> None:
+    """Let a scripted agent work with listed servers through a proxy that records."""
     command = ["-m", "shaping", "proxy", "--servers", str(listed), "--record", str(traffic)]
     # Observed, the answers reach the agent as the servers sent them, and are recorded so.
     environ = {**os.environ, "SHAPING": "observe", "SHAPING_LEDGER": "off"}
     with (traffic.parent / "servers.log").open("ab") as log:
         transport = StdioTransport(sys.executable, command, env=environ, keep_alive=False, log_file=log)  # type: ignore[arg-type]  # any file
         async with Client(transport, timeout=120) as client:
-            await client.list_tools()
-            await _Agent(client, work, session).work(port)
+            names: set[str] = set()
+
+            async def ask(tool: str, *, server: str = "", **arguments: Any) -> str:
+                own = f"{server}_{tool}"
+                for _ in range(_STARTING_SECONDS):
+                    if names & {own, tool}:
+                        break
+                    await asyncio.sleep(1)  # a server that is slow to start is not listed yet
+                    names.update(tool_.name for tool_ in await client.list_tools())
+                result = await client.call_tool(own if own in names else tool, arguments, raise_on_error=False)
+                return "\n".join(block.text for block in result.content if hasattr(block, "text"))
+
+            await work(ask)
 
 
 class _Agent:
     """A scripted agent: what it asks for next stands in what it was answered."""
 
-    def __init__(self, client: Client[Any], work: Workspace, session: int) -> None:
-        self._client, self._work, self._number = client, work, session
+    def __init__(self, work: Workspace, session: int, port: int, ask: Ask) -> None:
+        self._work, self._number, self._port, self._ask = work, session, port, ask
         self._chance = random.Random(f"{work.run}/{session}")  # noqa: S311 (the same choices every time)
 
-    async def work(self, port: int) -> None:
+    async def work(self) -> None:
         """Do the jobs of one session."""
         await self._files()
         await self._history()
         await self._database()
         await self._memory()
         await self._lint()
-        await self._web(port)
+        await self._web()
         await self._small_talk()
-
-    async def _ask(self, tool: str, **arguments: Any) -> str:
-        result = await self._client.call_tool(tool, arguments, raise_on_error=False)
-        return "\n".join(block.text for block in result.content if hasattr(block, "text"))
 
     async def _files(self) -> None:
         root = str(self._work.sources)
@@ -259,8 +278,8 @@ class _Agent:
         if rule:
             await self._ask("search_files", path=str(self._work.root), pattern=f"**/{self._chance.choice(rule)}*")
 
-    async def _web(self, port: int) -> None:
-        base = f"http://127.0.0.1:{port}"
+    async def _web(self) -> None:
+        base = f"http://127.0.0.1:{self._port}"
         index = await self._ask("fetch", url=f"{base}/index{self._number}.json", max_length=60_000, raw=True)
         slugs = re.findall(r'"slug": "([^"]+)"', index)
         if slugs:

@@ -49,6 +49,7 @@ class Router:
         self._initialized: Message | None = None
         self._ready: set[int] = set()
         self._names: dict[str, dict[str, tuple[int, str]]] = {}  # by list: the server and its own name of each entry
+        self._owners: dict[str, str] = {}  # the server of each tool, also while its list is asked for again
         self._uris: dict[str, int] = {}
         self._templates: list[tuple[re.Pattern[str], str, int]] = []
         self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
@@ -60,8 +61,7 @@ class Router:
 
     def server_of(self, tool: str) -> str:
         """Return the name of the server that has a tool; our own where none does."""
-        number, _ = self._names.get("tools/list", {}).get(tool, (None, tool))
-        return self.name if number is None else self.upstreams[number].name
+        return self._owners.get(tool, self.name)
 
     async def start(self) -> None:
         """Connect to all servers before the first message."""
@@ -235,6 +235,8 @@ class Router:
                 names[name] = number, own
                 shown.append(entry if name == own else {**entry, "name": name})
         self._names[method] = names
+        if method == "tools/list":
+            self._owners |= {name: self.upstreams[number].name for name, (number, _) in names.items()}
         return shown
 
     def _note_uris(self, method: str, lists: list[list[dict[str, Any]]]) -> None:

@@ -46,7 +46,11 @@ def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
 
 def fits(tool: str, pattern: str) -> bool:
     """Return whether a name or pattern stands for a tool, or for a tool of any server."""
-    if "/" in tool and "/" not in pattern and fits(tool.rpartition("/")[2], pattern):
+    server, slash, own = tool.rpartition("/")
+    if slash and "/" not in pattern and fits(own, pattern):
+        return True
+    # A proxy in front of several servers writes the server's name before a tool's name that two of them have.
+    if slash and own.startswith(f"{server}_") and fits(f"{server}/{own.removeprefix(f'{server}_')}", pattern):
         return True
     # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
     return tool == pattern or fnmatchcase(tool, pattern) or fnmatchcase(tool, pattern.removesuffix(" *"))

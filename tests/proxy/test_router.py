@@ -13,6 +13,8 @@ import pytest
 
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import listed_servers, together
+from shaping.proxy.messages import write
+from shaping.proxy.router import Router
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect, Driver
@@ -83,6 +85,14 @@ async def test_several_servers_stand_side_by_side_and_only_what_collides_is_rena
     assert completed == [["b hello"], ["b hello_b_only"], ["b "]]
     assert (level["result"], ping["result"], unknown["error"]["code"]) == ({}, {}, -32601)
     assert no_tool["error"]["message"] == "Unknown tool: 'nothing'"
+
+
+async def test_a_tool_keeps_its_server_while_a_server_says_that_its_tools_changed() -> None:
+    router = Router([make(print) for make in named("a", "b")])
+    router._named("tools/list", [[{"name": "shared"}, {"name": "only_a"}], [{"name": "shared"}]])
+    changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    await router.received_from(1, write(changed))
+    assert [router.server_of(tool) for tool in ("only_a", "b_shared", "nothing")] == ["a", "b", "shaping"]
 
 
 async def test_requests_of_two_servers_with_the_same_id_are_answered_each(connect: Connect) -> None:

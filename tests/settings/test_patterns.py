@@ -27,6 +27,12 @@ def test_a_rule_for_every_subcommand_is_for_none_too() -> None:
     assert ranked("kubectl get", patterns) == ["kube* *", "kubectl get *", "kubectl get"]
 
 
+def test_a_rule_holds_for_a_tool_that_a_proxy_renamed_because_two_servers_have_it() -> None:
+    patterns = ["list_issues", "github/list_issues", "gitlab/list_issues", "github/*"]
+    assert ranked("github/github_list_issues", patterns) == ["github/*", "list_issues", "github/list_issues"]
+    assert ranked("slack/slack_list", ["slack/slack_list", "list"]) == ["list", "slack/slack_list"]
+
+
 def test_case_matters() -> None:
     assert ranked("Search", ["search", "s*"]) == []
 
