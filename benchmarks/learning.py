@@ -267,7 +267,7 @@ def _fill(traffic: Path, size: int) -> None:
 
 
 def recording(folder: Path, calls: int = 400) -> str:
-    """Call a tool through a proxy that records and through one that does not, in turns, as an agent does: with pauses."""
+    """Call a tool through a proxy that records and through one that does not, in turns and with pauses."""
     ways = {"without": [*OURS, "--", *SERVER], "with": [*OURS, "--record", str(folder / "recorded"), "--", *SERVER]}
     clients = {name: LineClient(command) for name, command in ways.items()}
     taken: dict[str, list[float]] = {name: [] for name in ways}

@@ -190,7 +190,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 class Ask(Protocol):
     """Calls a tool, by `server` where several have one of that name, and returns the text of its answer."""
 
-    async def __call__(self, tool: str, *, server: str = "", **arguments: Any) -> str: ...
+    async def __call__(self, tool: str, *, server: str = "", **arguments: Any) -> str:
+        """Call a tool."""
 
 
 async def record_session(listed: Path, traffic: Path, work: Callable[[Ask], Awaitable[None]]) -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (programs in other languages stand in lines as those are written)
 """Two runs of servers for services that need an account: `python -m benchmarks.learning services`.
 
 The real packages from npm and PyPI run against a stand-in of their service on loopback (benchmarks/stand_in.py), but for

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (records stand in lines as the documentation of their APIs prints them)
 """An HTTP service on loopback that answers as the APIs of well-known services are documented to, with invented data.
 
 The real server packages are put in front of it (benchmarks/learning_services.py). Every answer has all members that the
@@ -10,13 +11,22 @@ import json
 import random
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Answer = Any
+
+
+class Asked(NamedTuple):
+    """A request: its path as it matched, and its query with the header Accept."""
+
+    found: re.Match[str]
+    query: dict[str, list[str]]
+
+
 _NOUNS: Final = {
     1: "invoice ledger payment refund checkout basket coupon receipt voucher tariff quota tenant".split(),  # noqa: SIM905 (read as words)
     2: "sensor gateway firmware antenna modem router beacon relay probe battery thermostat meter".split(),  # noqa: SIM905 (read as words)
@@ -56,24 +66,30 @@ class StandIn:
 
     # What all data are made of.
     def hex(self, size: int) -> str:
+        """Return a number of so many hexadecimal digits."""
         return f"{self.chance.getrandbits(size * 4):0{size}x}"
 
     def uuid(self) -> str:
+        """Return something like a UUID."""
         digits = self.hex(32)
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     def noun(self) -> str:
+        """Choose a noun of this run."""
         return self.chance.choice(_NOUNS[self.run])
 
     def title(self) -> str:
+        """Return a title of an issue."""
         return f"{self.noun().title()} {self.chance.choice(_VERBS)} {self.chance.choice(_PLACES)}"
 
     def prose(self, sentences: int = 4) -> str:
+        """Return some sentences."""
         said = (f"The {self.noun()} of the {self.noun()} {self.chance.choice(_VERBS)} {self.chance.choice(_PLACES)}."
                 for _ in range(sentences))  # fmt: skip
         return " ".join(said)
 
     def when(self) -> str:
+        """Return a time of this run."""
         day, hour, minute = self.chance.randint(1, 28), self.chance.randint(0, 23), self.chance.randint(0, 59)
         return f"2026-0{self.run + self.chance.randint(0, 5)}-{day:02d}T{hour:02d}:{minute:02d}:17Z"
 
@@ -91,6 +107,7 @@ class StandIn:
         }  # fmt: skip
 
     def person(self) -> str:
+        """Choose a person of this run."""
         return self.chance.choice(self.people)
 
     def _issue(self, number: int) -> dict[str, Any]:
@@ -396,7 +413,7 @@ class StandIn:
         image = f"registry.example.com/{app}:{self.run}.{self.chance.randint(1, 40)}"
         token = {"name": f"kube-api-access-{self.hex(5)}", "readOnly": True,
                  "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}  # fmt: skip
-        container = {
+        container: dict[str, Any] = {
             "name": app, "image": image, "ports": [{"containerPort": 8080, "protocol": "TCP"}], "imagePullPolicy": "IfNotPresent",
             "resources": {"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
             "volumeMounts": [token], "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
@@ -463,8 +480,8 @@ class StandIn:
                      "hasAcl": False, "isFolder": False, "folderId": 0, "folderUid": "", "folderTitle": "General", "provisioned": False},
         }  # fmt: skip
 
-    def routes(self) -> list[tuple[str, Callable[[re.Match[str], dict[str, list[str]]], Answer]]]:
-        """Return the paths that are answered, as patterns, each with what answers it."""
+    def routes(self) -> list[tuple[str, Answer | Callable[[Asked], Answer]]]:
+        """Return the paths that are answered, as patterns, each with its answer or what makes it."""
         one, where = _one, {"prod", "staging"}
         pages = {
             "object": "list",
@@ -494,7 +511,7 @@ class StandIn:
             "verbs": ["get", "list"],
             "shortNames": ["po"],
         }
-        spaces = {"kind": "NamespaceList", "apiVersion": "v1", "metadata": {}, "items": [
+        spaces: dict[str, Any] = {"kind": "NamespaceList", "apiVersion": "v1", "metadata": {}, "items": [
             {"metadata": {"name": name, "uid": self.uuid(), "creationTimestamp": self.when()}, "status": {"phase": "Active"}} for name in sorted(where)]}  # fmt: skip
         spaces_table = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "columnDefinitions": [
             {"name": name, "type": "string", "format": "", "description": "", "priority": 0} for name in ("Name", "Status", "Age")],
@@ -506,61 +523,65 @@ class StandIn:
             return self._table(found) if "table" in query["accept"][0].lower() else plain
 
         listed: list[tuple[str, Any]] = [
-            (r"/repos/[^/]+/[^/]+/issues", lambda m, q: self.issues),
-            (r"/repos/[^/]+/[^/]+/issues/(\d+)", lambda m, q: one(self.issues, "number", int(m[1]))),
-            (r"/repos/[^/]+/[^/]+/pulls", lambda m, q: self.pulls),
-            (r"/repos/[^/]+/[^/]+/pulls/(\d+)/files", lambda m, q: self._files()),
-            (r"/repos/[^/]+/[^/]+/pulls/(\d+)", lambda m, q: one(self.pulls, "number", int(m[1]))),
-            (r"/repos/[^/]+/[^/]+/commits", lambda m, q: self.commits),
-            (r"/search/issues", lambda m, q: {"total_count": 30, "incomplete_results": False, "items": self.issues}),
-            (r"/api/v4/projects/[^/]+/merge_requests", lambda m, q: self.merge_requests),
-            (r"/api/v4/projects/[^/]+/merge_requests/(\d+)", lambda m, q: one(self.merge_requests, "iid", int(m[1]))),
-            (r"/api/v4/projects/[^/]+/issues", lambda m, q: self.gitlab_issues),
-            (r"/api/v4/projects/[^/]+/issues/(\d+)", lambda m, q: one(self.gitlab_issues, "iid", int(m[1]))),
-            (r"/api/conversations.list", lambda m, q: {"ok": True, "channels": self.channels, "response_metadata": {"next_cursor": ""}}),
-            (r"/api/conversations.info", lambda m, q: {"ok": True, "channel": one(self.channels, "id", q["channel"][0])}),
-            (r"/api/conversations.history", lambda m, q: {"ok": True, "messages": self.messages[q["channel"][0]], "has_more": False, "pin_count": 0}),
-            (r"/api/conversations.replies", lambda m, q: {"ok": True, "messages": [self._message(at) for at in range(5)], "has_more": False}),
-            (r"/api/users.list", lambda m, q: {"ok": True, "members": [self._member(at) for at in range(20)], "cache_ts": 1_790_000_000}),
-            (r"/api/users.profile.get", lambda m, q: {"ok": True, "profile": self._member(3)["profile"]}),
-            (r"/v1/search", lambda m, q: {**pages, "results": self.pages, "page_or_data_source": {}}),
-            (r"/v1/data_sources/[^/]+/query", lambda m, q: {**pages, "results": self.pages[:15], "page_or_data_source": {}}),
-            (r"/v1/pages/([^/]+)", lambda m, q: one(self.pages, "id", m[1])),
-            (r"/v1/blocks/([^/]+)/children", lambda m, q: {**pages, "type": "block", "block": {}, "results": self.blocks[m[1]]}),
-            (r"/rest/api/2/(?:search|search/jql)", lambda m, q: {"startAt": 0, "maxResults": 50, "total": 25, "issues": self.tickets}),
-            (r"/rest/api/2/issue/([A-Z]+-\d+)", lambda m, q: one(self.tickets, "key", m[1])),
-            (r"/rest/api/2/project", lambda m, q: [self.tickets[0]["fields"]["project"]]),
-            (r"/rest/api/2/(?:field|issue/[^/]+/\w+)", lambda m, q: []),
-            (r"/rest/api/2/(?:myself|serverInfo|user)", lambda m, q: self._jira_user(self.people[0])),
-            (r"/api/0/organizations/", lambda m, q: [org]),
-            (r"/api/0/organizations/[^/]+/", lambda m, q: org),
-            (r"/api/0/organizations/[^/]+/projects/", lambda m, q: [project]),
-            (r"/api/0/organizations/[^/]+/issues/", lambda m, q: self.sentry_issues),
-            (r"/api/0/organizations/[^/]+/issues/([^/]+)/", lambda m, q: self._sentry(m[1])),
-            (r"/api/0/organizations/[^/]+/issues/([^/]+)/events/[^/]+/", lambda m, q: self._sentry_event(self._sentry(m[1]))),
-            (r"/api/0/organizations/[^/]+/issues/([^/]+)/[\w-]+/", lambda m, q: []),
-            (r"/api/0/auth/", lambda m, q: {"id": "1", "name": "Ada", "email": "ada@example.com"}),
-            (r"/api", lambda m, q: {"kind": "APIVersions", "versions": ["v1"]}),
-            (r"/apis", lambda m, q: {"kind": "APIGroupList", "apiVersion": "v1", "groups": []}),
-            (r"/version", lambda m, q: {"major": "1", "minor": "31", "gitVersion": "v1.31.0"}),
-            (r"/api/v1", lambda m, q: {"kind": "APIResourceList", "groupVersion": "v1", "resources": [resource,
+            (r"/repos/[^/]+/[^/]+/issues", self.issues),
+            (r"/repos/[^/]+/[^/]+/issues/(\d+)", lambda ask: one(self.issues, "number", int(ask.found[1]))),
+            (r"/repos/[^/]+/[^/]+/pulls", self.pulls),
+            (r"/repos/[^/]+/[^/]+/pulls/(\d+)/files", self._files()),
+            (r"/repos/[^/]+/[^/]+/pulls/(\d+)", lambda ask: one(self.pulls, "number", int(ask.found[1]))),
+            (r"/repos/[^/]+/[^/]+/commits", self.commits),
+            (r"/search/issues", {"total_count": 30, "incomplete_results": False, "items": self.issues}),
+            (r"/api/v4/projects/[^/]+/merge_requests", self.merge_requests),
+            (r"/api/v4/projects/[^/]+/merge_requests/(\d+)", lambda ask: one(self.merge_requests, "iid", int(ask.found[1]))),
+            (r"/api/v4/projects/[^/]+/issues", self.gitlab_issues),
+            (r"/api/v4/projects/[^/]+/issues/(\d+)", lambda ask: one(self.gitlab_issues, "iid", int(ask.found[1]))),
+            (r"/api/conversations.list", {"ok": True, "channels": self.channels, "response_metadata": {"next_cursor": ""}}),
+            (r"/api/conversations.info", lambda ask: {"ok": True, "channel": one(self.channels, "id", ask.query["channel"][0])}),
+            (r"/api/conversations.history", lambda ask: {"ok": True, "messages": self.messages[ask.query["channel"][0]], "has_more": False, "pin_count": 0}),
+            (r"/api/conversations.replies", {"ok": True, "messages": [self._message(at) for at in range(5)], "has_more": False}),
+            (r"/api/users.list", {"ok": True, "members": [self._member(at) for at in range(20)], "cache_ts": 1_790_000_000}),
+            (r"/api/users.profile.get", {"ok": True, "profile": self._member(3)["profile"]}),
+            (r"/v1/search", {**pages, "results": self.pages, "page_or_data_source": {}}),
+            (r"/v1/data_sources/[^/]+/query", {**pages, "results": self.pages[:15], "page_or_data_source": {}}),
+            (r"/v1/pages/([^/]+)", lambda ask: one(self.pages, "id", ask.found[1])),
+            (r"/v1/blocks/([^/]+)/children", lambda ask: {**pages, "type": "block", "block": {}, "results": self.blocks[ask.found[1]]}),
+            (r"/rest/api/2/(?:search|search/jql)", {"startAt": 0, "maxResults": 50, "total": 25, "issues": self.tickets}),
+            (r"/rest/api/2/issue/([A-Z]+-\d+)", lambda ask: one(self.tickets, "key", ask.found[1])),
+            (r"/rest/api/2/project", [self.tickets[0]["fields"]["project"]]),
+            (r"/rest/api/2/(?:field|issue/[^/]+/\w+)", []),
+            (r"/rest/api/2/(?:myself|serverInfo|user)", self._jira_user(self.people[0])),
+            (r"/api/0/organizations/", [org]),
+            (r"/api/0/organizations/[^/]+/", org),
+            (r"/api/0/organizations/[^/]+/projects/", [project]),
+            (r"/api/0/organizations/[^/]+/issues/", self.sentry_issues),
+            (r"/api/0/organizations/[^/]+/issues/([^/]+)/", lambda ask: self._sentry(ask.found[1])),
+            (r"/api/0/organizations/[^/]+/issues/([^/]+)/events/[^/]+/", lambda ask: self._sentry_event(self._sentry(ask.found[1]))),
+            (r"/api/0/organizations/[^/]+/issues/([^/]+)/[\w-]+/", []),
+            (r"/api/0/auth/", {"id": "1", "name": "Ada", "email": "ada@example.com"}),
+            (r"/api", {"kind": "APIVersions", "versions": ["v1"]}),
+            (r"/apis", {"kind": "APIGroupList", "apiVersion": "v1", "groups": []}),
+            (r"/version", {"major": "1", "minor": "31", "gitVersion": "v1.31.0"}),
+            (r"/api/v1", {"kind": "APIResourceList", "groupVersion": "v1", "resources": [resource,
                 {**resource, "name": "namespaces", "singularName": "namespace", "namespaced": False, "kind": "Namespace", "shortNames": ["ns"]}]}),
-            (r"/api/v1/namespaces", lambda m, q: spaces_table if "table" in q["accept"][0].lower() else spaces),
-            (r"/api/v1/pods", lambda m, q: pods("", q)),
-            (r"/api/v1/namespaces/([^/]+)/pods", lambda m, q: pods(m[1], q)),
-            (r"/api/v1/namespaces/[^/]+/pods/([^/]+)", lambda m, q: next(pod for pod in self.pods if pod["metadata"]["name"] == m[1])),
-            (r"/api/v1/namespaces/[^/]+/pods/([^/]+)/log", lambda m, q: "\n".join(f"{self.when()} INFO {self.prose(1)}" for _ in range(60))),
-            (r"/api/search", lambda m, q: hits),
-            (r"/api/dashboards/uid/([^/]+)", lambda m, q: next(found for found in self.dashboards if found["dashboard"]["uid"] == m[1])),
-            (r"/api/datasources", lambda m, q: [{"id": 1, "uid": f"prom{self.run}", "orgId": 1, "name": "Prometheus", "type": "prometheus",
+            (r"/api/v1/namespaces", lambda ask: spaces_table if "table" in ask.query["accept"][0].lower() else spaces),
+            (r"/api/v1/pods", lambda ask: pods("", ask.query)),
+            (r"/api/v1/namespaces/([^/]+)/pods", lambda ask: pods(ask.found[1], ask.query)),
+            (r"/api/v1/namespaces/[^/]+/pods/([^/]+)", lambda ask: next(pod for pod in self.pods if pod["metadata"]["name"] == ask.found[1])),
+            (r"/api/v1/namespaces/[^/]+/pods/([^/]+)/log", "\n".join(f"{self.when()} INFO {self.prose(1)}" for _ in range(60))),
+            (r"/api/search", hits),
+            (r"/api/dashboards/uid/([^/]+)", lambda ask: next(found for found in self.dashboards if found["dashboard"]["uid"] == ask.found[1])),
+            (r"/api/datasources", [{"id": 1, "uid": f"prom{self.run}", "orgId": 1, "name": "Prometheus", "type": "prometheus",
                 "typeName": "Prometheus", "typeLogoUrl": "/public/img/prom.svg", "access": "proxy", "url": "http://prometheus:9090", "user": "",
                 "database": "", "basicAuth": False, "isDefault": True, "jsonData": {"httpMethod": "POST"}, "readOnly": False}]),
-            (r"/api/(?:frontend/settings|health|org)", lambda m, q: {"id": 1, "name": "Main", "version": "11.2.0", "buildInfo": {"version": "11.2.0"}}),
+            (r"/api/(?:frontend/settings|health|org)", {"id": 1, "name": "Main", "version": "11.2.0", "buildInfo": {"version": "11.2.0"}}),
         ]  # fmt: skip
         return listed
 
     def _sentry(self, key: str) -> dict[str, Any]:
         return next(issue for issue in self.sentry_issues if key in {issue["id"], issue["shortId"]})
+
+
+def _not_found(path: str) -> Answer:
+    return {"message": "Not Found", "path": path}
 
 
 def _one(listed: list[dict[str, Any]], key: str, value: Any) -> dict[str, Any]:
@@ -580,11 +601,11 @@ def serve(data: StandIn) -> ThreadingHTTPServer:
             query = {**parse_qs(parts.query), "accept": [self.headers.get("Accept", "")]}
             path = parts.path if parts.path.startswith("/api/0/") else parts.path.rstrip("/")
             matched = ((pattern.fullmatch(path), answer) for pattern, answer in routes)
-            status, body = 404, {"message": "Not Found", "path": path}
+            status, body = 404, _not_found(path)
             for found, answer in matched:
                 if found is not None:
                     try:
-                        status, body = 200, answer(found, query)
+                        status, body = 200, answer(Asked(found, query)) if callable(answer) else answer
                     except (StopIteration, KeyError):
                         break
                     break
@@ -597,7 +618,7 @@ def serve(data: StandIn) -> ThreadingHTTPServer:
             if status == 404:
                 missing.append(f"{self.command} {self.path}")
 
-        do_POST = do_GET
+        do_POST = do_GET  # noqa: N815 (the base class calls it by this name)
 
         def log_message(self, *_: Any) -> None:
             """Print nothing."""
