@@ -19,8 +19,8 @@ from shaping.tokens import exact
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SERVER: Final = [sys.executable, "-m", "shaping.cli.demo_server"]
-PROXY: Final = [sys.executable, "-m", "shaping", "proxy", "--"]
+SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo_server"]  # -P: nothing is imported from the working tree
+PROXY: Final = [sys.executable, "-P", "-m", "shaping", "proxy", "--"]
 PROFILES: Final = ("minimal", "standard", "debug")
 _RAW_LINES, _SHOWN_LINES = 5, 14
 _WIDEST: Final = 110  # characters

@@ -49,7 +49,11 @@ PROGRAM = typer.Option(
 )
 OAUTH = typer.Option("--oauth", help="Let the proxy sign in to remote servers where the client did.")
 OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
-NO_TEST = typer.Option("--no-test", help="Do not start each server once to see whether it works behind the proxy.")
+NO_TEST = typer.Option(
+    "--no-test",
+    help="Do not start each server once to see whether it works behind the proxy; servers in a repository's file are "
+    "started only where FILE names it.",
+)
 DRY_RUN = typer.Option("--dry-run", help="Print the new file, change nothing, start and ask no server.")
 
 
@@ -77,13 +81,15 @@ def wrap(
     options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
 
     def rewrite(path: Path, text: str) -> Rewritten:
+        # The commands of a file that came with a repository are not run because it was found there.
+        asked = not dry_run and not offline and (path == file or not is_shared(path))
         wrapping = WrapOptions(
             _program(program, path, dry_run=dry_run),
             options,
             skip or (),
             oauth,
-            asks_credentials if not (offline or dry_run) else lambda _: False,
-            failures if not (no_test or dry_run or offline) else lambda _: None,
+            asks_credentials if asked else lambda _: False,
+            failures if asked and not no_test else lambda _: None,
         )
         return entries.wrap(text, wrapping, toml=_is_toml(path))
 
@@ -91,6 +97,9 @@ def wrap(
         _show([rewrite(path, _read(path)) for path in files], as_json=as_json)
         return
     results = [_wrap_file(path, rewrite) for path in files]
+    for path in () if offline or no_test else files:
+        if path != file and is_shared(path):
+            _say(f"its servers were not tried, because it is a repository's; shaping wrap {path} starts them")
     if as_json:
         print_result(_data(results))
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shaping.settings.files import replace_file
+from shaping.settings.files import exchange, sync_directory, written_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 TRIES: Final = 5  # to replace a file that is edited meanwhile
 _CLINE: Final = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
@@ -57,14 +57,20 @@ def client_files(client: str, folder: Path, environ: Mapping[str, str] = os.envi
     places = [(folder, known.project), (home, known.home), (_desktop_directory(home, environ), known.desktop)]
     if client == "codex" and environ.get("CODEX_HOME"):
         places.append((Path(environ["CODEX_HOME"]), ("config.toml",)))
-    found = [place / name for place, names in places for name in names]
-    return list(dict.fromkeys(file for file in found if file.is_file()))
+    found = [place / name for place, names in places[1:] for name in names]
+    return list(dict.fromkeys([*_files_in(folder, known.project), *(file for file in found if file.is_file())]))
 
 
 def project_files(folder: Path) -> list[Path]:
     """Return the files of all clients in a project's folder."""
     names = dict.fromkeys(name for known in CLIENTS.values() for name in known.project)
-    return [folder / name for name in (*names, "mcp.json") if (folder / name).is_file()]
+    return _files_in(folder, [*names, "mcp.json"])
+
+
+def _files_in(folder: Path, names: Iterable[str]) -> list[Path]:
+    """Return the files of a project; none of a directory that a link of its makers leads out to."""
+    inside = (file for name in names if (file := folder / name).parent.resolve().is_relative_to(folder.resolve()))
+    return [file for file in inside if file.is_file()]
 
 
 def is_shared(file: Path) -> bool:
@@ -91,7 +97,7 @@ def read_config(file: Path) -> str:
 def replace_config(file: Path, before: str, after: str) -> bool:
     """Replace a config file's text, keep its mode, and return False where somebody has edited the file since.
 
-    An edit in place that comes while the file is being replaced is put back.
+    An edit that comes while the file is being replaced is put back.
     """
     if file.is_symlink():
         raise UnusableFileError(f"{file} is a link; nothing was written")
@@ -99,18 +105,25 @@ def replace_config(file: Path, before: str, after: str) -> bool:
         # Not os.access: an administrator may write what its owner has made read-only.
         if not stat.S_IMODE(file.stat().st_mode) & stat.S_IWUSR:
             raise UnusableFileError(f"{file} is read-only; nothing was written")
-        with file.open("rb") as opened:
-            if opened.read() != before.encode():
-                return False
-            replace_file(file, after.encode(), like=file)
-            opened.seek(0)
-            edited = opened.read()
-            if edited != before.encode():
-                replace_file(file, edited, like=file)
-                return False
+        if file.read_bytes() != before.encode():
+            return False
+        with written_beside(file, after.encode(), like=file) as beside:
+            done = _exchanged(file, beside, before.encode(), after.encode())
+            sync_directory(file.parent)
     except OSError as problem:
         raise UnusableFileError(f"cannot write {file}: {problem.strerror}") from None
-    return True
+    return done
+
+
+def _exchanged(file: Path, beside: Path, before: bytes, after: bytes) -> bool:
+    """Put a new text in a file's place, and what others wrote meanwhile back into it, the newest of it."""
+    expected, placed = before, after
+    while True:
+        exchange(beside, file)
+        found = beside.read_bytes()
+        if found == expected:
+            return placed is after
+        expected, placed = placed, found
 
 
 def _desktop_directory(home: Path, environ: Mapping[str, str]) -> Path:

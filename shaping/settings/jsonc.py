@@ -88,6 +88,7 @@ class ConfigDocument:
     root: JsonNode | None = field(default=None, repr=False)
     line_starts: Sequence[int] = field(default=(), repr=False)
     problems: tuple[ConfigProblem, ...] = ()
+    narrows: bool = False  # whether it only narrows what others say: it is of the working tree, and not allowed
 
     def line(self, keys: Keys) -> int | None:
         """Return the line of a value, or of the nearest thing around it."""

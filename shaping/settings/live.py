@@ -113,11 +113,13 @@ class LiveConfig:
         try:
             return self._load()
         except ConfigError as error:
-            if strict or self._is_protecting():
+            if strict or self._is_protecting(error):
                 raise
             self.problem = error
-            _log.warning("the bundled default is used, because %s", error)
-            return _load({}, self._cwd, self._environ)
+            own, wrong = self._own_file(), {problem.file for problem in error.problems}
+            # What stands in the working tree takes nothing away from what the user says.
+            _log.warning("%s is used, because %s", "the bundled default" if own is None else own, error)
+            return _load({} if own is None or str(own) in wrong else own, self._cwd, self._environ)
 
     def _load(self) -> LoadedConfig:
         loaded = _load(self._config, self._cwd, self._environ)
@@ -128,8 +130,8 @@ class LiveConfig:
                 _log.warning("%s", line)
         return loaded
 
-    def _is_protecting(self) -> bool:
-        """Return whether the config that cannot be used holds something back, as far as its bytes tell.
+    def _is_protecting(self, error: ConfigError) -> bool:
+        """Return whether a config that cannot be used holds something back, as far as its bytes tell.
 
         Without it, what is private would leave: such a config is used as it is written or not at all. One that was
         asked for by name and is not there, or that cannot be read, may have said so.
@@ -137,14 +139,20 @@ class LiveConfig:
         places = self._places()
         if len(places) == 1 and not is_file(places[0]):
             return True
-        found = next((place for place in places if is_file(place)), None)
-        if found is None:
-            return False
+        wrong = {problem.file for problem in error.problems}
+        found = [place for place in (next(filter(is_file, places), None), self._own_file()) if place is not None]
+        together = [[place, *_profiles_beside(place)] for place in found]
         try:
-            raw = b"".join(file.read_bytes() for file in (found, *_profiles_beside(found)))
+            raw = b"".join(file.read_bytes() for files in together if wrong & {*map(str, files)} for file in files)
         except OSError:
             return True
         return any(word in raw or word.decode().encode("utf-16-le") in raw for word in (b"private", b"redact"))
+
+    def _own_file(self) -> Path | None:
+        """Return the user's own config where there is one, and another of the working tree comes before it."""
+        places = self._places()
+        own = places[-1] if len(places) > 1 else None
+        return own if own is not None and is_file(own) and any(map(is_file, places[:-1])) else None
 
     def _refuse_lost_config(self) -> None:
         """Raise ConfigError where the config in use is gone and nothing as strong has taken its place."""

@@ -18,9 +18,10 @@ from shaping.parsers import FORMATS
 from shaping.settings.model import EnvelopeMember, NoiseRule
 from shaping.settings.plan import Overrides, Redact
 from shaping.settings.sources import Origin, Stanza
+from shaping.settings.trust import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shaping.settings.jsonc import ConfigDocument
     from shaping.settings.plan import PlanRequest
@@ -97,6 +98,11 @@ class ResolvedChoice:
 
 Statement: TypeAlias = tuple[str, Any, Origin]
 
+
+class _AtMost(int):
+    """A limit that lowers the one before it, and never raises it."""
+
+
 _BUILT_IN = Origin("built in")
 _IGNORED = Origin("nobody: debug ignores field filters")
 # What no bundled file says: these are not for a profile to decide, so that a chosen profile leaves them alone.
@@ -127,10 +133,14 @@ _NOT_CHOICES = frozenset({"$schema", "extends", "description", "answers"})
 
 
 def resolve(
-    call: PlanRequest, configs: Iterable[ConfigDocument], profiles: Profiles, presets: Iterable[ConfigDocument] = ()
+    call: PlanRequest, configs: Sequence[ConfigDocument], profiles: Profiles, presets: Iterable[ConfigDocument] = ()
 ) -> dict[str, ResolvedChoice]:
     """Decide every choice for a call; what a preset says of a command or a tool is weaker than any config."""
-    configured = [*_configured(call.tool, tuple(presets)), *_configured(call.tool, tuple(configs))]
+    # What narrows is weaker than what the user says, however exactly it names a tool.
+    narrowing = [document for document in configs if document.narrows]
+    users = [document for document in configs[1:] if not document.narrows]
+    layers = (presets, configs[:1], narrowing, users)
+    configured = [each for layer in layers for each in _configured(call.tool, tuple(layer))]
     profile = _which_profile(call, configured)
     preset = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
     if call.profile is None:
@@ -170,7 +180,7 @@ def _which_profile(call: PlanRequest, configured: list[Statement]) -> ResolvedCh
 
 def _statements(stanzas: Iterable[Stanza]) -> list[Statement]:
     return [
-        (name, value, stanza.origin(name))
+        (name, _AtMost(value) if stanza.document.narrows and name in LIMITS else value, stanza.origin(name))
         for stanza in stanzas
         for name, value in stanza.choices.items()
         if name not in _NOT_CHOICES
@@ -188,7 +198,10 @@ def _fold(statements: Iterable[Statement]) -> dict[str, ResolvedChoice]:
     for name, value, origin in statements:
         before = decided.get(name)
         combine = _COMBINE.get(name)
-        if combine is None:
+        if isinstance(value, _AtMost):
+            lower = before is None or before.value is None or value < before.value
+            decided[name] = ResolvedChoice(name, int(value), (origin,)) if before is None or lower else before
+        elif combine is None:
             decided[name] = ResolvedChoice(name, _frozen(value), (origin,))
         elif before is None:
             decided[name] = ResolvedChoice(name, combine(_START[name], value), (origin,))

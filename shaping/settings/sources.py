@@ -230,15 +230,17 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
 def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
     """Lay what narrows of a config that is not allowed over the user's own, and name what does not apply."""
     left_out: list[str] = []
+    own = {name for name, stanzas in users.profiles.stanzas.items() if not is_bundled(stanzas[-1])}
 
     def taken(document: ConfigDocument, *, is_profile: bool = False) -> ConfigDocument:
-        kept, places = narrowed(document, is_profile=is_profile)
+        kept, places = narrowed(document, own, is_profile=is_profile)
         left_out.extend(names_of(places))
         return kept
 
     # What the user says is the stronger of the two.
     configs = (users.configs[0], *(taken(document) for document in sources.configs[1:]), *users.configs[1:])
-    beside = (*(taken(document, is_profile=True) for document in sources.beside), *users.beside)
+    near = [document for document in sources.beside if Path(document.file).stem not in own]
+    beside = (*(taken(document, is_profile=True) for document in near), *users.beside)
     merged = replace(sources, configs=configs, beside=beside, profiles=gather(configs, beside))
     return merged, tuple(dict.fromkeys(left_out))
 

@@ -15,18 +15,22 @@ import orjson
 from shaping.settings.files import NAMES, cache_directory, data_directory, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from shaping.settings.jsonc import ConfigDocument
     from shaping.settings.problems import Keys
 
 _CONFIG_DIRECTORIES = frozenset(name.rpartition("/")[0] for name in NAMES if "/" in name)
+LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
 _NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
-_LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
-# A new name takes a field out of reach of the user's own rules by name, and so does text that is left unread.
-# A file that somebody's repository asks for is written where others may look.
-_WIDENING = frozenset({"rename", "parse", "on_unreadable", "debug", "overflow"})
+# All other choices can widen: a new name takes a field out of reach of the user's own rules by name, a pattern for
+# lines can take for ever, and an overflow file is written where others may look.
+_NARROWING = frozenset(
+    {"$schema", "description", "profile", "extends", "include_only", "exclude_fields", "exclude_when_tier", "private"}
+    | {"exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects", "exclude_default_values", "defaults"}
+    | {"encoding", "dialect", "channels", "typed", "prune", "lossless", "omissions", "envelope", "answers", *LIMITS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +115,13 @@ def content_hash(config: Path) -> str:
     return digest.hexdigest()
 
 
-def narrowed(document: ConfigDocument, *, is_profile: bool = False) -> tuple[ConfigDocument, tuple[Keys, ...]]:
-    """Return what applies of a document that is not allowed, and the places of what does not."""
+def narrowed(
+    document: ConfigDocument, users: Collection[str], *, is_profile: bool = False
+) -> tuple[ConfigDocument, tuple[Keys, ...]]:
+    """Return what applies of a document that is not allowed, and the places of what does not.
+
+    `users` are the profiles that the user has made: they are not to be changed or chosen by others, nor is debug.
+    """
     left_out: list[Keys] = []
 
     def kept(keys: Keys, choices: Any) -> Any:
@@ -120,14 +129,14 @@ def narrowed(document: ConfigDocument, *, is_profile: bool = False) -> tuple[Con
             return choices
         found: dict[str, Any] = {}
         for name, value in choices.items():
-            applies = _protecting(value) if name == "redact" else _narrowing(name, value)
+            applies = _protecting(value) if name == "redact" else _narrowing(name, value, users)
             found |= applies
             if applies.get(name, left_out) != value:
                 left_out.append((*keys, name))
         return found
 
     if is_profile:
-        return replace(document, data=kept((), dict(document.data))), tuple(left_out)
+        return replace(document, data=kept((), dict(document.data)), narrows=True), tuple(left_out)
     data: dict[str, Any] = {}
     for section, value in document.data.items():
         if section not in _NARROWING_SECTIONS:
@@ -136,14 +145,17 @@ def narrowed(document: ConfigDocument, *, is_profile: bool = False) -> tuple[Con
             data[section] = kept((section,), value)
         elif isinstance(value, dict):
             data[section] = {name: kept((section, name), choices) for name, choices in value.items()}
+            if section == "profiles":
+                left_out += [(section, name) for name in value if name in users]
+                data[section] = {name: value for name, value in data[section].items() if name not in users}
         else:
             data[section] = value
-    return replace(document, data=data), tuple(left_out)
+    return replace(document, data=data, narrows=True), tuple(left_out)
 
 
-def _narrowing(name: str, value: Any) -> dict[str, Any]:
-    widens = name in _WIDENING or (name in _LIMITS and value is None)
-    debugs = name in {"profile", "extends"} and value == "debug"
+def _narrowing(name: str, value: Any, users: Collection[str]) -> dict[str, Any]:
+    widens = name not in _NARROWING or (name in LIMITS and value is None)
+    debugs = name in {"profile", "extends"} and (value == "debug" or value in users)
     return {} if widens or debugs else {name: value}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import time
 from collections import Counter
 from contextlib import suppress
@@ -26,6 +27,7 @@ MAX_DAYS: Final = 7.0
 MAX_BYTES: Final = 200_000_000  # of all files together; the oldest go first
 _MOST_OF_IT: Final = 0.6  # the share of a value that one list in it has to be, so that it is written line by line
 _WORD: Final = re.compile(r"[^\w.-]+")
+_OURS: Final = re.compile(r"-\d{8}-\d{6}-[0-9a-f]{8}\.(?:jsonl?|txt)$")  # the name of a file of ours
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]\w*")
 _COLUMNS: Final = 8  # that are named
 _LOOKED_AT: Final = 1_000  # records from which columns and an example are taken
@@ -46,10 +48,16 @@ class ResultFile:
 
 
 def results_folder(environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> Path:
-    """Return where results are written: in the working tree, or in the user's cache outside of one."""
+    """Return where results are written: in the working tree, or in the user's cache outside of one.
+
+    A link in the working tree is not followed: old files would be deleted wherever it leads.
+    """
     here = cwd or Path.cwd()
     root = next((directory for directory in (here, *here.parents) if (directory / ".git").exists()), None)
-    return cache_directory(environ) / "results" if root is None else root / ".shaping" / "results"
+    folder = None if root is None else root / ".shaping" / "results"
+    if folder is None or folder.is_symlink() or folder.parent.is_symlink():
+        return cache_directory(environ) / "results"
+    return folder
 
 
 def write_result(
@@ -122,18 +130,17 @@ def _search(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str
 
 def _prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    with suppress(FileExistsError), (folder / ".gitignore").open("x") as ignore:  # follows no link
+        ignore.write("*\n")
 
 
 def _forget(folder: Path, max_days: float, max_bytes: int) -> None:
-    """Delete the files that are too old, and the oldest of those that are too many."""
+    """Delete those of our files that are too old, and the oldest of those that are too many."""
     found: list[tuple[float, int, Path]] = []
     for file in folder.iterdir():
         with suppress(OSError):
             known = file.lstat()
-            if not file.name.startswith(".") and file.is_file():
+            if _OURS.search(file.name) and stat.S_ISREG(known.st_mode):
                 found.append((known.st_mtime, known.st_size, file))
     left = max_bytes
     for changed, size, file in sorted(found, reverse=True):

@@ -9,6 +9,7 @@ import threading
 import tomllib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +17,10 @@ from typer.testing import CliRunner
 
 from shaping.cli.app import build
 from shaping.clients.probe import asks_credentials, why_it_fails
-from shaping.settings.files import replace_file
+from shaping.settings.files import exchange, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from typer.testing import Result
 
@@ -194,18 +194,22 @@ def test_a_read_only_file_is_left(file: Path) -> None:
 
 
 def test_an_edit_made_while_the_file_is_wrapped_is_not_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    edits = [ORIGINAL.replace(b"mine", b"edited"), ORIGINAL.replace(b"mine", b"edited twice")]
+    edits = [ORIGINAL.replace(b"mine", word) for word in (b"edited", b"edited twice", b"edited thrice")]
 
-    def slow(path: Path, content: bytes, **rest: Any) -> None:
-        # An editor saves at the worst moments: before the new file is in its place, and while it is put there.
-        if path == file and edits and b"proxy" in content:
-            with file.open("r+b") as opened:
-                opened.write(edits.pop(0))
-        replace_file(path, content, **rest)
+    def slow(one: Path, other: Path) -> None:
+        # An editor saves at the worst moments, in place or by a rename: before the new file is in its place, and while
+        # an edit that came before is put back.
+        if edits:
+            text = edits.pop(0)
+            if len(edits) % 2:
+                replace_file(file, text)
+            else:
+                file.write_bytes(text)
+        exchange(one, other)
 
-    monkeypatch.setattr("shaping.clients.files.replace_file", slow)
+    monkeypatch.setattr("shaping.clients.files.exchange", slow)
     assert run("wrap", str(file)).exit_code == 0
-    assert b"// edited twice" in file.read_bytes()
+    assert b"// edited thrice" in file.read_bytes()
     assert b"proxy" in file.read_bytes()
 
 
@@ -321,6 +325,36 @@ def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(fi
 def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended() -> None:
     entry = {"command": "sh", "args": ["-c", "echo busy >&2; exec 1>&-; exec sleep 600"]}
     assert why_it_fails(entry) == "it closed its output: busy"
+
+
+@pytest.mark.parametrize("found", [["."], ["--client", "claude-code"]], ids=["a folder", "a client"])
+def test_commands_of_a_repositorys_file_run_only_where_the_file_is_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch, found: list[str]
+) -> None:
+    (file.parent / ".git").mkdir()
+    monkeypatch.chdir(file.parent)
+    entry = {"command": "sh", "args": ["-c", f"touch {file.parent / 'ran'}"]}
+    for _ in range(2):
+        file.write_text(json.dumps({"mcpServers": {"a": entry}}))
+        said = run("wrap", *found, "--program", str(Path(sys.executable).with_name("shaping")), test=True).stderr
+        assert (file.parent / "ran").exists() is (found == [str(file)])
+        assert ("its servers were not tried" in said) is (found != [str(file)])
+        found = [str(file)]
+
+
+def test_a_file_that_a_link_of_a_repository_leads_out_to_is_not_found(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, own = tmp_path / "repository", tmp_path / "own"
+    repository.mkdir()
+    own.mkdir()
+    file.rename(own / "mcp.json")
+    (repository / ".cursor").symlink_to(own)
+    monkeypatch.chdir(repository)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for words in ([str(repository)], ["--client", "cursor"]):
+        assert "has no file with MCP servers here" in run("wrap", *words).stderr
+    assert (own / "mcp.json").read_bytes() == ORIGINAL
 
 
 def test_a_dry_run_asks_no_server(file: Path) -> None:

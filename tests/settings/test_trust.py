@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.settings import ConfigError, load
+from shaping.settings.files import user_directory
 from shaping.settings.live import LiveConfig
 from shaping.settings.trust import allow, forget, is_allowed
 
@@ -164,3 +166,79 @@ def test_a_store_may_lie_in_the_project_or_in_the_users_directories(tree: Path, 
     for path in ("store.sqlite", ".shaping/store.sqlite", str(Path(environ["XDG_DATA_HOME"]) / "shaping" / "a.sqlite")):
         allow(write(tree / ".shaping" / NAME, {"store": {"kind": "sqlite", "path": path}}), environ)
         assert load(cwd=tree, environ=environ).config.store.path == path
+
+
+PROTECTS = {"global": {"private": ["**.email"], "max_tokens": 300}, "tool_overrides": {"*": {"include_only": ["ok"]}}}
+WRONG = ['{"glob', '{"tool_overrides": {"t": {"answers": {}}}}', '{"tools": {"include": ["*"]}}', "[]", "\udcff"]
+
+
+@pytest.mark.parametrize("text", WRONG, ids=["cut", "a wrong type", "an unknown key", "a list", "no text"])
+def test_a_mistake_in_a_config_of_the_working_tree_takes_nothing_from_the_users_own(
+    tree: Path, environ: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = user_directory(environ) / "response_config.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(json.dumps(PROTECTS))
+    (tree / "response_config.json").write_bytes(text.encode(errors="surrogateescape"))
+    monkeypatch.chdir(tree)
+    shaped = Shaper(environ=environ, watch=False).shape({"email": "ada@example.com", "ok": 1, "more": 2}, tool="t")
+    assert shaped.data == {"ok": 1}
+
+
+def test_a_mistake_in_the_users_own_config_is_told_although_the_working_tree_has_a_good_one(
+    tree: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = user_directory(environ) / "response_config.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('{"global": {"private": "**.email"}}')
+    (tree / "response_config.json").write_text('{"global": {"max_items": 5}}')
+    monkeypatch.chdir(tree)
+    with pytest.raises(ConfigError, match="private"):
+        Shaper(environ=environ, watch=False)
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        {"tool_overrides": {"t": {"include_only": ["**"]}}},
+        {"tool_overrides": {"t": {"include_on_error": ["**"]}}},
+        {"tool_overrides": {"t": {"max_tokens": 100_000}}},
+        {"global": {"max_tokens": 100_000}},
+        {"profiles": {"minimal": {"max_tokens": 100_000}}},
+        {"profiles": {"mine": {"extends": "debug"}}},
+        {"profiles": {"mine": {}, "theirs": {"extends": "mine"}}, "global": {"profile": "theirs"}},
+        {"profiles": {"mine": {}}, "tool_overrides": {"t": {"profile": "mine"}}},
+        {"tool_overrides": {"t": {"drop_lines": ["(a+)+$"], "exit_codes": {"1": "NOT_FOUND"}}}},
+    ],
+    ids=json.dumps,
+)
+def test_what_the_user_says_is_the_stronger_however_exactly_a_stranger_names_a_tool(
+    tree: Path, environ: dict[str, str], stranger: dict[str, Any]
+) -> None:
+    own = user_directory(environ) / "response_config.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(json.dumps({**PROTECTS, "profiles": {"mine": {"extends": "debug"}}}))
+    (tree / "response_config.json").write_text(json.dumps(stranger))
+    plan = load(cwd=tree, environ=environ).plan("t")
+    assert plan.fields is not None
+    assert plan.error_fields is not None
+    assert (plan.max_tokens, plan.debug, plan.error_fields.include) == (300, False, ("ok",))
+    assert plan.fields.apply({"ok": 1, "email": 2, "more": 3}) == {"ok": 1}
+
+
+def test_a_config_that_another_user_left_in_a_shared_directory_is_not_read(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give files to others")
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    for name in ("response_config.json", ".shaping/response_config.json"):
+        place = shared / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text('{"global": {"max_items": 1}}')
+        os.chown(place, 4242, 4242)
+        os.chown(place.parent if place.parent != shared else place, 4242, 4242)
+    assert load(cwd=shared / "mine", environ=environ).plan("t").max_items is None
+    os.chown(shared, 4242, 4242)  # a working tree of theirs, which somebody works in
+    assert load(cwd=shared / "mine", environ=environ).plan("t").max_items == 1

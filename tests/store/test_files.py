@@ -148,3 +148,32 @@ def test_a_command_that_is_cut_names_a_file(workspace: Path) -> None:
     done = subprocess.run([*words, "seq", "-f", "entry %g", "5000"], capture_output=True, text=True, check=True)
     assert "of 5,000 lines left out; all of it as text: grep -n -i entry " in done.stderr
     assert len(run(done.stderr.partition("text: ")[2].strip().removesuffix(")"))) == 5000
+
+
+@pytest.mark.parametrize("linked", [".shaping", ".shaping/results"])
+def test_a_link_in_the_working_tree_is_not_followed_and_no_file_of_others_is_deleted(
+    workspace: Path, tmp_path: Path, linked: str
+) -> None:
+    documents = tmp_path / "documents"
+    (documents / "results").mkdir(parents=True)
+    own = [documents / "thesis.txt", documents / "results" / "thesis.txt"]
+    for file in own:
+        file.write_text("years of work")
+        os.utime(file, (0, 0))
+    place = workspace / linked
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(documents)
+    found = written(ISSUES)
+    assert found.path.parent == tmp_path / "cache" / "shaping" / "results"
+    assert [file.read_text() for file in own] == ["years of work"] * 2
+
+
+def test_files_of_others_in_the_folder_stay(workspace: Path) -> None:
+    folder = workspace / ".shaping" / "results"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine")
+    os.utime(folder / "notes.txt", (0, 0))
+    (folder / ".gitignore").symlink_to(workspace / "elsewhere")
+    written(ISSUES)
+    assert (folder / "notes.txt").exists()
+    assert not (workspace / "elsewhere").exists()

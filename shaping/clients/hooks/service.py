@@ -165,7 +165,7 @@ def _program() -> str:
     if shutil.which("shaping"):
         return "shaping"
     beside = Path(sys.executable).with_name("shaping")
-    return str(beside) if beside.exists() else f"{sys.executable} -m shaping"
+    return str(beside) if beside.exists() else f"{sys.executable} -P -m shaping"
 
 
 @contextmanager
