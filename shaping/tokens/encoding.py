@@ -17,8 +17,13 @@ from shaping.tokens import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOST_CACHED = 20_000  # pieces: 2 MB
-_LONGEST_CACHED = 64  # characters
+_MOST_CACHED = 20_000  # words: 2 MB
+_LONGEST_CACHED = 96  # characters
+# A word of ASCII with the signs before it. No piece of the patterns has a letter or digit inside it that another sign of
+# ASCII follows, but for the apostrophe of a contraction, so that words may be counted one by one, and most come again.
+_WORD = re.compile(
+    r"[^A-Za-z0-9]*+[A-Za-z0-9]++(?:'[A-Za-z]++|[^\x00-\x7f][^A-Za-z0-9]*+[A-Za-z0-9]*+)*+|[^A-Za-z0-9]++"
+)
 _RUN = 8_192  # a multiple of 128, the length of the longest token of one character
 _NO_TOKEN = 0
 _GONE = -1  # of a part that has merged with the one before it
@@ -51,13 +56,14 @@ class Encoding:
         self._pattern = vocabulary.definition(name).pat_str
         self._find_ascii = _compile_ascii(self._pattern)
         self._find_any: Callable[[str], list[str]] | None = None
-        self._counts = _Counts(self._count_piece)
+        self._words, self._counts = _Counts(self._count_word), _Counts(self._count_piece)
 
     def count(self, text: str) -> int:
         """Count the tokens of a text."""
-        if len(self._counts) > _MOST_CACHED:
-            self._counts.clear()
-        return sum(map(self._counts.__getitem__, self._pieces(text)))
+        for counts in (self._words, self._counts):
+            if len(counts) > _MOST_CACHED:
+                counts.clear()
+        return sum(map(self._words.__getitem__, _WORD.findall(text)))
 
     def lengths(self, text: str) -> list[int]:
         """Return how many bytes of a text each of its tokens stands for, in order."""
@@ -73,6 +79,9 @@ class Encoding:
 
             self._find_any = regex.compile(self._pattern).findall
         return self._find_any(text)
+
+    def _count_word(self, word: str) -> int:
+        return sum(map(self._counts.__getitem__, self._pieces(word)))
 
     def _count_piece(self, piece: str) -> int:
         size = len(piece)
@@ -119,7 +128,7 @@ class Encoding:
 
 
 class _Counts(dict[str, int]):
-    """The tokens of pieces that were counted before."""
+    """The tokens of texts that were counted before."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         super().__init__()
