@@ -131,7 +131,7 @@ def fit_value(
         size = sizes.of(trimmed, most)
     if _BLOCKS * _BLOCK < size <= most:
         whole = _fitted(value, trimmed)
-        tokens = tokens_within(render(whole), limit, exact)
+        tokens = fitting.tokens(render(whole), whole=True)
         if tokens <= limit:
             return replace(whole, tokens=tokens)
         room, over = int(size * _AIM * limit / tokens), size
@@ -139,11 +139,9 @@ def fit_value(
     return found or fitting.minimal()
 
 
-def tokens_within(text: str, limit: int, exact: Callable[[str], int]) -> float:
-    """Return a text's tokens: exactly where they are near the limit, else an upper bound or an estimate by samples."""
-    if (most := upper_bound(text)) <= limit:
-        return most
-    if len(text) > _BLOCKS * _BLOCK:
+def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
+    """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
+    if len(text) > 2 * _BLOCKS * _BLOCK:
         span = len(text) - _BLOCK
         starts = [int((block + block * _UNEVEN % 1) * span / _BLOCKS) for block in range(_BLOCKS)]
         sample = "\n".join(text[start : start + _BLOCK] for start in starts)
@@ -173,28 +171,25 @@ class _Fitting:
         cost = next((cost for other, cost in self.seen if other == kept), None)
         whole = kept is self.trimmed
         if cost is None:
-            cost = self._tokens(self.render(fitted), whole=whole)
+            cost = self.tokens(self.render(fitted), whole=whole)
             self.seen.append((kept, cost))
         return replace(fitted, tokens=cost), cost, whole
 
     def minimal(self) -> Fitted:
         """Return the least there is: what the room of nothing leaves, or the empty value of its type."""
         least = _fitted(self.value, self.cut.to(self.trimmed, 0))
-        if self._tokens(self.render(least), whole=False) <= self.limit:
+        if self.tokens(self.render(least), whole=False) <= self.limit:
             return least
         empty = _fitted(self.value, type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value)
-        return replace(empty, fits=self._tokens(self.render(empty), whole=False) <= self.limit)
+        return replace(empty, fits=self.tokens(self.render(empty), whole=False) <= self.limit)
 
-    def _tokens(self, text: str, *, whole: bool) -> float:
+    def tokens(self, text: str, *, whole: bool) -> float:
+        """Count a text as exactly as the limit needs."""
         # No text has more tokens than bytes, which is all there is to know where nothing was cut: a cut one is counted,
         # or the search would stop at as many bytes as there may be tokens.
-        if whole and len(text) <= self.limit and len(text.encode()) <= self.limit:
-            return len(text)
-        # A text whose beginning is over need not be counted to its end.
-        look = self.limit * _LOOK
-        if len(text) > look and (seen := self.exact(text[:look])) > self.limit + 1:
-            return seen * len(text) / look
-        return self.exact(text)
+        if whole and (most := upper_bound(text)) <= self.limit:
+            return most
+        return count_near(text, self.limit, self.exact)
 
 
 def _fitted(value: Any, kept: Any) -> Fitted:
@@ -269,4 +264,4 @@ class Search(Generic[T]):
         # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
         if width > 0 and left > width / 2:
             return self._fits + left // 2
-        return min(max(guess, self._fits + left // 8 + 1), self._over - left // 8 - 1)
+        return min(max(guess, self._fits + left // 32 + 1), self._over - left // 32 - 1)

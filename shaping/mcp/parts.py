@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.budget.fitting import tokens_within
+from shaping.budget.fitting import count_near
 from shaping.clients.table import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, is_listing, read_result
 from shaping.response import CallContext
 from shaping.settings.plan import PRUNE_NOTHING
-from shaping.tokens import counter
+from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -111,8 +111,8 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
     # One part alone was cut to the budget already.
     if budget is not None and len(shaped) > 1:
-        whole = "\n".join(one.text for one in shaped)
-        if tokens_within(whole, budget - len(shaped), counter(context.plan.tokenizer).exact) > budget - len(shaped):
+        whole, limit = "\n".join(one.text for one in shaped), budget - len(shaped)
+        if upper_bound(whole) > limit and count_near(whole, limit, counter(context.plan.tokenizer).exact) > limit:
             costs = [ceil(one.tokens.after * (1 + one.tokens.after.error_bound / 100)) for one in shaped]
             cut = zip(shaped, costs, shares(costs, budget), strict=True)
             shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _MOST_CACHED = 20_000  # words: 2 MB
 _LONGEST_CACHED = 96  # characters
-# A word of ASCII with the signs before it. No piece of the patterns has a letter or digit inside it that another sign of
-# ASCII follows, but for the apostrophe of a contraction, so that words may be counted one by one, and most come again.
+# A word of ASCII with the signs before it. In no piece of the patterns does a sign of ASCII follow a letter or a digit,
+# but for the apostrophe of a contraction: so words may be counted one by one, and most come again.
 _WORD = re.compile(
     r"[^A-Za-z0-9]*+[A-Za-z0-9]++(?:'[A-Za-z]++|[^\x00-\x7f][^A-Za-z0-9]*+[A-Za-z0-9]*+)*+|[^A-Za-z0-9]++"
 )
