@@ -14,6 +14,7 @@ import typer
 from shaping.cli.support.output import config_failure, failure
 from shaping.commands.storage import read_stream, streams_of
 from shaping.errors import ToolError
+from shaping.ledger import record_text
 from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper
@@ -64,11 +65,15 @@ def expand(
     except ToolError as error:
         raise failure(error.detail, as_json=as_json) from None
     if as_json or (sql is None and search is None):
-        _print(shaped, ref, as_json=as_json)
-        return
-    typer.echo(shaped.text if shaped.data or search is not None else "no rows")
-    for warned in shaped.warnings:
-        typer.echo(str(warned), err=True)
+        text = _written(shaped, as_json=as_json)
+        _print(shaped, text, ref, as_json=as_json)
+    else:
+        text = shaped.text if shaped.data or search is not None else "no rows"
+        typer.echo(text)
+        for warned in shaped.warnings:
+            typer.echo(str(warned), err=True)
+    server, _, tool = shaped.plan.tool.rpartition("/")
+    record_text(tool, "", text, kind="expand" if sql is None else "query", server=server)
 
 
 def _raw(shaper: Shaper, ref: str, name: str) -> None:
@@ -81,8 +86,7 @@ def _raw(shaper: Shaper, ref: str, name: str) -> None:
         typer.echo(f"{counted(stream.size - stream.kept, 'byte')} after these were not kept", err=True)
 
 
-def _print(shaped: Shaped, ref: str, *, as_json: bool) -> None:
-    text = _written(shaped, as_json=as_json)
+def _print(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
     typer.echo(text, nl=not text.endswith("\n"))
     if shaped.cursor and not as_json:
         typer.echo(f"there is more: shaping expand {ref} --cursor {quote(shaped.cursor)}", err=True)

@@ -118,7 +118,7 @@ def _worth(total: Totals, price: Price) -> str:
 
 def _cells(total: Totals) -> tuple[str, ...]:
     return (
-        f"{total.calls:,}",
+        f"{total.calls:,}" if total.calls else "",
         f"{total.before:,}",
         f"{total.after:,}",
         f"{total.saved:,}",

@@ -65,8 +65,14 @@ class MeasuredCall:
     trace: Any = None  # the OpenTelemetry context of the call, for its span
 
 
+def _tool_label(entry: LedgerEntry) -> str:
+    if entry.kind == "definition":
+        return f"(definition of {entry.tool})"
+    return f"{entry.server}/{entry.tool}" if entry.server else entry.tool
+
+
 GROUPS: Final[dict[str, Callable[[LedgerEntry], str]]] = {
-    "tool": lambda entry: f"{entry.server}/{entry.tool}" if entry.server else entry.tool,
+    "tool": _tool_label,
     "server": lambda entry: entry.server,
     "client": lambda entry: entry.client,
     "profile": lambda entry: entry.profile,

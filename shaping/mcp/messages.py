@@ -195,9 +195,7 @@ class MessageShaper:
         context = self._context(session, EXPAND, ToolCallOptions())
         result, plan = self._expanded(session, arguments, context)
         if (recorder := self._recording) is not None:
-            tool = plan.tool.rpartition("/")[2]
-            seconds = perf_counter() - started
-            recorder.record_expansion(session, plan, arguments, result, tool=tool, seconds=seconds)
+            recorder.record_expansion(session, plan, arguments, result, seconds=perf_counter() - started)
         return result
 
     def _expanded(

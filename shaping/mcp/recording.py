@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -81,10 +82,10 @@ class CallRecorder:
         arguments: Mapping[str, Any],
         sent: Mapping[str, Any],
         *,
-        tool: str,
         seconds: float,
     ) -> None:
-        """Record what was asked back, at the cost of the tool that it came from."""
+        """Record what was asked back, at the cost of the tool that it came from, in this session or another."""
+        server, _, tool = plan.tool.rpartition("/")
         after = partial(session.known.shown_within_limit, sent)
         self._enter(
             session,
@@ -94,7 +95,7 @@ class CallRecorder:
                 after,
                 after,
                 kind="expand" if arguments.get("sql") is None else "query",
-                server=session.servers.get(tool, ""),
+                server=session.servers.get(tool, server),
                 milliseconds=seconds * 1000,
                 keep=partial(self._keep, ()) if self._keeps else None,
                 **_about(session, plan),
@@ -117,7 +118,7 @@ class CallRecorder:
             return
         definition, session.definition = session.definition, None
         if definition is not None:
-            self._ledger.record(definition)
+            self._ledger.record(replace(definition, server=call.server))
         self._ledger.record(call)
 
     @property

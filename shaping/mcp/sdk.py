@@ -62,8 +62,8 @@ def shape_server(
         return server
     shaper = shaper or Shaper(config, expandable=expand)
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-    messages = MessageShaper(shaper, expand=expand, ledger=ledger, recorder=recorder)
     lowlevel = lowlevel_server(server)
+    messages = MessageShaper(shaper, expand=expand, server=lowlevel.name, ledger=ledger, recorder=recorder)
     if lowlevel is not server and not mask_errors:
         _record_crashes(server)
     # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from fastmcp.client.transports import StdioTransport
 from mcp.server.mcpserver import MCPServer
 
 from shaping.ledger import LedgerDatabase, LedgerEntry, add_up
+from shaping.ledger.entries import group
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.mcp.sdk import shape_server
 from shaping.tokens import exact
@@ -63,6 +65,12 @@ def text_of(result: Any) -> str:
     return "\n".join(block["text"] for block in content)
 
 
+def expanded_in_a_terminal(tmp_path: Path, *words: str) -> str:
+    command = [sys.executable, "-m", "shaping", "expand", *words]
+    environ = {**os.environ, "SHAPING_LEDGER": str(tmp_path / "ledger.sqlite")}
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+
+
 def our_lines(text: str) -> list[str]:
     """Find the lines of a result that no tool wrote."""
     return re.findall(r"^(?:\(.*ref=.*\)|(?:empty|null): .*)$", text, re.MULTILINE)
@@ -103,9 +111,23 @@ async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Pat
         ("query", "records"),
     ]
     assert {entry.client for entry in found} == {"Zed"}
-    assert {entry.server for entry in found if entry.kind != "definition"} == {"records"}
+    assert {entry.server for entry in found} == {"records"}
     assert len({entry.session for entry in found}) == 1
     assert (tmp_path / "stderr.txt").read_text().splitlines()[-1] == str(total)
+
+
+async def test_what_another_session_and_a_terminal_ask_back_is_charged_to_the_tool(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "Zed") as client:
+        got = await client.call_tool("records", {"count": 25}, meta={"shaping/max_tokens": 150})
+    ref = re.search(r"ref=\"?(r_\w+)", text_of(got))
+    assert ref is not None, text_of(got)
+    async with client_of(tmp_path, "Zed") as client:
+        await client.call_tool("shaping_expand", {"ref": ref[1], "path": "[20:22]"})
+    printed = expanded_in_a_terminal(tmp_path, ref[1], "[20:22]")
+    last = entries(tmp_path)[-1]
+    assert (last.kind, last.after) == ("expand", exact(printed.rstrip("\n")))
+    asked = {label: total.expansions for label, total in group(entries(tmp_path), "tool").items()}
+    assert asked == {"records/records": 2}
 
 
 async def test_a_session_in_which_no_tool_is_called_leaves_no_trace(tmp_path: Path) -> None:
