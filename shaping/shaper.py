@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shaping.cleaning import CleaningError, clean
-from shaping.cleaning.call import clean_call
+from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.cleaning.open import data_in, envelope_in
 from shaping.envelope import Envelope
 from shaping.errors import scrub
@@ -169,7 +169,8 @@ class Shaper:
             value, plan = envelope_in(value, plan)
         if isinstance(value, Envelope):
             # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
-            call = replace(call, error=call.error or value.error, source=call.source or value)
+            source = call.source or clean_envelope(value, plan)
+            call = replace(call, error=call.error or source.error, source=source)
             value = value.data
         if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
             call, value = replace(call, shown=call.shown or partial(str, value)), parsed.value

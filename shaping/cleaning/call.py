@@ -74,24 +74,27 @@ def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ..
     return (*short, Warned("BUDGET", f"{left_out:,} more warnings are left out")) if left_out else short
 
 
+def clean_envelope(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
+    """Clean the envelope that a tool itself answered in; its data goes the way of all data."""
+    warnings = tuple(_clean_warning(each, _anywhere(plan)) for each in envelope.warnings)
+    return _clean_source(envelope.model_copy(update={"warnings": warnings}), plan)
+
+
 def _clean_source(source: Envelope[Any], plan: Plan) -> Envelope[Any]:
-    """Clean the envelope that a tool answered in; its data goes the way of all data."""
-    anywhere = _anywhere(plan)
-    warnings = tuple(
-        Warned(
-            without_held(each.code, anywhere),
-            without_held(each.message, anywhere),
-            each.path and without_held(each.path, anywhere),
-        )
-        for each in source.warnings
-    )
+    # Warnings of our own may name a private field, to say that there is none.
+    open_plan = replace(plan, private=None)
     return source.model_copy(
         update={
             "error": None if source.error is None else clean_error(source.error, plan),
-            "warnings": limit_warnings(warnings, plan),
+            "warnings": limit_warnings(tuple(_clean_warning(each, open_plan) for each in source.warnings), plan),
             "meta": _clean_meta(presentable(source.meta), plan),
         }
     )
+
+
+def _clean_warning(warned: Warned, plan: Plan) -> Warned:
+    path = warned.path and without_held(warned.path, plan)
+    return Warned(without_held(warned.code, plan), without_held(warned.message, plan), path)
 
 
 def _clean_meta(meta: M, plan: Plan) -> M:

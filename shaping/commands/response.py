@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.cleaning.call import clean_envelope
 from shaping.cleaning.open import unmatched
 from shaping.cleaning.redact import replaced
 from shaping.commands.cut import CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
@@ -477,7 +478,8 @@ def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope
     wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
     if exit_code and recognise(wire) == "invariant" and wire.get("error") is None:
         wire["ok"] = True  # it gives no error: its exit code alone says how it failed
-    return read_wire(wire, paths=paths)
+    envelope = read_wire(wire, paths=paths)
+    return None if envelope is None else clean_envelope(envelope, plan)
 
 
 def _command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
