@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from shaping.encoders.table.model import Legend
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from shaping.encoders.table.dedupe import TableContext
 
-    Words = Sequence[list[str]]
+    Words = Mapping[int, list[str]]
 
 _TIMES, _WORTH = 5, 150  # sentences of one kind, and characters that all of them must save
 _WORDS, _SHARED = 3, 16  # words of a sentence, of which at least half are shared, and characters of these
@@ -44,12 +44,13 @@ def sentences(column: list[str]) -> dict[str, dict[int, str]]:
     if len(column) < _TIMES or sum(text.count(" ") for text in some) < _WORDS:
         return {}
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
-    words = [text.split(" ") for text in column]
-    for at, split in enumerate(words):
-        groups[len(split), _mask(split[0]), _mask(split[-1])].append(at)
+    for at, text in enumerate(column):
+        first, _, rest = text.partition(" ")
+        groups[rest.count(" "), _mask(first), _mask(rest[rest.rfind(" ") :])].append(at)
     found: dict[str, dict[int, str]] = {}
-    for (size, *_), rows in groups.items():
-        if size >= _WORDS:
+    for (spaces, *_), rows in groups.items():
+        if len(rows) >= _TIMES and spaces + 2 >= _WORDS:
+            words = {at: column[at].split(" ") for at in rows}
             found |= dict(_templates(words, rows, _SPLITS))
     return found
 
