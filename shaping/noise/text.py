@@ -185,6 +185,26 @@ def _names(run: list[str]) -> Iterator[str]:
         yield f"{function}[{' | '.join(cases)}]" if len(cases) == len(names) else ", ".join(names)
 
 
+_BRANCH = re.compile(r"([│| \u00a0]*+)(?:[├└]─[─┬]*+|(?<=\|)--|[`+]--) ")
+_BRANCHES, _DRAWN = 12, 0.9  # lines of a tree, and their part of the text
+
+
+def _as_levels(text: str) -> str | None:
+    """Return a tree that is drawn with lines, as `tree` and `npm ls` do, as levels of one space, or None."""
+    if "─ " not in text and "-- " not in text:
+        return None
+    lines = text.split("\n")
+    found = [_BRANCH.match(line) for line in lines]
+    depths = [len(match[1].removesuffix("|")) for match in found if match]
+    if len(depths) < max(_BRANCHES, _DRAWN * len(lines) - 3):
+        return None
+    step = min(filter(None, depths), default=4)
+    return "\n".join(
+        " " * (len(match[1].removesuffix("|")) // step + 1) + line[match.end() :] if match else line
+        for match, line in zip(found, lines, strict=True)
+    )
+
+
 _DIFF = re.compile(r"^(?:diff --git |@@ -\d|--- \S.*\n\+\+\+ \S)", re.MULTILINE)
 _DIFF_STARTS = ("diff --git ", "@@ -", "--- ")
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
@@ -205,6 +225,8 @@ def reduce_text(
         return (reduced, [Omission("", 1, "boilerplate")]) if noisy else (text, [])
     if is_diff(text):
         return text, []
+    if "boilerplate" in groups and (folded := _as_levels(text)) is not None:
+        return folded, [Omission("", 1, "boilerplate", tokens=0)]
     reduced = text
     reasons: dict[Reason, None] = {}
     for reason, rule in _RULES:

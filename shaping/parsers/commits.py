@@ -1,4 +1,4 @@
-"""Commits as `git log` prints them, with their changes where it was asked for those."""
+"""Commits as `git log` prints them, with their changes where it was asked for those, and lines as `git blame` does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from shaping.parsers.rows import LARGEST, number
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})(?: \(([^)\n]*)\))?$", re.MULTILINE)
 _HEADER = re.compile(r"(Merge|Author|AuthorDate|Date|Commit|CommitDate|Reflog|Reflog message):[ \t]*(.*)")
 _CHANGE = re.compile(r" (\S.*?) +\| +(\d+|Bin(?: .*)?)(?: (\+*-*))?")
-_LEAST = 3  # commits
+_BLAMED = re.compile(
+    r"(?P<commit>\^?[0-9a-f]{7,40})(?: (?P<path>\S+))? +\((?P<author>\S.*?) +"
+    r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}) +(?P<line>\d+)\) ?(?P<text>.*)"
+)
+_LEAST, _LINES = 3, 8  # commits, and lines
 _INDENT = "    "
 
 
 def parse(text: str) -> Any:
-    """Return the commits of a log, or the files of `git diff --stat`; a diff is text."""
+    """Return the commits of a log, the files of `git diff --stat`, or who wrote which line; a diff is text."""
     if _CHANGE.match(text) and len(text) <= LARGEST:
         return _changes(text.strip("\n").split("\n"))
+    if _BLAMED.match(text) and len(text) <= LARGEST:
+        return _blamed(text.strip("\n").split("\n"))
     if not text.lstrip("\n").startswith("commit ") or len(text) > LARGEST or "\ndiff --git " in text:
         return None
     starts = list(_COMMIT.finditer(text))
@@ -26,6 +32,16 @@ def parse(text: str) -> Any:
     ends = [start.start() for start in starts[1:]] + [len(text)]
     commits = [_commit(start, text[start.end() + 1 : end]) for start, end in zip(starts, ends, strict=True)]
     return None if None in commits else commits
+
+
+def _blamed(lines: list[str]) -> list[dict[str, Any]] | None:
+    found = [_BLAMED.fullmatch(line) for line in lines]
+    if len(lines) < _LINES or not all(found):
+        return None
+    rows = [match.groupdict() for match in found if match is not None]
+    return [
+        {key: int(said) if key == "line" else said for key, said in row.items() if said is not None} for row in rows
+    ]
 
 
 def _commit(start: re.Match[str], text: str) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ _HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
 _RULE = re.compile(r"[-=]+(?: +[-=]+)+")
 _DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
-_WORD = re.compile(r"\S+")
+_WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
 _IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts those after it
 
@@ -72,7 +72,8 @@ def _by_blanks(lines: Sequence[str]) -> list[dict[str, Any]] | None:
     width = max(map(len, lines))
     filled = 0
     for line in lines:
-        filled |= int(_WORD.sub(lambda word: "1" * len(word[0]), line).replace(" ", "0").ljust(width, "0") or "0", 2)
+        marks = _BLANK.sub("0", _WORD.sub(lambda word: "1" * len(word[0]), line))
+        filled |= int(marks.ljust(width, "0") or "0", 2)
     starts: list[int] = []
     for found in re.finditer("1+", f"{filled:0{width}b}"):
         start, stop = found.span()

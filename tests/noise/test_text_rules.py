@@ -84,3 +84,13 @@ def test_a_page_of_html_is_shown_as_a_browser_shows_it_without_its_navigation() 
 def test_none_of_it_happens_to_a_diff() -> None:
     diff = "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n" + "+same line\n" * 20
     assert reduced(diff) == diff
+
+
+def test_a_drawn_tree_is_written_as_levels() -> None:
+    tree = ".\n" + "├── a\n│   ├── b.py\n│   └── c\n│       └── d e.py\n" * 4 + "└── f\n\n5 directories, 9 files\n"
+    levels = " a\n  b.py\n  c\n   d e.py\n"
+    assert reduced(tree) == ".\n" + levels * 4 + " f\n\n5 directories, 9 files\n"
+    packages = "x@1.0.0 /x\n" + "├─┬ a@1\n│ └── b@2 deduped\n" * 8 + "└── c@3\n"
+    assert reduced(packages) == "x@1.0.0 /x\n" + " a@1\n  b@2 deduped\n" * 8 + " c@3\n"
+    prose = "A tree looks like this:\n├── a\n└── b\n" * 9
+    assert reduced(prose) == prose

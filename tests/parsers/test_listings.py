@@ -142,3 +142,60 @@ def test_every_table_of_a_page_is_found_with_the_text_around_it() -> None:
 @pytest.mark.parametrize("text", ["a/b\n" * 3, "This is a sentence / or two.\n" * 9, "12 monkeys\n" * 9])
 def test_what_is_no_listing_stays_text(text: str) -> None:
     assert parse(text) is None
+
+
+def test_blamed_lines_are_rows() -> None:
+    lines = [
+        f"{'e60075f9' if n < 6 else '^1474be6'} (Ada Byron 2026-11-16 09:07:58 +0000 {n:>3})  x = {n}" for n in range(9)
+    ]
+    found: Any = parse("\n".join(lines))
+    assert found.format == "commits"
+    assert found.value[7] == {
+        "commit": "^1474be6",
+        "author": "Ada Byron",
+        "time": "2026-11-16 09:07:58 +0000",
+        "line": 7,
+        "text": " x = 7",
+    }
+
+
+def test_blanks_of_any_kind_stand_between_columns() -> None:
+    text = "pid  name  size\n" + "".join(f"{n:>3}\u00a0 some  {n}\n" for n in range(9))
+    rows: Any = parse(text).value  # type: ignore[union-attr]
+    assert rows[8] == {"pid": 8, "name": "some", "size": 8}
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("[Sun Dec 04 04:47:44 2005] [error] in state {}", {"time": "Sun Dec 04 04:47:44 2005", "level": "error"}),
+        ("17/06/09 20:10:40 INFO spark.Executor: task {} done", {"level": "INFO", "logger": "spark.Executor"}),
+        (
+            "nova-api.log.1 2017-05-16 00:00:00.008 25746 INFO nova.wsgi.server [req-{} - -] GET /",
+            {"file": "nova-api.log.1", "pid": 25746, "logger": "nova.wsgi.server", "context": "req-{} - -"},
+        ),
+        (
+            "2015-10-18 18:01:47,978 INFO [main] org.apache.hadoop.mapreduce.MRAppMaster: Created {}",
+            {"ms": 978, "thread": "main", "logger": "org.apache.hadoop.mapreduce.MRAppMaster", "message": "Created {}"},
+        ),
+        (
+            "2026-11-17T07:20:00.597Z WARN [exec-0] com.acme.Requests - POST /orders/{}",
+            {"level": "WARN", "thread": "exec-0", "logger": "com.acme.Requests", "message": "POST /orders/{}"},
+        ),
+    ],
+)  # fmt: skip
+def test_log_lines_of_many_programs_are_rows(line: str, found: dict[str, Any]) -> None:
+    parsed: Any = parse("\n".join(line.replace("{}", str(n)) for n in range(12)))
+    assert parsed.format == "log"
+    expected = {name: said.replace("{}", "7") if isinstance(said, str) else said for name, said in found.items()}
+    assert expected.items() <= parsed.value[7].items()
+
+
+def test_lines_below_a_log_line_belong_to_its_message() -> None:
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no'
+    log = "\n".join(
+        f"2026-11-17 10:00:{n:02d} ERROR app: failed {n}" + (f"\n{trace}" if n == 3 else "") for n in range(12)
+    )
+    rows: Any = parse(log).value  # type: ignore[union-attr]
+    assert len(rows) == 12
+    assert rows[3]["message"] == f"failed 3\n{trace}"
