@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from shaping.paths.grammar import Step
 
 _FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers
-_CONSTANT: Final = 12  # values that are all the same before a field counts as constant
 _HEAVY: Final = 0.02  # of a tool's bytes
 _IDENTIFYING: Final = 2  # fields that identify a record which are kept with what is wanted of it
 _NO_PAGE_NAMED: Final = 7  # the rank of a name that says link or address, and not that it is a page
-ALWAYS: Final = "always the same"
 _ERRORS: Final = frozenset({"error", "errors", "message", "warning", "warnings"})
 _STEPS: Final[Mapping[str, Step]] = {"*": Glob("*"), "**": Deep()}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -116,13 +114,11 @@ class Fields:
             return "the same as another field of its record"
         if said.opaque:
             return "opaque"
-        # The link that a person would open stays; a number or a flag is an answer, even where it is always the same.
+        # The link that a person would open stays. A value that is always the same is said once, and costs little; left
+        # out by its name it would be missing on the day that it is another.
         if found.links == found.values and said.hypermedia and not said.identifies and said.page_rank >= _NO_PAGE_NAMED:
             return "a link that nobody used"
-        if self._identifies(steps) or said.verdict or found.types != {"text"}:
-            return ""
-        constant = found.distinct is not None and len(found.distinct) == 1 and found.values >= _CONSTANT
-        return ALWAYS if constant and found.calls >= _FEW_CALLS else ""
+        return ""
 
     def _identifies(self, steps: tuple[str, ...]) -> bool:
         return meaning(steps[-1]).identifies and not meaning(steps[-1]).opaque

@@ -13,7 +13,7 @@ import orjson
 
 from shaping.learning.record import TOOLS, recordings
 from shaping.mcp.reading import read_result
-from shaping.parsers import parse_if_cheaper
+from shaping.parsers import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +184,7 @@ def seconds(time: str | float) -> float:
 def _data_in(text: Any) -> Any:
     if not isinstance(text, str):
         return text
-    parsed = parse_if_cheaper(text)
+    parsed = parse(text)
     return text if parsed is None else parsed.value
 
 
