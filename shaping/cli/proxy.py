@@ -142,7 +142,7 @@ def _over_http(make_upstream: Any, http: str | None, sse: str | None, rules: dic
         if token is not None:
             from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
 
-            rules["pages"] = proxy_routes(loading.wait, token)
+            rules["pages"] = proxy_routes(loading.get, token)
         return await serve_http(lambda: make_upstream(loading.log), loading, host, port, older=http is None, **rules)
 
     return serve

@@ -70,29 +70,27 @@ class Loading:
 
     async def open(self, client: Mapping[str, Any] | None, owner: str | None) -> ClientShaping:
         """Begin the session of a client; raise UnusableConfigError where the config still has problems."""
-        messages = self.messages or await self._wait_or_reload()
+        messages = await self.get()
         from shaping.proxy.shaping import ClientShaping  # noqa: PLC0415 (loaded by now)
 
         return ClientShaping(messages, client, owner)
 
-    async def _wait_or_reload(self) -> MessageShaper:
+    async def get(self) -> MessageShaper:
+        """Return what answers are shaped by; raise UnusableConfigError where the config still has problems."""
+        if self.messages is not None:
+            return self.messages
         try:
             return await self.wait()
         except Exception as problem:
             if not is_config_problem(problem):
                 raise
         try:
-            self._set_late(await asyncio.get_running_loop().run_in_executor(None, make_messages, self.options))
+            found = await asyncio.get_running_loop().run_in_executor(None, make_messages, self.options)
         except Exception as problem:
             if is_config_problem(problem):
                 raise UnusableConfigError(problem) from None
             raise
-        return self.messages or await self.wait()
-
-    def _set_late(self, messages: MessageShaper) -> None:
-        if self.messages is None:
-            self.messages = messages
-            self._flush()
+        return self._use(found)
 
     def log(self, name: str, line: bytes) -> None:
         """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""
@@ -120,16 +118,18 @@ class Loading:
         except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
             self._tell(loop, self._loaded.set_exception, problem)
             return
-        self._tell(loop, self._set, messages)
+        self._tell(loop, lambda: self._loaded.set_result(self._use(messages)))
         messages.warm_up()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         gc.enable()
 
-    def _set(self, messages: MessageShaper) -> None:
-        self.messages = messages
-        self._loaded.set_result(messages)
-        self._flush()
+    def _use(self, messages: MessageShaper) -> MessageShaper:
+        """Set what answers are shaped by, unless another call was first after the config was corrected."""
+        if self.messages is None:
+            self.messages = messages
+            self._flush()
+        return self.messages
 
     def _flush(self) -> None:
         held, self._held = self._held, []

@@ -23,20 +23,22 @@ if TYPE_CHECKING:
     from shaping.proxy.router import Router
     from shaping.proxy.upstream import Upstream
 
+logger = logging.getLogger("shaping")
+
 # How long the last answers may take after a client has closed its end; it waits two seconds for all of us to be gone.
 _LAST_ANSWER_SECONDS = 1.2
 _LOOK_SECONDS = 0.02
 
 
-def run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options, *, has_client: bool = False) -> int:
+def run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
     """Serve until the client leaves, or a signal comes, or shaping cannot be loaded; return the exit code.
 
-    `has_client` says that one client is there already: it is told of a wrong config, in answer to its calls.
+    A config with problems is no end: clients are told of it, in answer to their calls, until it is right.
     """
     logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
     # Shaping is loaded on another thread, which must not hold up a message that passes.
     sys.setswitchinterval(0.0005)
-    return asyncio.run(_run(serve, options, has_client=has_client))
+    return asyncio.run(_run(serve, options))
 
 
 def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], options: Options) -> int:
@@ -45,7 +47,7 @@ def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream |
     async def serve(loading: Loading) -> int:
         return await serve_stdio(make_upstream(loading.log), loading)
 
-    return run(serve, options, has_client=True)
+    return run(serve, options)
 
 
 def run_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
@@ -92,7 +94,7 @@ async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
             await asyncio.shield(task)
 
 
-async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options, *, has_client: bool) -> int:
+async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
     with _ending_signal() as signalled:
         loading = Loading(options)
         serving = asyncio.create_task(serve(loading))
@@ -100,11 +102,10 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
         endings: set[asyncio.Future[Any]] = {serving, signalled}
         try:
             await asyncio.wait({*endings, loaded}, return_when=asyncio.FIRST_COMPLETED)
-            if (
-                not loaded.done()
-                or loaded.exception() is None
-                or (has_client and is_config_problem(loaded.exception()))
-            ):
+            problem = loaded.exception() if loaded.done() else None
+            if problem is not None:
+                logger.warning("%s", problem)
+            if problem is None or is_config_problem(problem):
                 await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not serving.done():

@@ -48,11 +48,15 @@ def start(port: int, folder: Path, *options: str) -> subprocess.Popen[bytes]:
             return process
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def find_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    port = find_port()
     process = start(port, tmp_path_factory.mktemp("served"))
     yield f"http://127.0.0.1:{port}/mcp"
     process.terminate()
@@ -105,6 +109,23 @@ def test_a_body_that_is_no_message_is_refused(address: str, content: bytes, kind
 def test_a_page_of_another_site_reaches_nothing(address: str) -> None:
     assert post(address, "tools/list", {}, host="evil.example").status_code in {400, 403, 421}
     assert post(address, "tools/list", {}, origin="https://evil.example").status_code == 403
+
+
+def test_clients_are_told_of_a_config_with_problems_until_it_is_corrected(tmp_path: Path) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text('{"global": {"private": ["**.title"], "profil": "minimal"}}')
+    port = find_port()
+    process = start(port, tmp_path, "--config", str(config))
+    address = f"http://127.0.0.1:{port}/mcp"
+    try:
+        session = open_session(address)
+        told = call(address, session, "records", count=3)
+        assert ("profil" in told, "Widget" in told, config.name in told) == (True, False, True)
+        config.write_text('{"global": {"private": ["**.state"]}}')
+        assert "Widget 2 squeaks" in call(address, session, "records", count=3)
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def test_a_client_without_sessions_is_answered_by_its_own_id(address: str) -> None:
