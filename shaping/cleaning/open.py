@@ -54,7 +54,7 @@ def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
     if not plan.prune.defaults:
         try:
-            opened = plain(value, 0)
+            opened = plain(value)
         except OddError:
             pass
         else:

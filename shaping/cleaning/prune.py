@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 
 _GONE = object()
+_NESTED = frozenset({dict, list})
+_MAY_GO = _NESTED | {type(None)}
+_MANY = 32  # members or elements from which it is faster to look at all of their types first
 
 
 def prune(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
@@ -36,6 +39,8 @@ def without_empties(value: Any, flags: Prune) -> Any:
 
 
 def _object(value: dict[str, Any], flags: Prune) -> dict[str, Any]:
+    if len(value) > _MANY and _MAY_GO.isdisjoint(map(type, value.values())):
+        return value
     out: dict[str, Any] | None = None
     for key, item in value.items():
         kind = type(item)
@@ -65,6 +70,8 @@ def _object(value: dict[str, Any], flags: Prune) -> dict[str, Any]:
 
 def _array(value: list[Any], flags: Prune) -> list[Any]:
     # Elements stay even where they are null or empty: their position and their number are information.
+    if len(value) > _MANY and _NESTED.isdisjoint(map(type, value)):
+        return value
     out: list[Any] | None = None
     for index, item in enumerate(value):
         kind = type(item)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from shaping.values.careful import DEEPEST, INT_MAX, INT_MIN, open_carefully
 from shaping.values.opening import OneShotError, UnknownTypeError, key_text, open_known
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_SAFE = frozenset({str, int, bool, type(None)})  # what orjson writes, or refuses where it is odd
+_MANY = 32  # members or elements from which it is faster to look at all of their types first
+_ONLY_PLAIN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 class OddError(Exception):
@@ -16,13 +25,43 @@ class OddError(Exception):
 def to_plain(value: Any, *, closed: bool = False) -> Any:
     """Return the plain form of a value, without a word about what had to change."""
     try:
-        return plain(value, 0)
+        return plain(value)
     except OddError:
         return open_carefully(value, closed=closed).whole
 
 
-def plain(value: Any, depth: int) -> Any:
+def plain(value: Any) -> Any:
     """Return the value itself where it is plain, else a plain copy; raise OddError at what needs a warning."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        try:
+            orjson.dumps(value, option=_ONLY_PLAIN)
+        except (TypeError, RecursionError):
+            return _plain(value, 0)
+        return value if _is_plain(value, 0) else _plain(value, 0)
+    return _plain(value, 0)
+
+
+def _is_plain(value: dict[str, Any] | list[Any], depth: int) -> bool:
+    """Whether data that orjson could write holds nothing but plain data."""
+    if depth > DEEPEST:
+        return False
+    items: Collection[Any] = value.values() if type(value) is dict else value
+    if len(value) > _MANY and _SAFE.issuperset(map(type, items)):
+        return True
+    for item in items:
+        kind = type(item)
+        if kind in _SAFE:
+            continue
+        if kind is dict or kind is list:
+            if not _is_plain(item, depth + 1):
+                return False
+        elif kind is not float or not math.isfinite(item):
+            return False
+    return True
+
+
+def _plain(value: Any, depth: int) -> Any:
     kind = type(value)
     if kind is dict:
         return _plain_dict(value, depth)
@@ -48,7 +87,7 @@ def plain(value: Any, depth: int) -> Any:
         opened = open_known(value)
     except (OneShotError, UnknownTypeError):
         raise OddError from None
-    return plain(opened, depth + 1)
+    return _plain(opened, depth + 1)
 
 
 def shallow(value: Any, written: bytes) -> bool:
@@ -67,45 +106,19 @@ def shallow(value: Any, written: bytes) -> bool:
 def _plain_dict(value: dict[Any, Any], depth: int) -> dict[str, Any]:
     if depth > DEEPEST:
         raise OddError
-    out: dict[str, Any] | None = None
+    out: dict[str, Any] = {}
     for key, item in value.items():
-        if type(key) is not str or not (key.isascii() or _encodable(key)):
-            return _rekeyed(value, depth)
-        kind = type(item)
-        if kind is bool or item is None or (kind is str and item.isascii()):
-            continue
-        new = plain(item, depth + 1)
-        if new is not item:
-            if out is None:
-                out = dict(value)
-            out[key] = new
-    return value if out is None else out
+        text = key if type(key) is str else key_text(key)
+        if text in out or not (text.isascii() or _encodable(text)):
+            raise OddError
+        out[text] = _plain(item, depth + 1)
+    return out
 
 
 def _plain_list(value: list[Any], depth: int) -> list[Any]:
     if depth > DEEPEST:
         raise OddError
-    out: list[Any] | None = None
-    for index, item in enumerate(value):
-        kind = type(item)
-        if kind is bool or item is None or (kind is str and item.isascii()):
-            continue
-        new = plain(item, depth + 1)
-        if new is not item:
-            if out is None:
-                out = list(value)
-            out[index] = new
-    return value if out is None else out
-
-
-def _rekeyed(value: dict[Any, Any], depth: int) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, item in value.items():
-        text = key_text(key)
-        if text in out or not (text.isascii() or _encodable(text)):
-            raise OddError
-        out[text] = plain(item, depth + 1)
-    return out
+    return [_plain(item, depth + 1) for item in value]
 
 
 def _encodable(text: str) -> bool:
@@ -119,7 +132,7 @@ def _encodable(text: str) -> bool:
 def reads_once(value: Any) -> bool:
     """Whether looking at a value would use it up, as a generator in it does."""
     try:
-        plain(value, 0)
+        plain(value)
     except OddError:
         try:
             open_carefully(value, reads=False)
