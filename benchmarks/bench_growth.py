@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping import Shaper
 from shaping.parsers import parse
-from shaping.parsers.terminal import clean
+from shaping.parsers.terminal import clean_lines
 from shaping.paths import compile_fields
 from shaping.redaction import redact, redact_json, redact_stream, redact_text
 
@@ -119,7 +119,7 @@ RUN: dict[str, Callable[[Any], object]] = {
     # Below twice what a stream holds back, it looks once; so it is given more.
     "redact_stream": lambda value: list(redact_stream([value] * 6)) if isinstance(value, str) else None,
     "redact_json": lambda value: redact_json(_json(value)),
-    "terminal": lambda value: clean(value) if isinstance(value, str) else None,
+    "terminal": lambda value: clean_lines(value) if isinstance(value, str) else None,
     "parse": lambda value: parse(value) if isinstance(value, str) else None,
     "private": PRIVATE.apply,
     "shape": lambda value: SHAPER.shape(value, tool="t").text,

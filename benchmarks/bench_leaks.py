@@ -32,7 +32,7 @@ from benchmarks.placements import Ways, leaks
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.errors import make_error
-from shaping.paths.strings import visible
+from shaping.paths.strings import visible_text
 from shaping.redaction import redact_json, redact_stream, scrub
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ WAYS: dict[str, Callable[[str], str]] = {
 def readable(one: Any, text: str) -> bool:
     """Return whether a secret can be read in a text, by somebody who undoes its escapes and encodings."""
     forms = {text}
-    for undo in (visible, unescaped, html.unescape, unquote, unquote, unescaped, decoded):
+    for undo in (visible_text, unescaped, html.unescape, unquote, unquote, unescaped, decoded):
         forms |= {undo(form) for form in forms}
     return any(one.shows_in(form) for form in forms)
 

@@ -24,7 +24,7 @@ from shaping import Shaper, ToolError, shape
 from shaping.cleaning.redact import fail_safe
 from shaping.commands.command import invocation_of, plan_for, run_command
 from shaping.integrations.results import ToolResults
-from shaping.mcp.redaction import redact_answer, redact_members, unshaped
+from shaping.mcp.redaction import redact_answer, redact_members, unshaped_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -430,7 +430,7 @@ class Ways:
         if dice.random() < 0.5:
             return _json(fail_safe(one.json, plan))
         failed = {"content": [_block(one.text)], "structuredContent": _object(one.json)}
-        return _json(unshaped(failed, plan, ValueError(one.text)))
+        return _json(unshaped_result(failed, plan, ValueError(one.text)))
 
     def _result(self, result: Mapping[str, Any], dice: Random) -> str:
         shaper = dice.choice((self.shaper, self.tight))

@@ -14,11 +14,11 @@ from shaping.cleaning import CleaningError, clean
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.cleaning.open import data_in, envelope_in
 from shaping.envelope import Envelope
-from shaping.errors import scrub
 from shaping.present import present
 from shaping.present.pages import expanded_page
 from shaping.present.queries import Databases, present_hits, present_rows
 from shaping.present.unshaped import observed, unshaped, untouched
+from shaping.redaction import scrub
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings import context
 from shaping.settings.context import choose_plan

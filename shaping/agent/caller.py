@@ -102,7 +102,7 @@ def _lists(page: dict[str, Any]) -> list[str]:
 MAX_REDIRECTS = 10
 
 
-def read_result(result: Any) -> tuple[Any, int | None]:
+def read_outcome(result: Any) -> tuple[Any, int | None]:
     """Return the wire form and the exit code of what a callable returned; only a finished process has the latter."""
     if hasattr(result, "returncode") and hasattr(result, "stdout"):
         return result.stdout, result.returncode
@@ -126,7 +126,7 @@ class Caller:
     memory: Memory | None = None
     command: Callable[..., str | None] | None = None  # names a call for the memory; else its first argument, where text
     sleep: Callable[[float], Any] | None = None
-    read: Callable[[Any], tuple[Any, int | None]] = read_result
+    read: Callable[[Any], tuple[Any, int | None]] = read_outcome
     dialect: Form | None = None
     state_changing: bool = False
     exit_codes: ExitTable = "contract"  # what the numbers that a process exits with mean

@@ -54,10 +54,10 @@ def read_response(wire: Any, form: Form | None = None) -> WireReading:
     plain = _plain(wire, form)
     if not isinstance(plain, Mapping) or form == "none":
         return WireReading("none", data=plain)
-    return _read(plain, form or recognise(plain))
+    return _read(plain, form or recognise_form(plain))
 
 
-def recognise(wire: Mapping[str, Any]) -> Form:
+def recognise_form(wire: Mapping[str, Any]) -> Form:
     """Return the form of a JSON object by the members that only it has."""
     if isinstance(wire.get("content"), list) and ("isError" in wire or "structuredContent" in wire):
         return "mcp"
@@ -122,7 +122,9 @@ def _mcp(wire: Mapping[str, Any]) -> WireReading:
     payload = wire.get("structuredContent")
     if payload is None:
         payload = _text_of(wire.get("content"))
-    inner = _read(payload, recognise(payload)) if isinstance(payload, Mapping) else WireReading("none", data=payload)
+    inner = (
+        _read(payload, recognise_form(payload)) if isinstance(payload, Mapping) else WireReading("none", data=payload)
+    )
     if wire.get("isError") is True:
         # Beside the text stands what it leaves out for the model's sake: whether to retry, and the phase.
         stated = lenient_error(outer.get("shaping/error")) or inner.error or lenient_error(meta.get("error"))

@@ -46,20 +46,20 @@ def manifest_of(
     found: dict[str, Any] = {
         "name": name,
         "version": version,
-        "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaves(command)],
+        "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaf_commands(command)],
         "exit_codes": {str(number): meaning for number, meaning in exit_codes.items()},
         "renamed": [{"command": old, "replacement": new} for old, new in (renamed or {}).items()],
     }
     return {**found, "etag": blake2b(orjson.dumps(found), digest_size=8).hexdigest()}
 
 
-def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def leaf_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the commands that are no groups, each with the words that call it."""
     if not hasattr(command, "commands"):
         yield path, command
         return
     for word, inner in command.commands.items():
-        yield from leaves(inner, (*path, word))
+        yield from leaf_commands(inner, (*path, word))
 
 
 def _command(path: tuple[str, ...], leaf: Any, schema: Any) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _lazy(shaper: Shaper | None) -> Callable[[], Shaper]:
 
 
 def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> Any:
-    for path, leaf in leaves(command):
+    for path, leaf in leaf_commands(command):
         own = [param.name for param in leaf.params]
         leaf.params = [*leaf.params, *(param for param in options() if param.name not in own)]
         leaf.invoke = partial(_invoke, leaf.invoke, app, " ".join((app.name, *path)), own)

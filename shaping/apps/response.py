@@ -17,9 +17,9 @@ from shaping.apps.stdout import Printed, print_answer, stdin_is_terminal
 from shaping.cleaning.open import unmatched
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
-from shaping.errors.detail import scrub
 from shaping.parsers import parse
-from shaping.parsers.terminal import clean
+from shaping.parsers.terminal import clean_lines
+from shaping.redaction import scrub
 from shaping.response import CallContext, Warned
 from shaping.settings import Overrides
 from shaping.store.expand import cursor_at, resume
@@ -158,7 +158,7 @@ def exit_for(problem: BaseException, tool: str, options: CallOptions, exit_table
     """Report a failure and return its exit code: the one that the command chose, or that of the error in the table."""
     detail = _detail(problem, tool, exit_table, debug=options.debug)
     if printed and detail.details is None:
-        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean(printed)))}})
+        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean_lines(printed)))}})
     # Argument parsers exit with 2 whatever the table says.
     code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)
     if options.as_json:
@@ -213,7 +213,7 @@ def _printed_value(printed: Printed) -> Any:
     """Return what a command printed instead of returning it: data where it is JSON, else text."""
     text = printed.getvalue()
     found = parse(text, ("json", "lines"))
-    return {"text": "\n".join(clean(text))} if found is None else found.value
+    return {"text": "\n".join(clean_lines(text))} if found is None else found.value
 
 
 def _text(data: Any) -> str:

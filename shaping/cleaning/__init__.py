@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning.open import open_plain, select, select_then_open
+from shaping.cleaning.open import open_plain, select_fields, select_then_open
 from shaping.cleaning.prune import prune, quieten
-from shaping.cleaning.redact import redact, without_secrets
+from shaping.cleaning.redact import redact_value, scrub_warning
 from shaping.response import NOTHING, StepNotes
 from shaping.values.plain import to_plain
 
@@ -58,15 +58,15 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         opened, opening = open_plain(raw, plan) if call.written is None else (raw, StepNotes(original=raw))
         if fields is not None and plan.private is not None:
             # A text that may hold what is private is withheld, whatever else is selected.
-            opened, holding = select(opened, plan.private)
+            opened, holding = select_fields(opened, plan.private)
         if fields is not None and fields.rename and plan.redact.by_place:
             # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
-            opened, early = redact(opened, plan)
-        selected, selecting = select(opened, fields)
+            opened, early = redact_value(opened, plan)
+        selected, selecting = select_fields(opened, fields)
     try:
         pruned, _ = prune(selected, plan)
         quiet, quieting = quieten(pruned, plan, call.arguments)
-        value, masking = redact(quiet, plan)
+        value, masking = redact_value(quiet, plan)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
     found = opening.warnings + holding.warnings + early.warnings + selecting.warnings + masking.warnings
@@ -77,7 +77,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
     warnings = call.warnings + found
     if warnings and not plan.redact.off:
         # Paths are made of keys, and a tool's own warnings of anything.
-        warnings = tuple(without_secrets(warned) for warned in warnings)
+        warnings = tuple(scrub_warning(warned) for warned in warnings)
     return Cleaned(
         value,
         raw,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.envelope import read_wire, recognise
-from shaping.errors import scrub
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.paths.selection import misses
+from shaping.redaction import scrub
 from shaping.response import NOTHING, StepNotes, Warned
 from shaping.values.careful import open_carefully
 from shaping.values.opening import OneShotError
@@ -63,7 +63,7 @@ def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
 
 
-def select(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]:
+def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]:
     """Apply compiled paths to plain data; what they left out is listed when somebody asks."""
     if fields is None:
         return value, NOTHING
@@ -84,12 +84,12 @@ def _is_bare(kept: Any) -> bool:
 def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, StepNotes]:
     """Apply compiled paths to any value and open only what they select."""
     try:
-        selected, said = select(raw, fields)
+        selected, said = select_fields(raw, fields)
         value, notes = open_plain(selected, plan)
     except OneShotError:
         # A generator among the visited values can be read only once, so everything is opened first.
         whole, notes = open_plain(raw, plan)
-        value, said = select(whole, fields)
+        value, said = select_fields(whole, fields)
         return value, replace(notes, original=whole, warnings=(*notes.warnings, *said.warnings))
     return value, replace(notes, original=None, warnings=(*notes.warnings, *said.warnings))
 

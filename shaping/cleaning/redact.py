@@ -6,8 +6,7 @@ import logging
 from traceback import format_tb
 from typing import TYPE_CHECKING, Any
 
-from shaping.errors import scrub
-from shaping.redaction import redact as replace_secrets
+from shaping.redaction import redact, scrub
 from shaping.response import NOTHING, StepNotes, Warned
 from shaping.values.plain import to_plain
 
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 
-def redact(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
+def redact_value(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares."""
     rules = plan.redact
     if rules.off:
         return value, NOTHING
-    clean, hits = replace_secrets(value, values=rules.values, names=rules.names, paths=rules.paths)
+    clean, hits = redact(value, values=rules.values, names=rules.names, paths=rules.paths)
     return clean, StepNotes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
 
 
@@ -29,7 +28,7 @@ def replaced(rule: str, path: str) -> Warned:
     return Warned("REDACTED", f"a value matched the rule {rule} and was replaced", path)
 
 
-def without_secrets(warned: Warned) -> Warned:
+def scrub_warning(warned: Warned) -> Warned:
     """Return the warning with secrets taken out of its message and path."""
     return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
 
@@ -50,7 +49,7 @@ def without_held(data: Any, plan: Plan) -> Any:
     """Take private paths and secrets out of plain data that the steps of cleaning never saw."""
     rules = plan.redact
     kept = data if plan.private is None else plan.private.apply(data)
-    return kept if rules.off else replace_secrets(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
+    return kept if rules.off else redact(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
 
 
 def log_fault(message: str, tool: str, fault: Exception) -> None:

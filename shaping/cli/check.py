@@ -11,7 +11,7 @@ import typer
 from shaping.cli.support.output import config_failure, print_result
 from shaping.settings import ConfigError, load
 from shaping.settings.context import checked_environment
-from shaping.settings.files import candidates
+from shaping.settings.files import config_places
 from shaping.settings.problems import report, short_name
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def check(
     for file in found.files:
         typer.echo(f"{short_name(file)} is good")
     if not found.files:
-        looked = candidates(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)
+        looked = config_places(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)
         typer.echo(f"no config was found; the bundled default applies. Looked for: {_places(looked)}", err=True)
 
 

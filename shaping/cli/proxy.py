@@ -15,9 +15,9 @@ import typer
 
 from shaping.cli.support.output import Stopped, config_error_detail, free_address, need_posix, page_address, stopped
 from shaping.proxy.child import command_server
-from shaping.proxy.configured import ServersError, address_of, headers_of, listed_servers, together, url_server
+from shaping.proxy.configured import ServersError, address_of, combined_server, headers_of, listed_servers, url_server
 from shaping.proxy.loading import Options, UnknownProfileError
-from shaping.proxy.stdio import run, run_stdio
+from shaping.proxy.stdio import run_relay, run_stdio
 from shaping.settings import ConfigError
 from shaping.settings.jsonc import JsoncError
 
@@ -114,10 +114,10 @@ def proxy(
     )
     try:
         if piped:
-            code = run_stdio(together(found), options)
+            code = run_stdio(combined_server(found), options)
         else:
             rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
-            code = run(_over_http(together(found), http, sse, rules, ui=ui), options)
+            code = run_relay(_over_http(combined_server(found), http, sse, rules, ui=ui), options)
     except UnknownProfileError as problem:
         raise stopped(str(problem)) from None
     except ConfigError as problem:

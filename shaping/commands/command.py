@@ -13,7 +13,7 @@ from shaping.commands.cut import Rules
 from shaping.commands.errors import OURS, not_started
 from shaping.commands.names import tool_name
 from shaping.commands.output import Capture, CapturedOutput, Finished, Invocation, decode, withhold_private
-from shaping.commands.process import run
+from shaping.commands.process import run_process
 from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
 from shaping.commands.storage import OutputStore
 from shaping.envelope import command_envelope
@@ -111,7 +111,7 @@ def run_command(
     if copies is not None:
         sinks = _Tee(stdout.capture, copies[0]), _Tee(stderr.capture, copies[1])
     try:
-        ended = run(asked, *sinks, stop=stop)
+        ended = run_process(asked, *sinks, stop=stop)
     except (OSError, ValueError) as problem:
         return _not_started_response(not_started_envelope(problem, asked), plan)
     response = respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
@@ -187,7 +187,7 @@ def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
     try:
-        ended = run(asked, lines, stderr.capture)
+        ended = run_process(asked, lines, stderr.capture)
     except (OSError, ValueError) as problem:
         return _not_started_response(not_started_envelope(problem, asked), plan)
     lines.finish()

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from shaping.commands.cut import NumberedLines
-from shaping.parsers.terminal import clean, error_lines
+from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import redact_text
 from shaping.settings.context import mode
 
@@ -208,7 +208,7 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
     if not capture.whole:
         return _clean_ends(capture, plan, rules)
     text, hits = _redacted(withhold_private(capture.text(), plan), plan)
-    cleaned = text.split("\n") if mode() == "off" else clean(text)
+    cleaned = text.split("\n") if mode() == "off" else clean_lines(text)
     kept, dropped = rules.split(cleaned)
     exact = not hits and "\n".join(kept).encode() == capture.held
     return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
@@ -226,9 +226,9 @@ def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
     head, hits = _redacted(held[0], plan)
     tail, more = _redacted(held[1], plan)
     middle = [_redacted(line, plan) for _, line in between]
-    first, dropped = rules.split(clean(head.removesuffix("\n")))
-    last, also = rules.split(clean(tail))
-    lines = [*first, *(" ".join(clean(line)) for line, _ in middle), *last]
+    first, dropped = rules.split(clean_lines(head.removesuffix("\n")))
+    last, also = rules.split(clean_lines(tail))
+    lines = [*first, *(" ".join(clean_lines(line)) for line, _ in middle), *last]
     numbers = [*range(len(first)), *(len(first) + number for number, _ in between)]
     numbers += range(len(first) + capture.missing_lines, len(first) + capture.missing_lines + len(last))
     redacted = (*hits, *(rule for _, found in middle for rule in found), *more)
@@ -254,6 +254,6 @@ def withhold_private(text: str, plan: Plan) -> str:
     if plan.private is None or not text:
         return text
     held = str(plan.private.apply(text))
-    shown = "\n".join(clean(held))
+    shown = "\n".join(clean_lines(held))
     # A name that colours or erased characters take apart is read in what a terminal shows.
     return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))

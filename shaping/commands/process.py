@@ -46,7 +46,7 @@ class ProcessExit:
     duration_ms: float = 0.0
 
 
-def run(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
+def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
     """Run a program to its end; `stop` ends it early."""
     if not hasattr(os, "killpg"):
         said = "commands run on Linux and macOS only: on Windows nothing can wait for two pipes and end a process group"

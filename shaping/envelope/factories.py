@@ -18,9 +18,10 @@ from shaping.envelope.model import (
     McpMeta,
     contradicts,
 )
-from shaping.errors import ErrorDetail, registry, scrub
+from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number
 from shaping.errors.detail import scrub_value
+from shaping.redaction import scrub
 from shaping.response import Warned
 
 T = TypeVar("T")

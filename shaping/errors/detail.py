@@ -8,7 +8,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping.errors.catalogue import registry
-from shaping.redaction import redact, redact_text
+from shaping.redaction import redact
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
@@ -68,11 +68,6 @@ class ErrorDetail(BaseModel):
 
 
 _TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar", "extensions")
-
-
-def scrub(text: str) -> str:
-    """Return the text without secrets."""
-    return redact_text(text)[0]
 
 
 def scrub_value(value: Any) -> Any:

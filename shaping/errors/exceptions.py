@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from shaping.errors.catalogue import registry
-from shaping.errors.detail import ToolError, make_error, scrub
+from shaping.errors.detail import ToolError, make_error
 from shaping.errors.outcomes import code_for_exit, http_error
-from shaping.errors.validation import candidates, issues, schema_issue, summary
+from shaping.errors.validation import issues, likely_meant, schema_issue, summary
+from shaping.redaction import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -190,7 +191,7 @@ def _process(exc: SubprocessError) -> Description:
 
 @describe.register
 def _validation(exc: ValidationError) -> Description:
-    return _refused(issues(exc), similar=candidates(exc))
+    return _refused(issues(exc), similar=likely_meant(exc))
 
 
 def _refused(found: list[dict[str, str]], **more: Any) -> Description:

@@ -35,7 +35,7 @@ def summary(found: Sequence[dict[str, str]]) -> str:
     return f"{counted(len(found), 'invalid argument')}: {shown}{more}"
 
 
-def candidates(problem: ValidationError) -> tuple[str, ...]:
+def likely_meant(problem: ValidationError) -> tuple[str, ...]:
     """Return what was probably meant: a choice like the one given, or a missing name like one too many."""
     found = problem.errors(include_url=False)
     missing = [str(one["loc"][-1]) for one in found if one["type"].startswith("missing") and one["loc"]]

@@ -109,7 +109,7 @@ class Recorder:
                 "tokens_before": None if before is None else int(count(before(), plan.tokenizer)),
                 "tokens_after": None if after is None else int(count(after(), plan.tokenizer)),
                 "arguments": scrub(dict(arguments), names=True) if arguments is not None and self._arguments else None,
-                "result": without_secrets(orjson.loads(result) if isinstance(result, bytes) else result, plan, form),
+                "result": storable(orjson.loads(result) if isinstance(result, bytes) else result, plan, form),
             }
             self._append(server, line["tool"], now, line)
 
@@ -223,7 +223,7 @@ def recordings(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("**/*.jsonl*") if FILE_NAME.fullmatch(path.name))
 
 
-def without_secrets(result: Any, plan: Plan, form: str = "mcp") -> Any:
+def storable(result: Any, plan: Plan, form: str = "mcp") -> Any:
     """Return a result as it may be kept on disk: without private fields, and without secrets in any profile."""
     held = replace(plan, redact=replace(plan.redact, off=False, values=True))
     if form != "mcp":

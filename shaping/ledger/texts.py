@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.errors import scrub
-from shaping.redaction import redact_text
+from shaping.redaction import redact_text, scrub
 from shaping.response import Omission
 from shaping.store.protocol import StoreError
 

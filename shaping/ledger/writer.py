@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.errors import scrub
 from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
 from shaping.ledger.entries import LedgerEntry, MeasuredCall, Totals, add_up
 from shaping.ledger.telemetry import MetricLabels, Telemetry, prometheus_text, trace_context
+from shaping.redaction import scrub
 from shaping.tokens import CountingError, TokenCount, counter
 
 if TYPE_CHECKING:

@@ -138,7 +138,7 @@ def possible_channels(context: ResultContext, data: ResultData) -> Channels:
     return context.channels if context.forced and single else TEXT
 
 
-def whole_plan(plan: Plan) -> Plan:
+def protecting_plan(plan: Plan) -> Plan:
     """Return a plan that leaves out only what must never leave, and what is over its budget."""
     return replace(
         plan,

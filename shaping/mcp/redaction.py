@@ -67,7 +67,7 @@ def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     return out
 
 
-def unshaped(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[str, Any]:
+def unshaped_result(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[str, Any]:
     """Return the result redacted and with a warning after a fault in shaping; withheld where redaction fails too."""
     message = f"shaping failed ({type(fault).__name__}); this result is unshaped"
     about = {"warnings": [{"code": "SHAPING_FAULT", "message": message}]}

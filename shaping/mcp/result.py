@@ -18,13 +18,13 @@ from shaping.mcp.parts import (
     decide,
     error_plan,
     possible_channels,
+    protecting_plan,
     read_parts,
     shape_parts,
-    whole_plan,
 )
-from shaping.mcp.redaction import redact_around, redact_whole, unshaped, with_warnings
+from shaping.mcp.redaction import redact_around, redact_whole, unshaped_result, with_warnings
 from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
-from shaping.mcp.schema import advertised_schema, matches
+from shaping.mcp.schema import advertised_schema, is_valid
 from shaping.parsers.json import write_json
 from shaping.response import CallContext, Warned
 from shaping.tokens import count
@@ -101,7 +101,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         return with_warnings(_within_limit(shaper, clean, context, shape), hits)
     except Exception as fault:
         logger.exception("shaping a result of %r failed; it goes out unshaped", context.tool)
-        return unshaped(result, plan, fault)
+        return unshaped_result(result, plan, fault)
 
 
 def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
@@ -319,7 +319,7 @@ def _has_big(shaped: Sequence[Shaped]) -> bool:
 
 
 def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
-    return context.advertised is not None and not matches(context.advertised, written.get("structuredContent"))
+    return context.advertised is not None and not is_valid(context.advertised, written.get("structuredContent"))
 
 
 def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> dict[str, Any]:
@@ -330,7 +330,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
     logger.warning("%r: %s", context.tool, warning.message)
     call = replace(context.call, if_none_match=None, warnings=(*context.warnings, warning))
-    plan = whole_plan(context.plan)
+    plan = protecting_plan(context.plan)
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:
         whole = replace(context, plan=plan, call=call)

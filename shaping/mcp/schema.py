@@ -127,7 +127,7 @@ def shows_no_more(new: Any, old: Any) -> bool:
     return not isinstance(new, dict | list)
 
 
-def matches(schema: Mapping[str, Any], value: Any) -> bool:
+def is_valid(schema: Mapping[str, Any], value: Any) -> bool:
     """Return whether a value fits a schema; the schema is compiled once."""
     valid = _compiled(orjson.dumps(schema))
     try:

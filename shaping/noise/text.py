@@ -10,7 +10,7 @@ from shaping.encoders.table.series import first_to_last
 from shaping.noise.unwrap import page_text, unwrap_text, without_licence
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.parsers.snapshot import fold_tree, is_tree
-from shaping.parsers.terminal import clean, count_repeats
+from shaping.parsers.terminal import clean_lines, count_repeats
 from shaping.response import Omission
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _size_of(found: re.Match[str]) -> str:
 def _as_on_screen(text: str) -> str:
     """Return what a terminal shows of a text in the end, and lines that repeat once with their number."""
     if "\x1b" in text or ("\r" in text and "\r" in text.replace("\r\n", "")):
-        return "\n".join(clean(text))
+        return "\n".join(clean_lines(text))
     lines = text.split("\n")
     return "\n".join(count_repeats(lines, _REPEATS)) if len(set(lines)) + _REPEATS <= len(lines) else text
 

@@ -106,9 +106,9 @@ async def execute(call: PreparedCall, time_limit: float | None = None) -> Envelo
     try:
         envelope = await perform(call, time_limit)
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the answer to its call
-        envelope = failure(fault, call)
+        envelope = failure_envelope(fault, call)
     elapsed = round((perf_counter() - started) * 1000, 3)
-    return with_meta(envelope, request_id=call.context.request_id, duration_ms=elapsed)
+    return fill_meta(envelope, request_id=call.context.request_id, duration_ms=elapsed)
 
 
 async def perform(call: PreparedCall, time_limit: float | None = None) -> Envelope[Any]:
@@ -137,7 +137,7 @@ def normalise_output(envelope: Envelope[Any], spec: Spec) -> Envelope[Any]:
     return envelope.model_copy(update={"data": data, "warnings": (*envelope.warnings, *mismatches)})
 
 
-def failure(fault: Exception, call: PreparedCall) -> Envelope[Any]:
+def failure_envelope(fault: Exception, call: PreparedCall) -> Envelope[Any]:
     """Describe what a call failed with."""
     error = from_exception(fault, debug=call.debug, state_changing=call.spec.state_changing)
     return error_envelope(error, call.spec.id)
@@ -148,7 +148,7 @@ def error_envelope(error: ErrorDetail, operation_id: str) -> Envelope[Any]:
     return local_envelope(None, operation_id, error=error)
 
 
-def with_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
+def fill_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
     """Add to meta what the source did not say itself."""
     missing = {
         name: value for name, value in meta.items() if value is not None and getattr(envelope.meta, name) is None
@@ -179,7 +179,7 @@ async def subscribe(call: PreparedCall, idle_timeout: float | None = None) -> As
                 yield _numbered(normalise_output(as_envelope(item, call.spec), call.spec), number, call.context)
                 number += 1
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the last item
-        yield _numbered(failure(fault, call), number, call.context)
+        yield _numbered(failure_envelope(fault, call), number, call.context)
 
 
 async def _each(items: AsyncIterator[Any], idle_timeout: float | None, name: str) -> AsyncGenerator[Any, None]:
@@ -201,4 +201,4 @@ def _numbered(envelope: Envelope[Any], number: int, context: Context) -> Envelop
     timestamp = getattr(meta, "timestamp", None) or time_ns() // 1_000_000
     extensions = {**meta.extensions, "sequence": number, "timestamp": timestamp}
     dated = envelope.model_copy(update={"meta": meta.model_copy(update={"extensions": extensions})})
-    return with_meta(dated, request_id=context.request_id)
+    return fill_meta(dated, request_id=context.request_id)

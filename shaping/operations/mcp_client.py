@@ -129,7 +129,7 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
     as_task = (tool.get("execution") or {}).get("taskSupport") == "required"
 
     async def handler(given: Any) -> Envelope[Any]:
-        return read_result(await server.call(tool["name"], given, as_task=as_task), accepts)
+        return read_tool_result(await server.call(tool["name"], given, as_task=as_task), accepts)
 
     return spec, handler
 
@@ -148,7 +148,7 @@ def _usable(schema: Any, where: str) -> dict[str, Any] | None:
     return schema
 
 
-def read_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None = None) -> Envelope[Any]:
+def read_tool_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None = None) -> Envelope[Any]:
     """Wrap a tool's result: structured content is the data, else JSON text that fits the schema, else the blocks."""
     content = result.get("content") or []
     about: dict[str, Any] = {

@@ -15,7 +15,7 @@ from pydantic import Field
 from shaping.errors import ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.operations.context import identified
-from shaping.operations.selection import input_schema, short_description, tool_name
+from shaping.operations.selection import input_schema, listed_name, short_description
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,13 +42,13 @@ class OperationTool(Tool):
         identity = await identified(self.identify)
         envelope = await self.registry.execute(self.operation, arguments, identity, shape=False)
         if envelope.error is None:
-            return tool_result(envelope)
+            return result_of(envelope)
         if _says_more(envelope.data, envelope.error):
             return failed_result(envelope.error, envelope.data)
         raise ToolError.of(envelope.error)
 
 
-def tool_result(envelope: Envelope[Any]) -> ToolResult:
+def result_of(envelope: Envelope[Any]) -> ToolResult:
     """Write an answer as both channels; which of them a client is shown is decided later."""
     data = envelope.data
     text = data if isinstance(data, str) else orjson.dumps(data, default=str).decode()
@@ -99,7 +99,7 @@ def mcp_server(
 def _tool(registry: Registry, spec: Spec, identify: Callable[[], Identified] | None, *, typed: bool) -> OperationTool:
     output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
     return OperationTool(
-        name=tool_name(spec),
+        name=listed_name(spec),
         description=short_description(spec),
         parameters=input_schema(spec),
         output_schema=output,

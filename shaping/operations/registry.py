@@ -14,11 +14,11 @@ from shaping.operations.execute import (
     PreparedCall,
     error_envelope,
     execute,
+    fill_meta,
     perform,
     prepare,
     shape_envelope,
     subscribe,
-    with_meta,
 )
 from shaping.operations.guard import visible
 from shaping.operations.spec import Spec, check_spec
@@ -130,7 +130,7 @@ class Registry:
         try:
             call = self._prepare("call", name, input, identity, request_id, trust=trust)
         except ToolError as wrong:
-            return with_meta(error_envelope(wrong.detail, name), request_id=request_id)
+            return fill_meta(error_envelope(wrong.detail, name), request_id=request_id)
         envelope = await execute(call, time_limit)
         return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
@@ -146,7 +146,7 @@ class Registry:
     ) -> Envelope[Any]:
         """Call an operation and let its exceptions through; an error that the operation answered with is returned."""
         call = self._prepare("call", name, input, identity, request_id)
-        envelope = with_meta(await perform(call, time_limit), request_id=request_id)
+        envelope = fill_meta(await perform(call, time_limit), request_id=request_id)
         return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     async def execute_or_raise(
@@ -174,7 +174,7 @@ class Registry:
         try:
             call = self._prepare("subscription", name, input, identity, request_id, trust=trust)
         except ToolError as wrong:
-            yield with_meta(error_envelope(wrong.detail, name), request_id=request_id)
+            yield fill_meta(error_envelope(wrong.detail, name), request_id=request_id)
             return
         async with aclosing(subscribe(call, idle_timeout)) as envelopes:
             async for envelope in envelopes:

@@ -11,7 +11,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
-from shaping.errors.validation import candidates, issues, summary
+from shaping.errors.validation import issues, likely_meant, summary
 from shaping.operations.json_schema import Validator, normalise
 
 Issue: TypeAlias = dict[str, str]
@@ -116,7 +116,7 @@ class PythonType:
         try:
             return self.adapter.validate_python(value)
         except ValidationError as problem:
-            raise invalid(issues(problem), similar=candidates(problem)) from None
+            raise invalid(issues(problem), similar=likely_meant(problem)) from None
 
     def settle(self, value: Any) -> Settled:
         """Return the value as JSON by its type."""

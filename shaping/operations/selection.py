@@ -91,19 +91,19 @@ def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int | None 
 
 def cost(specs: Sequence[Spec]) -> int:
     """Count the tokens of the list of tools as a client shows it to its model; MCP has no form for a subscription."""
-    texts = [orjson.dumps(definition(spec)).decode() for spec in specs if spec.type != "subscription"]
+    texts = [orjson.dumps(tool_definition(spec)).decode() for spec in specs if spec.type != "subscription"]
     if sum(map(len, texts)) > 2_000_000:
         # Far beyond any limit an estimate says enough, and at once.
         return sum(cheap(text) for text in texts)
     return int(count("\n".join(texts)))
 
 
-def definition(spec: Spec) -> dict[str, Any]:
+def tool_definition(spec: Spec) -> dict[str, Any]:
     """Return a tool as it is listed."""
-    return {"name": tool_name(spec), "description": short_description(spec), "inputSchema": input_schema(spec)}
+    return {"name": listed_name(spec), "description": short_description(spec), "inputSchema": input_schema(spec)}
 
 
-def tool_name(spec: Spec) -> str:
+def listed_name(spec: Spec) -> str:
     """Return a name that every client takes: letters, digits, `_` and `-`, at most 64 of them."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", spec.id)
     if len(name) <= LONGEST_NAME:

@@ -78,7 +78,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _NULS = re.compile(r"\x00+\n?")
 
 
-def clean(text: str) -> list[str]:
+def clean_lines(text: str) -> list[str]:
     """Return the lines that stand on the screen in the end, blank runs as one, repeats with their number."""
     lines = [line.rstrip() for line in render_terminal(text).split("\n")]
     return list(count_repeats(_settled(lines) if "%" in text else lines))

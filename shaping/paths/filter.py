@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from shaping.paths.grammar import Name
 from shaping.paths.rules import settle
 from shaping.paths.strings import StringFilter
-from shaping.paths.walk import GONE, SCALARS, FilterWalk, OmissionNode, opened, written
+from shaping.paths.walk import GONE, SCALARS, FilterWalk, OmissionNode, open_exactly, written_key
 
 if TYPE_CHECKING:
     from shaping.paths.rules import State
@@ -117,7 +117,7 @@ class PlaceFilter:
 
     def _odd(self, value: Any) -> Any:
         """Filter what is neither dict nor list: a scalar, or something to open."""
-        inside = value if type(value) in SCALARS else opened(value, self.filters.opener)
+        inside = value if type(value) in SCALARS else open_exactly(value, self.filters.opener)
         if type(inside) is dict or type(inside) is list:
             return self.run(inside)
         if type(inside) is str and self.state.partial:
@@ -159,7 +159,7 @@ class PlaceFilter:
         verdict = self.state.member(str(key))
         rule: tuple[str, PlaceFilter | None] | None = None
         if verdict is not None:
-            rule = written(key, verdict), None if verdict.state.whole else self.filters.node(verdict.state)
+            rule = written_key(key, verdict), None if verdict.state.whole else self.filters.node(verdict.state)
         if self.filters.remembers(key):
             self.names[key] = rule
         return rule

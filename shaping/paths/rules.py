@@ -254,7 +254,7 @@ def original(path: str, raw: Any, plan: FieldPlan | None) -> str:
     return str(Path(tuple(_renamed_back(steps, [raw], plan.state))))
 
 
-def shown(path: str, plan: FieldPlan | None) -> str:
+def renamed_path(path: str, plan: FieldPlan | None) -> str:
     """Write a path in the names that a reader is shown, as far as the rules alone tell."""
     if plan is None or not plan.rename:
         return path

@@ -57,7 +57,7 @@ def hides(text: str) -> bool:
     return not text.isascii() and any(sign in text for sign in _NO_WIDTH)
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Return the text as a reader sees it."""
     return _HIDDEN.sub("", text) if hides(text) else text
 
@@ -320,7 +320,7 @@ def _first_hit(
 
 def _without_escapes(text: str) -> str:
     """Undo the escapes in which a name may be spelt: of URLs, of HTML and of JSON, one inside the other."""
-    text = visible(text)
+    text = visible_text(text)
     for _ in range(_MOST_ESCAPES):
         plain = unquote_plus(text) if "%" in text else text
         plain = unescape(plain) if "&" in plain else plain

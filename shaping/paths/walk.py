@@ -38,7 +38,7 @@ def open_plainly(value: Any) -> Any:
     return value
 
 
-def opened(value: Any, opener: Opener) -> Any:
+def open_exactly(value: Any, opener: Opener) -> Any:
     """Open one value that is not plain: the result is an exact dict, an exact list, or has no inside."""
     inside = opener(value)
     if type(inside) is dict or type(inside) is list or type(inside) in SCALARS:
@@ -118,7 +118,7 @@ class FilterWalk:
             if str(key) not in decided:
                 decided[str(key)] = state.member(str(key))
         kept = [(key, verdict) for key in inside if (verdict := decided[str(key)]) is not None]
-        names = settle([(key, written(key, verdict)) for key, verdict in kept])
+        names = settle([(key, written_key(key, verdict)) for key, verdict in kept])
         for key, item in inside.items():
             verdict = decided[str(key)]
             value = GONE if verdict is None else self._start(item, verdict.state, place, str(key))
@@ -147,7 +147,7 @@ class FilterWalk:
 
     def _open(self, value: Any, state: State, place: OmissionNode) -> Any:
         """Return what stands for a value in the result, and put off the work inside it."""
-        inside = value if type(value) in PLAIN else opened(value, self.opener)
+        inside = value if type(value) in PLAIN else open_exactly(value, self.opener)
         if type(inside) is not dict and type(inside) is not list:
             return GONE if state.partial else inside
         target: Any = {} if type(inside) is dict else []
@@ -155,6 +155,6 @@ class FilterWalk:
         return target
 
 
-def written(key: Any, verdict: Verdict) -> Any:
+def written_key(key: Any, verdict: Verdict) -> Any:
     """Return the key a kept member is written under; a key that is not text is judged by its text and stays itself."""
     return key if verdict.name == str(key) else verdict.name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.errors import scrub
+from shaping.redaction import scrub
 from shaping.response import EMPTY, counted
 from shaping.tokens import counter
 

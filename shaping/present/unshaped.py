@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.cleaning.redact import fail_safe, log_fault, without_secrets
+from shaping.cleaning.redact import fail_safe, log_fault, scrub_warning
 from shaping.envelope import local_envelope
 from shaping.response import Shaped, Warned
 from shaping.tokens import Tokens
@@ -80,7 +80,7 @@ def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unsha
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
     log_fault("shaping %r failed with %s; its answer goes out unshaped\n%s", plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
-    warnings = (*map(without_secrets, call.warnings), warning)
+    warnings = (*map(scrub_warning, call.warnings), warning)
     envelope = local_envelope(
         fail_safe(raw, plan), plan.tool, error=call.error, warnings=warnings, request_id=call.request_id
     )

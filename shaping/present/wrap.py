@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.cleaning.redact import redact
+from shaping.cleaning.redact import redact_value
 from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
 from shaping.present.notices import noise_notice, omission_members
@@ -163,7 +163,7 @@ def _with_absent(shown: Presented, text: str, encoding: str, *, only_data: bool)
         return text
     cleaned = shown.cleaned
     if encoding == "json" and shown.cut.value is cleaned.value and not cleaned.omissions:
-        whole, kind = _write_numbers(redact(cleaned.selected, shown.plan)[0], shown)
+        whole, kind = _write_numbers(redact_value(cleaned.selected, shown.plan)[0], shown)
         if kind == "json" and len(whole) <= len(shown.text_before()):
             return whole
     return text + original.absent_line if fits else text

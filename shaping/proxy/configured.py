@@ -64,7 +64,7 @@ def listed_servers(
     return [_listed(name, _expanded(server, environ), oauth=oauth, seconds=seconds) for name, server in servers.items()]
 
 
-def together(servers: Sequence[ServerFactory]) -> Callable[[Log], Upstream | Router]:
+def combined_server(servers: Sequence[ServerFactory]) -> Callable[[Log], Upstream | Router]:
     """Make one upstream server of several."""
     if len(servers) == 1:
         return servers[0]

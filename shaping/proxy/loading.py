@@ -162,7 +162,7 @@ def print_savings(ledger: Ledger) -> None:
 
 def print_line(name: str, line: bytes) -> None:
     """Print a line of a server's log without the secrets in it."""
-    from shaping.errors.detail import scrub  # noqa: PLC0415 (loaded by now, or the process ends)
+    from shaping.redaction import scrub  # noqa: PLC0415 (loaded by now, or the process ends)
 
     sys.stderr.write(f"[{name}] {scrub(line.decode(errors='replace').rstrip())}\n")
     sys.stderr.flush()

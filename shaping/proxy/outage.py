@@ -103,7 +103,7 @@ def left_alone(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail
     return _error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None, foreign=True)
 
 
-def together(details: Sequence[ErrorDetail]) -> ErrorDetail:
+def combined_error(details: Sequence[ErrorDetail]) -> ErrorDetail:
     """Describe several servers of which none can be used."""
     if len(details) == 1:
         return details[0]
@@ -135,7 +135,7 @@ def _child(transport: object) -> Child | None:
 
 
 def _last_lines(child: Child) -> list[str]:
-    from shaping.errors import scrub  # noqa: PLC0415 (only where a server fails: costs 150 ms)
+    from shaping.redaction import scrub  # noqa: PLC0415 (only where a server fails: costs 150 ms)
 
     return [scrub(line.decode(errors="replace").strip())[:_LINE_SHOWN] for line in child.last_lines]
 

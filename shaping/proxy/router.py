@@ -321,7 +321,7 @@ async def _first_success(starts: Sequence[asyncio.Task[Any]]) -> None:
 def _together(problems: Sequence[BaseException | None]) -> Exception:
     details = [problem.detail for problem in problems if isinstance(problem, ServerUnavailableError)]
     if details:
-        return ServerUnavailableError(outage.together(details))
+        return ServerUnavailableError(outage.combined_error(details))
     return next(problem for problem in problems if isinstance(problem, Exception))
 
 

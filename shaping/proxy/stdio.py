@@ -30,7 +30,7 @@ _LAST_ANSWER_SECONDS = 1.2
 _LOOK_SECONDS = 0.02
 
 
-def run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
+def run_relay(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
     """Serve until the client leaves, or a signal comes, or shaping cannot be loaded; return the exit code.
 
     A config with problems is no end: clients are told of it, in answer to their calls, until it is right.
@@ -47,10 +47,10 @@ def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream |
     async def serve(loading: Loading) -> int:
         return await serve_stdio(make_upstream(loading.log), loading)
 
-    return run(serve, options)
+    return run_relay(serve, options)
 
 
-def run_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
+def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
     """Serve a server that runs a command by the options of a command line; return the exit code."""
     options = Options(values.get("--config"), values.get("--profile"), expand=expand)
     seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None

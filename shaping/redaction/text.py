@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shaping.paths.strings import HIDDEN, hides, visible
+from shaping.paths.strings import HIDDEN, hides, visible_text
 from shaping.redaction.contexts import BARE, pages
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
 from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark
@@ -107,7 +107,7 @@ def candidates(text: str) -> Ruleset:
     seen = encodable(plain)
     found = CREDENTIALS.matching(seen)
     if hides(text):
-        plain = _without_backslashes(visible(text))
+        plain = _without_backslashes(visible_text(text))
         seen = encodable(plain)
         found += CREDENTIALS.matching(seen)
     if "%" in plain or "&" in plain:

@@ -46,7 +46,7 @@ def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[s
     """Find the config file that applies, or None where only the bundled default does."""
     demanded = _demanded(config, cwd, environ)
     if demanded is None:
-        return next((place for place in candidates(config, cwd=cwd, environ=environ) if is_file(place)), None)
+        return next((place for place in config_places(config, cwd=cwd, environ=environ) if is_file(place)), None)
     place, asked_by = demanded
     if is_file(place):
         return place
@@ -54,7 +54,7 @@ def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[s
     raise ConfigError([ConfigProblem(str(place), asked_by, None, str(place), "a config file", says=says)])
 
 
-def candidates(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
+def config_places(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
     """List every place that is looked at, the strongest first; a file asked for by name is the only one."""
     demanded = _demanded(config, cwd, environ)
     if demanded is not None:

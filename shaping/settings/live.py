@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import candidates, is_file
+from shaping.settings.files import config_places, is_file
 from shaping.settings.problems import ConfigError, ConfigProblem, report
 from shaping.settings.trust import allowed_file
 
@@ -173,7 +173,7 @@ class LiveConfig:
     def _places(self) -> tuple[Path, ...]:
         if isinstance(self._config, Mapping):
             return ()
-        return candidates(self._config, cwd=self._cwd, environ=self._environ)
+        return config_places(self._config, cwd=self._cwd, environ=self._environ)
 
     def _directories(self) -> Iterator[Path]:
         places = self._places()
@@ -238,7 +238,7 @@ def shared(
     """Return the one live config for a place, so that fifty tools read it once and share one watcher."""
     seen = os.environ if environ is None else environ
     where = Path(cwd) if cwd is not None else Path.cwd()
-    key = candidates(config, cwd=where, environ=seen)
+    key = config_places(config, cwd=where, environ=seen)
     with _sharing:
         live = _shared.get(key)
         if live is None:

@@ -41,7 +41,7 @@ def rightly_asked(request: Overrides | None) -> Overrides | None:
     return replace(request, **dict.fromkeys(wrong))
 
 
-def check_call(call: PlanRequest, profiles: Collection[str]) -> None:
+def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
     """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
     problems = []
     if call.profile is not None and call.profile not in profiles:
@@ -134,7 +134,7 @@ class LoadedConfig:
                 self._plans.get(call) or self._compiled(call)
 
     def _resolved(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
-        check_call(call, self.profiles)
+        check_request(call, self.profiles)
         presets = presets_for(call.tool, call.surface)
         if self.config.presets and call.surface == "mcp":
             presets = (*presets, *presets_for_server(call.tool))

@@ -9,7 +9,7 @@ from shaping.envelope.model import MemberChoice
 from shaping.parsers import FORMATS
 from shaping.paths import compile_fields
 from shaping.paths.plan import restoring_plan
-from shaping.paths.rules import shown
+from shaping.paths.rules import renamed_path
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
@@ -216,4 +216,4 @@ def _prune(choices: Mapping[str, Any], fields: FieldPlan | None, *, asked: bool)
 
 def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
     """Return the listed defaults by the names that pruning meets: fields are renamed before."""
-    return tuple((shown(path, fields), value) for path, value in listed.items())
+    return tuple((renamed_path(path, fields), value) for path, value in listed.items())

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from shaping import tokens
-from shaping.parsers.terminal import clean, is_error_line
+from shaping.parsers.terminal import clean_lines, is_error_line
 from shaping.settings import bundled
 from shaping.settings.files import bundled_path
 from shaping.settings.sources import presets_for
@@ -68,7 +68,7 @@ def test_a_tight_budget_is_kept_and_the_first_error_stays(name: str, shaper: Sha
     envelope = replay(shaper, case["argv"], case["stdout"], case["stderr"], case["exit_code"], max_tokens=400)
     wire = json.dumps(envelope.render("invariant"), ensure_ascii=False, separators=(",", ":"))
     assert tokens.exact(wire) <= 400
-    errors = [line for line in clean(case["stderr"] or case["stdout"]) if is_error_line(line)]
+    errors = [line for line in clean_lines(case["stderr"] or case["stdout"]) if is_error_line(line)]
     if envelope.error is not None and errors:
         assert any(word in wire for word in re.findall(r"\w{4,}", errors[0]))
 

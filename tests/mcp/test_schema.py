@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from shaping.mcp.schema import _compiled, matches, usable
+from shaping.mcp.schema import _compiled, is_valid, usable
 
 SCHEMA = {
     "type": "object",
@@ -16,7 +16,7 @@ SCHEMA = {
 
 def test_a_value_is_checked_against_a_schema_that_is_compiled_once() -> None:
     _compiled.cache_clear()
-    assert [matches(SCHEMA, {"a": 1}), matches(SCHEMA, {"a": "x"}), matches(SCHEMA, None)] == [True, False, False]
+    assert [is_valid(SCHEMA, {"a": 1}), is_valid(SCHEMA, {"a": "x"}), is_valid(SCHEMA, None)] == [True, False, False]
     assert _compiled.cache_info().misses == 1
 
 
@@ -29,4 +29,4 @@ def test_the_missing_extra_is_an_instruction(monkeypatch: pytest.MonkeyPatch) ->
     _compiled.cache_clear()
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(ImportError, match=r'pip install "shaping\[mcp\]"'):
-        matches({"type": "string"}, "x")
+        is_valid({"type": "string"}, "x")

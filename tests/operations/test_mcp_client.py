@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from shaping.envelope import Envelope
-from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp, read_result
+from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp, read_tool_result
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def text(value: str) -> dict[str, Any]:
 )
 def test_data_is_what_the_result_says_most_clearly(result: Any, has_schema: bool, data: Any) -> None:
     accepts = (lambda value: "a" in value) if has_schema else None
-    assert read_result(result, accepts).data == data
+    assert read_tool_result(result, accepts).data == data
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_data_is_what_the_result_says_most_clearly(result: Any, has_schema: bool
     ],
 )
 def test_an_error_stays_in_the_envelope(result: Any, code: str, message: str) -> None:
-    envelope = read_result(result)
+    envelope = read_tool_result(result)
     assert envelope.error is not None
     assert (envelope.error.code, envelope.error.message, envelope.ok) == (code, message, False)
     assert envelope.error.hint is not None

@@ -9,9 +9,9 @@ from shaping.operations.selection import (
     TooManyError,
     choose,
     cost,
-    definition,
+    listed_name,
     short_description,
-    tool_name,
+    tool_definition,
 )
 from shaping.operations.spec import Spec, make_spec
 
@@ -74,8 +74,8 @@ def test_a_huge_list_is_estimated() -> None:
 
 
 def test_a_name_is_one_that_every_client_takes() -> None:
-    assert tool_name(SPECS[0]) == "api_get_issue"
-    long = tool_name(spec("x" * 60 + "_end"))
+    assert listed_name(SPECS[0]) == "api_get_issue"
+    long = listed_name(spec("x" * 60 + "_end"))
     assert (len(long), long.startswith("api_xxx"), long.endswith("_end")) == (64, True, True)
 
 
@@ -89,7 +89,7 @@ def test_a_long_description_is_cut_between_paragraphs_or_words() -> None:
 
 
 def test_a_definition_is_an_object_with_an_object_for_input() -> None:
-    assert definition(spec("a", description="d")) == {
+    assert tool_definition(spec("a", description="d")) == {
         "name": "api_a",
         "description": "d",
         "inputSchema": {"type": "object"},

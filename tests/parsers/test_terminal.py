@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.parsers.terminal import clean, is_error_line, render_terminal
+from shaping.parsers.terminal import clean_lines, is_error_line, render_terminal
 
 
 @pytest.mark.parametrize(
@@ -30,34 +30,34 @@ from shaping.parsers.terminal import clean, is_error_line, render_terminal
     ],
 )
 def test_text_reads_as_a_terminal_shows_it_in_the_end(printed: str, seen: str) -> None:
-    assert "\n".join(clean(printed)) == seen
+    assert "\n".join(clean_lines(printed)) == seen
 
 
 def test_repeated_lines_are_counted_and_blank_runs_are_one() -> None:
-    assert clean("y\ny\ny\n\n\n\nz\n") == ["y (x3)", "", "z", ""]
+    assert clean_lines("y\ny\ny\n\n\n\nz\n") == ["y (x3)", "", "z", ""]
 
 
 def test_lines_that_differ_only_in_when_they_were_written_are_repeats() -> None:
     klog = "".join(f'E1116 10:08:12.39{n}730   27010 memcache.go:265] "refused"\n' for n in range(5))
     plain = "2026-01-01T12:00:00Z try again\n2026-01-01T12:00:05Z try again\n12:00:09 try again\n"
-    assert clean(klog + plain) == [
+    assert clean_lines(klog + plain) == [
         'E1116 10:08:12.390730   27010 memcache.go:265] "refused" (x5)',
         "2026-01-01T12:00:00Z try again (x3)",
         "",
     ]
     times = ["12:00:01", "12:00:02", ""]
-    assert clean("\n".join(times)) == times
+    assert clean_lines("\n".join(times)) == times
 
 
 def test_progress_told_line_by_line_is_its_last_line() -> None:
     bar = "".join(f"Downloading {'#' * n}{' ' * (10 - n)} {n * 10}% {n}.5 MB/s\n" for n in range(1, 11))
-    assert clean(bar + "ok\n") == ["Downloading ########## 100% 10.5 MB/s", "ok", ""]
+    assert clean_lines(bar + "ok\n") == ["Downloading ########## 100% 10.5 MB/s", "ok", ""]
 
 
 def test_percentages_that_are_no_progress_stay() -> None:
     disks = "/dev/sda1 50G 20G 40% /mnt/1\n/dev/sda2 50G 45G 90% /mnt/2\n"
     falling = "cpu 90%\ncpu 40%\n"
-    assert clean(disks + falling) == [*disks.splitlines(), *falling.splitlines(), ""]
+    assert clean_lines(disks + falling) == [*disks.splitlines(), *falling.splitlines(), ""]
 
 
 @given(st.text(alphabet="ab \n\t\x1b[]0123;mKAGH\r\b\x07é", max_size=60))

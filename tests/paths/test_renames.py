@@ -6,7 +6,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.paths import compile_fields
-from shaping.paths.rules import original, shown
+from shaping.paths.rules import original, renamed_path
 
 RAW = {"items": [{"user": {"login": "ada"}, "n": 1}, {"user": {"login": "bob"}, "odd": [[{"login": 1}]]}], "total": 2}
 PLAN = compile_fields(None, ["total"], {"items": "rows", "**.login": "author", "items[].n": "total"})
@@ -107,8 +107,8 @@ def test_every_omission_under_a_new_name_can_be_expanded_and_has_its_price() -> 
     ],
 )
 def test_a_path_in_the_tools_names_can_be_written_in_those_that_are_shown(path: str, expected: str) -> None:
-    assert shown(path, PLAN) == expected
-    assert shown(path, None) == path
+    assert renamed_path(path, PLAN) == expected
+    assert renamed_path(path, None) == path
 
 
 def test_a_default_is_listed_by_the_name_that_the_tool_gave() -> None:

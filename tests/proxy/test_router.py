@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from shaping.proxy.child import command_server
-from shaping.proxy.configured import listed_servers, together
+from shaping.proxy.configured import combined_server, listed_servers
 from shaping.proxy.messages import write
 from shaping.proxy.router import Router
 
@@ -48,7 +48,7 @@ async def said(driver: Driver, tool: str) -> str:
 
 
 async def test_several_servers_stand_side_by_side_and_only_what_collides_is_renamed(connect: Connect) -> None:
-    async with connect(together(named("a", "b")), greet=False) as driver:
+    async with connect(combined_server(named("a", "b")), greet=False) as driver:
         greeting = (await driver.greet("2025-06-18"))["result"]
         tools = await names(driver)
         prompts = await names(driver, "prompts")
@@ -96,7 +96,7 @@ async def test_a_tool_keeps_its_server_while_a_server_says_that_its_tools_change
 
 
 async def test_requests_of_two_servers_with_the_same_id_are_answered_each(connect: Connect) -> None:
-    async with connect(together(named("a", "b"))) as driver:
+    async with connect(combined_server(named("a", "b"))) as driver:
         calls = [asyncio.create_task(said(driver, f"{name}_ask")) for name in "ab"]
         for name in "ab":
             asked = await driver.until(lambda one, name=name: str(one.get("id", "")).startswith(f"{name}:"))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
@@ -111,7 +111,7 @@ async def test_requests_of_two_servers_with_the_same_id_are_answered_each(connec
 async def test_one_server_that_cannot_start_does_not_take_the_others_along(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with connect(together([ghost(), *named("a")])) as driver:
+    async with connect(combined_server([ghost(), *named("a")])) as driver:
         listed = [await names(driver) for _ in range(2)]
         answer = await said(driver, "only_a")
     assert (listed, answer) == ([["shared", "only_a", "ask"]] * 2, "a only_a")
@@ -124,7 +124,7 @@ async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
 ) -> None:
     monkeypatch.setattr("shaping.proxy.router.START_PATIENCE", 3.0)
     flag = tmp_path / "go"
-    async with connect(together([held(flag), *named("a")])) as driver:
+    async with connect(combined_server([held(flag), *named("a")])) as driver:
         before = await names(driver)
         flag.touch()
         await driver.until(lambda message: message.get("method") == "notifications/tools/list_changed")
@@ -137,7 +137,7 @@ async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
 async def test_a_server_that_could_not_start_is_tried_again_by_a_later_list(connect: Connect, tmp_path: Path) -> None:
     flag = tmp_path / "go"
     late = command_server(["sh", "-c", f'test -f {flag} || exit 9; exec "$0" "$@"', *TINY], "late")
-    async with connect(together([*named("a"), late])) as driver:
+    async with connect(combined_server([*named("a"), late])) as driver:
         before = await names(driver)
         flag.touch()
         with anyio.fail_after(60):
@@ -148,7 +148,7 @@ async def test_a_server_that_could_not_start_is_tried_again_by_a_later_list(conn
 
 
 async def test_where_no_server_can_start_every_reason_is_told(connect: Connect) -> None:
-    async with connect(together([ghost("a"), ghost("b")]), greet=False) as driver:
+    async with connect(combined_server([ghost("a"), ghost("b")]), greet=False) as driver:
         error = (await driver.greet())["error"]
     assert error["message"].splitlines()[:2] == [
         "none of the servers can be used:",
@@ -162,7 +162,7 @@ async def test_servers_that_are_all_slow_are_waited_for(
 ) -> None:
     monkeypatch.setattr("shaping.proxy.router.START_PATIENCE", 0.1)
     flag = tmp_path / "go"
-    async with connect(together([held(flag, "a"), held(flag, "b")]), greet=False) as driver:
+    async with connect(combined_server([held(flag, "a"), held(flag, "b")]), greet=False) as driver:
         greeting = asyncio.create_task(driver.greet())
         await anyio.sleep(0.5)
         assert not greeting.done()
@@ -172,14 +172,14 @@ async def test_servers_that_are_all_slow_are_waited_for(
 
 async def test_a_client_of_the_newer_protocol_is_sent_to_the_handshake(connect: Connect) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    async with connect(together(named("a", "b")), greet=False) as driver:
+    async with connect(combined_server(named("a", "b")), greet=False) as driver:
         error = (await driver.ask("server/discover", {"_meta": meta}))["error"]
     assert (error["code"], "2025-11-25" in error["data"]["supported"]) == (-32022, True)
 
 
 async def test_a_server_of_several_that_dies_is_restarted(connect: Connect) -> None:
     tiny = command_server(TINY, "tiny")
-    async with connect(together([*named("a"), tiny])) as driver:
+    async with connect(combined_server([*named("a"), tiny])) as driver:
         before = await driver.text("pid")
         died = await driver.failure("die")
         after = await driver.text("pid")
@@ -193,7 +193,7 @@ async def test_rules_of_a_server_that_match_none_of_its_tools_are_logged_once(
     config = tmp_path / "response_config.json"
     patterns = ("a/only_*", "a/onyl_a", "only_aa", "elsewhere/*", "kubectl get *", "only_b")
     config.write_text(json.dumps({"tool_overrides": {pattern: {"max_items": 5} for pattern in patterns}}))
-    async with connect(together(named("a", "b")), config=config) as driver:
+    async with connect(combined_server(named("a", "b")), config=config) as driver:
         for _ in range(2):
             await names(driver)
     lines = [record.getMessage() for record in caplog.records if "match no tool" in record.getMessage()]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from shaping.paths.strings import visible
+from shaping.paths.strings import visible_text
 from shaping.redaction import redact, redact_json, redact_text
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.redaction.engine import _precise, _whole, encodable
@@ -131,7 +131,7 @@ def test_every_way_through_the_rules_finds_the_same(escaping: str, planted: list
         inside = redact_text(f"begin\n{text}\nend")[0]
         if not alone == member == written == inside.removeprefix("begin\n").removesuffix("\nend"):
             differ.append((one.kind, alone, member, written, inside))
-        if one.shows_in(visible(alone)) or "[redacted:" not in alone:
+        if one.shows_in(visible_text(alone)) or "[redacted:" not in alone:
             shown.append((one.kind, text))
     assert (differ, shown) == ([], [])
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shaping.settings.files import candidates, find, is_file, user_directory
+from shaping.settings.files import config_places, find, is_file, user_directory
 from shaping.settings.problems import ConfigError
 
 
@@ -31,7 +31,7 @@ def test_places_are_looked_at_in_the_stated_order(repository: Path) -> None:
         for directory in (repository / "a", repository)
         for name in ("response_config.json", ".shaping/response_config.json", ".code-scalpel/response_config.json")
     ] + [user / "shaping" / "response_config.json"]
-    assert list(candidates(None, cwd=repository / "a", environ=environ)) == expected
+    assert list(config_places(None, cwd=repository / "a", environ=environ)) == expected
     for place in reversed(expected):
         touch(place)
         assert find(None, cwd=repository / "a", environ=environ) == place

@@ -36,7 +36,7 @@ class HookedResult:
         return f"{text[:half]}\n\n...[truncated {len(text) - self.limit} chars]...\n\n{text[-half:]}"
 
 
-def read_result(client: str, payload: Mapping[str, Any]) -> HookedResult | None:
+def read_hook_result(client: str, payload: Mapping[str, Any]) -> HookedResult | None:
     """Read what a client's hook is told; None where the result must stay as it is."""
     reader = _READERS.get(client)
     return None if reader is None else reader(payload)

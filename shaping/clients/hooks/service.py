@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.clients.hooks.counting import GivenResult, ShownResults
-from shaping.clients.hooks.results import read_result
+from shaping.clients.hooks.results import read_hook_result
 from shaping.commands.command import output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
@@ -59,7 +59,7 @@ class HookService:
                 self.shown.told(str(payload["call"]), str(payload["shown"]))
                 return b""
             with _environment(dict(line.split("=", 1) for line in variables)):
-                result = read_result(client, payload)
+                result = read_hook_result(client, payload)
                 answered = None if result is None or mode() == "off" else self._answer(client, result)
         except Exception:  # whatever it is, it must not cost the tool's answer
             logger.warning("a result of %s was left as it is", client, exc_info=True)

@@ -97,7 +97,7 @@ def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collecti
     }
     if (meta.session_id is not None or debug) and not members.is_excluded("session_id", include):
         out["session_id"] = meta.session_id
-    out |= members.shown(envelope, include, debug, _META)
+    out |= members.common_members(envelope, include, debug, _META)
     if not members.is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include)):
         out["warnings"] = members.write_warnings(envelope.warnings)
     return members.extended(out, envelope, RESERVED)

@@ -109,7 +109,7 @@ def _exit_code(error: Any) -> int:
 
 def _write_meta(envelope: Envelope[Any], bare: bool, include: Collection[str], debug: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"duration_ms": round(envelope.meta.duration_ms or 0)}
-    out |= members.shown(envelope, include, debug, _META)
+    out |= members.common_members(envelope, include, debug, _META)
     if bare:
         out["bare"] = True
     return members.extended(out, envelope, RESERVED)

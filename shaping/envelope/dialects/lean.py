@@ -33,10 +33,10 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     """Write an envelope; a member that is left out is absent, and null only under debug."""
     if not debug and envelope.error is None and _nothing_to_add(envelope, include):
         return {"data": envelope.data}
-    out = members.shown(envelope, include, debug, _HEAD)
+    out = members.common_members(envelope, include, debug, _HEAD)
     if envelope.error is not None or debug:
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
-    out |= members.shown(envelope, include, debug, ("upgrade_hints",))
+    out |= members.common_members(envelope, include, debug, ("upgrade_hints",))
     asked, never = "warnings" in include, members.is_excluded("warnings", include)
     if not never and ((envelope.warnings and (debug or asked)) or (debug and asked)):
         out["warnings"] = members.write_warnings(envelope.warnings)
@@ -91,7 +91,7 @@ def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -
     # The document's own members stand under debug even where null; of ours, those that the profile includes.
     meta = envelope.meta.__dict__
     names = [name for name in _MORE if members.is_set(meta[name]) or (debug and name in include)]
-    out = members.shown(envelope, include, debug, names)
+    out = members.common_members(envelope, include, debug, names)
     if envelope.meta.extensions and (debug or "extensions" in include):
         out["extensions"] = envelope.meta.extensions
     return out

@@ -33,7 +33,7 @@ _SPELLINGS = {
 def error_members(error: ErrorDetail, names: Iterable[str]) -> dict[str, Any]:
     """Return the named members that are set, as JSON."""
     values = error.__dict__
-    return {name: plain(values[name]) for name in names if values[name] is not None and values[name] != ()}
+    return {name: member_json(values[name]) for name in names if values[name] is not None and values[name] != ()}
 
 
 def with_extensions(wire: dict[str, Any], error: ErrorDetail) -> dict[str, Any]:
@@ -177,12 +177,12 @@ def is_shown(name: str, value: Any, include: Collection[str], debug: bool) -> bo
     return name in include or name in ALWAYS or (name == "omissions" and isinstance(value, str))
 
 
-def shown(
+def common_members(
     envelope: Envelope[Any], include: Collection[str], debug: bool, names: Iterable[str] = ORDER
 ) -> dict[str, Any]:
     """Return the common members to show, in order and as JSON."""
     values = envelope.meta.__dict__
-    return {name: plain(values[name]) for name in names if is_shown(name, values[name], include, debug)}
+    return {name: member_json(values[name]) for name in names if is_shown(name, values[name], include, debug)}
 
 
 def extended(members: dict[str, Any], envelope: Envelope[Any], reserved: Collection[str]) -> dict[str, Any]:
@@ -191,10 +191,10 @@ def extended(members: dict[str, Any], envelope: Envelope[Any], reserved: Collect
     return {**members, **extra} if extra else members
 
 
-def plain(value: Any) -> Any:
+def member_json(value: Any) -> Any:
     """Return a member's value as JSON."""
     if isinstance(value, tuple):
-        return [plain(item) for item in value]
+        return [member_json(item) for item in value]
     if isinstance(value, (UpgradeHint, Omission, Listed)):
         named = ((part.name, getattr(value, part.name)) for part in fields(value))
         return {name: item for name, item in named if item is not None}

@@ -27,7 +27,7 @@ RESERVED = {source: _COMMON.union(own, own.values()) for source, own in OWN.item
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
     """Write an envelope as exactly data and meta; an error and warnings are told in meta."""
-    common = members.shown(envelope, include, debug)
+    common = members.common_members(envelope, include, debug)
     meta = {"source": envelope.meta.source, **_write_own(envelope, debug)}
     meta |= {_WIRE[name]: value for name, value in common.items()}
     if envelope.error is not None or debug:
@@ -64,7 +64,7 @@ def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
 
 def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
     meta = envelope.meta
-    values = {theirs: members.plain(getattr(meta, ours)) for ours, theirs in OWN[meta.source].items()}
+    values = {theirs: members.member_json(getattr(meta, ours)) for ours, theirs in OWN[meta.source].items()}
     if isinstance(meta, HttpMeta):
         values["headers"] = joined(meta.headers)
     if isinstance(meta, McpMeta):

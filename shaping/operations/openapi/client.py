@@ -165,7 +165,7 @@ class HttpCall:
         if context.request_id is not None:
             request["headers"]["X-Request-ID"] = context.request_id
         response = await self.client.send(self.method, url, **request)
-        return read_response(response, self.method)
+        return read_http_response(response, self.method)
 
     def request(self, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the address and the rest of a request."""
@@ -207,7 +207,7 @@ def _written(parameter: Parameter, value: Any) -> Any:
     return orjson.dumps(value).decode() if parameter.as_json else value
 
 
-def read_response(response: httpx.Response, method: str = "GET") -> Envelope[Any]:
+def read_http_response(response: httpx.Response, method: str = "GET") -> Envelope[Any]:
     """Wrap a response: data by its content type, an error status as a coded error beside whatever the server said."""
     kind = response.headers.get("content-type", "")
     data, readable = _data(response, kind)

@@ -135,10 +135,10 @@ def _part(body: Body, name: str, item: Any) -> tuple[str | None, bytes] | tuple[
         kind = str(item.get("content_type") or "application/octet-stream")
         return (str(item.get("filename") or name), _decoded(name, item["base64"]), kind)
     if is_file:
-        return (name, text_of(item).encode(), "application/octet-stream")
+        return (name, scalar_text(item).encode(), "application/octet-stream")
     if isinstance(item, (Mapping, list)):
         return (None, orjson.dumps(item), "application/json")
-    return (None, text_of(item).encode())
+    return (None, scalar_text(item).encode())
 
 
 def _decoded(name: str, text: Any) -> bytes:
@@ -162,7 +162,7 @@ RESERVED = ":/?#[]@!$&'()*+,;="
 DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
-def text_of(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     """Return a scalar as it stands in a URL or a header."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -193,11 +193,11 @@ def in_query(name: str, value: Any, style: str, *, explode: bool, reserved: bool
     if value is None:
         return []
     if isinstance(value, dict) and style == "deepObject":
-        return [f"{key}[{quote(str(k), safe='')}]={quote(text_of(v), safe=safe)}" for k, v in value.items()]
+        return [f"{key}[{quote(str(k), safe='')}]={quote(scalar_text(v), safe=safe)}" for k, v in value.items()]
     if isinstance(value, dict) and explode:
-        return [f"{quote(str(k), safe='')}={quote(text_of(v), safe=safe)}" for k, v in value.items()]
+        return [f"{quote(str(k), safe='')}={quote(scalar_text(v), safe=safe)}" for k, v in value.items()]
     if isinstance(value, list) and explode:
-        return [f"{key}={quote(text_of(item), safe=safe)}" for item in value]
+        return [f"{key}={quote(scalar_text(item), safe=safe)}" for item in value]
     pieces = [quote(piece, safe=safe) for piece in _flat(value, explode=False)]
     return [f"{key}={DELIMITERS.get(style, ',').join(pieces)}"]
 
@@ -212,9 +212,9 @@ def in_header(name: str, value: Any, *, explode: bool) -> str:
 
 def _flat(value: Any, *, explode: bool) -> list[str]:
     if isinstance(value, dict):
-        pairs = [(str(key), text_of(item)) for key, item in value.items()]
+        pairs = [(str(key), scalar_text(item)) for key, item in value.items()]
         return [f"{k}={v}" for k, v in pairs] if explode else [piece for pair in pairs for piece in pair]
-    return [text_of(item) for item in value] if isinstance(value, list) else [text_of(value)]
+    return [scalar_text(item) for item in value] if isinstance(value, list) else [scalar_text(value)]
 
 
 def _path_piece(name: str, piece: str) -> str:

@@ -10,7 +10,7 @@ import anyio
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError
-from shaping.operations.openapi.client import HttpCall, read_response
+from shaping.operations.openapi.client import HttpCall, read_http_response
 from shaping.parsers.json import read_json
 from shaping.response import import_extra
 
@@ -143,7 +143,7 @@ async def _refuse(response: httpx.Response) -> None:
     is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     if response.status_code != 200 or not is_stream:
         await response.aread()
-        envelope = read_response(response)
+        envelope = read_http_response(response)
         if envelope.error is not None:
             raise ToolError.of(envelope.error)
         kind = envelope.meta.model_dump()["content_type"]
