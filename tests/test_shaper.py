@@ -297,7 +297,7 @@ def test_the_log_of_a_fault_tells_where_and_of_what_kind_but_nothing_of_the_answ
         raise ValueError(f"cannot do {value!r}")
 
     monkeypatch.setattr("shaping.shaper.clean", broken)
-    monkeypatch.setattr(sys.modules["shaping.cleaning.redact"], "replace_secrets", broken)
+    monkeypatch.setattr(sys.modules["shaping.cleaning.redact"], "redact", broken)
     shaped = Shaper({"tool_overrides": {"t": {"private": ["secret"]}}}).shape({"secret": "hunter2"}, tool="t")
     assert shaped.data == "[withheld: redaction failed]"
     assert "ValueError" in caplog.text
