@@ -187,7 +187,14 @@ class _IntakeSchema(GenerateJsonSchema):
 
     def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
         # An object by its names; an array inside a pydantic model, which writes itself.
-        return {"properties": {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}}
+        return self._members(schema["fields"])
+
+    def call_schema(self, schema: Any) -> dict[str, Any]:
+        # A named tuple, before pydantic 2.14.
+        return self._members(schema["arguments_schema"]["arguments_schema"])
+
+    def _members(self, fields: Any) -> dict[str, Any]:
+        return {"properties": {field["name"]: self.generate_inner(field["schema"]) for field in fields}}
 
     def int_schema(self, schema: core_schema.IntSchema) -> dict[str, Any]:
         # Beyond 64 bits an integer is written as a string, and so are NaN and the infinities.
