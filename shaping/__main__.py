@@ -62,9 +62,10 @@ def plain_run(words: list[str]) -> tuple[dict[str, str], list[str]] | None:
 def _run(values: dict[str, str], command: list[str]) -> NoReturn:
     # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
     gc.disable()
+    said: Any = {"tool": values.get("--tool"), "profile": values.get("--profile"), "env": dict(os.environ)}
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # to look for plugins takes 20 ms; the command does not get it
     from shaping.commands.program import run_program  # noqa: PLC0415 (loaded for this command alone)
 
-    said: Any = {"tool": values.get("--tool"), "profile": values.get("--profile")}
     said["max_tokens"] = int(values["--max-tokens"]) if "--max-tokens" in values else None
     try:
         sys.exit(run_program(command, values.get("--config"), said))

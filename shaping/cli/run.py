@@ -20,6 +20,7 @@ from shaping.cli.support.output import failure, progress
 from shaping.commands.program import OURS, run_program
 from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
+from shaping.learning.record import Recorder
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper
 
@@ -102,7 +103,8 @@ def run(
         if cursor:
             code = _next_page(config, cursor, said)
         else:
-            code = run_program(command or [], config, said, stream=stream, progress=progress, record=record)
+            recorder = None if record is None else Recorder(record)
+            code = run_program(command or [], config, said, stream=stream, progress=progress, recorder=recorder)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise

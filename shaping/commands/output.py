@@ -27,6 +27,10 @@ EDGE: Final = 256 * 1024  # bytes of either end that are held where there is mor
 _KEPT_LINES: Final = 2_000  # important lines between the ends that are held: as many of the first as of the last
 _LONGEST_LINE: Final = 1024 * 1024  # bytes after which a line is taken for two
 
+# Characters of a command's output that Claude Code's shell is reported to show its model (issue 19901), not measured:
+# nobody knows here which agent reads, and what it would not have read is not saved.
+SHELL_SHOWS: Final = 30_000
+
 ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
 
 

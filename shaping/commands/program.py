@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
-from shaping.learning.record import Recorder
-from shaping.ledger import MeasuredCall, open_ledger
-from shaping.ledger.texts import keep_output, keep_texts
+from shaping.commands.output import SHELL_SHOWS
+from shaping.settings.files import ledger_path
 from shaping.shaper import Shaper
+from shaping.store.counting import begin_counting
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -26,15 +27,11 @@ if TYPE_CHECKING:
     from shaping.commands.command import CommandOptions
     from shaping.commands.output import Invocation
     from shaping.commands.response import CommandResponse
+    from shaping.learning.record import Recorder
     from shaping.response import Shaped
     from shaping.settings import Plan
 
 OURS: Final = 125  # as env(1) and docker(1) exit for a failure of their own
-# Characters of a command's output that Claude Code's shell is reported to show its model (issue 19901), not measured:
-# nobody knows here which agent reads, and what it would not have read is not saved.
-_SHELL_SHOWS: Final = 30_000
-_GUESSED: Final = 4_000
-_LEDGER_SECONDS: Final = 5.0  # the most that a command waits for its tokens to be counted; 0.1 on an idle machine
 
 logger = logging.getLogger("shaping")
 
@@ -46,18 +43,15 @@ def run_program(
     *,
     stream: bool = False,
     progress: Callable[[str], AbstractContextManager[object]] = nullcontext,
-    record: Path | None = None,
+    recorder: Recorder | None = None,
 ) -> int:
-    """Run a command, print its output as the options say, and return its exit code.
-
-    `record` is a folder in which what the command printed is kept.
-    """
+    """Run a command, print its output as the options say, and return its exit code."""
     shaper = Shaper(config, expandable=True, watch=False)
     plan = plan_for(shaper, argv, said, strict=True)
     asked = invocation_of(argv, said)
     untouched = shaper.mode != "on" and not (stream or said.get("dialect"))
     if untouched and shaper.mode == "off" and not said.get("timeout"):
-        _become(argv)
+        _become(asked)
     if stream:
         code = _stream(shaper, plan, asked)
     elif untouched and shaper.mode == "observe":
@@ -69,11 +63,16 @@ def run_program(
         sys.stdout.write(response.stdout)
         sys.stdout.flush()
         sys.stderr.write(response.stderr)
-        printed = response.stdout + response.stderr
+        printed = response.printed
         before = _unshaped(response, printed, plan)
+        if recorder is not None:
+            sides: dict[str, Any] = {
+                "before": partial(str, before[:SHELL_SHOWS]),
+                "after": partial(str, printed[:SHELL_SHOWS]),
+            }
+            recorder.record(plan, response.raw, form="text", arguments={"argv": argv}, **sides)
+            recorder.close()
         _record(shaper, plan, before, printed, response.shaped)
-        if record is not None:
-            _write_recording(record, plan, argv, (before, printed), response.raw)
     shaper.close()
     return code
 
@@ -93,12 +92,12 @@ def _observe(config: str | Path | None, plan: Plan, asked: Invocation) -> int:
     return response.exit_code
 
 
-def _become(argv: list[str]) -> None:
+def _become(asked: Invocation) -> None:
     """Let the command take this process over, untouched; one that cannot be run is left to be reported as usual."""
     if os.name == "posix":
         sys.stdout.flush()
         with suppress(OSError):
-            os.execvp(argv[0], argv)  # noqa: S606 (the command that the user asked for, without a shell)
+            os.execvpe(asked.argv[0], asked.argv, asked.environ)  # noqa: S606 (the command that the user asked for, without a shell)
 
 
 def _unshaped(response: CommandResponse, printed: str, plan: Plan) -> str:
@@ -115,7 +114,7 @@ def _stream(shaper: Shaper, plan: Plan, asked: Invocation) -> int:
 
     def emit(line: bytes) -> None:
         _emit(line)
-        if len(printed) < _SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
+        if len(printed) < SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
             printed.extend(line)
 
     response = stream_command(shaper, plan, asked, emit)
@@ -126,41 +125,28 @@ def _stream(shaper: Shaper, plan: Plan, asked: Invocation) -> int:
 
 
 def _record(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
-    """Enter what would have been printed, and what was printed in its place, into the ledger."""
-    if not before:
+    """Enter what would have been printed, and what was printed in its place, into the ledger.
+
+    A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
+    """
+    path = ledger_path()
+    if not before or path is None:
         return
-    # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
-    unchanged = after == before and len(after) < _GUESSED
-    ledger = open_ledger(tokenizer="chars" if unchanged else plan.tokenizer)
-    if ledger is None:
-        return
-    call = MeasuredCall(
-        plan.tool,
-        partial(str, before[:_SHELL_SHOWS]),
-        partial(str, after[:_SHELL_SHOWS]),
-        profile=plan.profile,
-        config=plan.config_hash,
-        added=None if shaped is None else lambda: f"{shaped.notice}{shaped.absent_line}",
-        keep=_keeper(shaper, plan, before, shaped) if after != before else None,
-    )
-    ledger.record(call)
-    ledger.close(_LEDGER_SECONDS)
+    from shaping.commands.ledger_entry import enter_run  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
-
-def _keeper(shaper: Shaper, plan: Plan, before: str, shaped: Shaped | None) -> Callable[[str], str | None] | None:
-    """Return what keeps the two sides of a call; text with private fields that nothing can be taken out of is not."""
-    keeper, ttl = shaper.keeper("command"), shaper.generation.config.store.ttl_seconds
-    if shaped is not None:
-        return lambda read: keep_texts(keeper, read, [shaped], ttl=ttl)
-    return None if plan.private is not None else lambda read: keep_output(keeper, read, before, ttl=ttl)
-
-
-def _write_recording(record: Path, plan: Plan, argv: list[str], shown: tuple[str, str], raw: str) -> None:
-    """Keep what the command printed in a folder of recordings."""
-    recorder = Recorder(record)
-    before, after = (partial(str, text[:_SHELL_SHOWS]) for text in shown)
-    recorder.record(plan, raw, form="text", arguments={"argv": argv}, before=before, after=after)
-    recorder.close()
+    shaper.close()  # neither the thread of the store nor its connection comes along
+    if threading.active_count() > 1 or (lock := begin_counting(path)) is None:
+        enter_run(shaper, plan, before, after, shaped)
+    elif os.fork() == 0:
+        try:
+            os.setsid()
+            for number in range(3):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            enter_run(shaper, plan, before, after, shaped)
+        finally:
+            os._exit(0)
+    else:
+        os.close(lock)
 
 
 def _emit(line: bytes) -> None:

@@ -11,7 +11,9 @@ from pydantic.alias_generators import to_camel
 class _Part(BaseModel):
     """A piece of a block: camelCase on the wire, and what a newer protocol adds is kept."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
 
 
 class Annotations(_Part):
@@ -79,7 +81,7 @@ ContentBlock: TypeAlias = Annotated[
     TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock,
     Field(discriminator="type"),
 ]
-_READER: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
+_READER: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock, config=ConfigDict(defer_build=True))
 
 
 def read_block(block: Any) -> ContentBlock:

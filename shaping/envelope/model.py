@@ -28,7 +28,7 @@ class UpgradeHint:
 class CommonMeta(BaseModel):
     """What any response may say about its call, whatever its source."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     duration_ms: int | float | None = Field(default=None, ge=0, allow_inf_nan=False)
     request_id: str | None = None
@@ -134,7 +134,7 @@ class EnvelopeError(ValueError):
 class Envelope(BaseModel, Generic[T]):
     """Data, error, warnings and meta; `ok` follows from the outcome and cannot be set."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     data: T
     error: ErrorDetail | None = None

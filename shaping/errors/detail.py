@@ -22,7 +22,7 @@ Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 class Redirect(BaseModel):
     """The exact replacement for a call that has moved, and whether to remember it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     command: str
     permanent: bool
@@ -32,7 +32,7 @@ class Redirect(BaseModel):
 class ErrorDetail(BaseModel):
     """An error that a program can branch on; `None` where the wire did not say."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     code: str = Field(min_length=1)
     message: str

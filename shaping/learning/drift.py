@@ -11,7 +11,7 @@ import orjson
 
 from shaping.errors import nearest
 from shaping.learning.fields import covers, leads_to
-from shaping.ledger import default_path
+from shaping.settings.files import ledger_path
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _hash(value: Any) -> str:
 
 def findings_path(environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return where the last findings are kept for `shaping ui`: beside the ledger; None where that is off."""
-    ledger = default_path(environ)
+    ledger = ledger_path(environ)
     return None if ledger is None else ledger.with_name("drift.json")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
+from shaping.ledger.database import LedgerDatabase, LedgerError
 from shaping.ledger.entries import LedgerEntry, MeasuredCall, Totals, add_up
 from shaping.ledger.writer import Ledger, open_ledger, record_text
 
@@ -14,7 +14,6 @@ __all__ = [
     "MeasuredCall",
     "Totals",
     "add_up",
-    "default_path",
     "open_ledger",
     "record_text",
 ]

@@ -10,12 +10,11 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import platformdirs
-
 from shaping.ledger.entries import LedgerEntry, LedgerSum, Totals
+from shaping.store.counting import wait_for_counting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 VERSION: Final = 1  # of the file's format; a test refuses a silent change
 MAX_DAYS: Final = 180
@@ -40,16 +39,6 @@ _SUMS: Final = (
 
 class LedgerError(Exception):
     """The ledger's file cannot be used; the message says which file and why."""
-
-
-def default_path(environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the path of the user's ledger: SHAPING_LEDGER names another file, or switches it off."""
-    named = environ.get("SHAPING_LEDGER", "").strip()
-    if named.lower() in {"off", "0", "false", "no"}:
-        return None
-    if named and named.lower() not in {"on", "1", "true", "yes"}:
-        return Path(named).expanduser()
-    return platformdirs.user_data_path("shaping", appauthor=False) / "ledger.sqlite"
 
 
 class LedgerDatabase:
@@ -108,6 +97,7 @@ class LedgerDatabase:
         return int(rows[0][0]) if rows else 0
 
     def _read(self, sql: str, arguments: Sequence[float]) -> list[tuple[Any, ...]]:
+        wait_for_counting(self.path)
         if not self.path.exists():
             return []
         try:

@@ -13,10 +13,11 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.ledger.database import LedgerDatabase, LedgerError, default_path
+from shaping.ledger.database import LedgerDatabase, LedgerError
 from shaping.ledger.entries import LedgerEntry, MeasuredCall, Totals, add_up
 from shaping.ledger.telemetry import MetricLabels, Telemetry, prometheus_text, trace_context
 from shaping.redaction import scrub
+from shaping.settings.files import ledger_path
 from shaping.tokens import CountingError, TokenCount, counter
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class Ledger:
 
 def open_ledger(environ: Mapping[str, str] = os.environ, *, tokenizer: str = "o200k_base") -> Ledger | None:
     """Open the user's ledger, or give None where SHAPING_LEDGER switches it off."""
-    path = default_path(environ)
+    path = ledger_path(environ)
     return None if path is None else Ledger(LedgerDatabase(path), tokenizer=tokenizer)
 
 
@@ -202,7 +203,7 @@ def record_text(
     A text may be a function, which is called later on the ledger's thread; `about` is what `MeasuredCall` has besides.
     All callers of a process share one ledger. Nothing is recorded where SHAPING_LEDGER is off.
     """
-    path = default_path(environ)
+    path = ledger_path(environ)
     if path is None:
         return
     sent, read = (partial(str, text) if isinstance(text, str) else text for text in (before, after))

@@ -12,10 +12,11 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
-from shaping.ledger import LedgerDatabase, LedgerError, default_path
+from shaping.ledger import LedgerDatabase, LedgerError
 from shaping.operations.http_server import Gate
 from shaping.page.data import PageSource
 from shaping.page.html import content_policy, document
+from shaping.settings.files import ledger_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -62,7 +63,7 @@ def proxy_routes(find_messages: Callable[[], Awaitable[MessageShaper]], token: s
 
     async def find() -> PageSource | None:
         messages = await find_messages()
-        if not sources and (path := default_path()) is not None and messages.ledger is not None:
+        if not sources and (path := ledger_path()) is not None and messages.ledger is not None:
             shaper = messages.shaper
             store = shaper.keeper("mcp").store
             sources.append(PageSource(LedgerDatabase(path), store=store, config=lambda: shaper.generation))

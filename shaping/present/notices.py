@@ -12,7 +12,7 @@ import orjson
 
 from shaping.redaction import scrub
 from shaping.response import EMPTY, counted
-from shaping.tokens import counter
+from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +81,9 @@ def notice(shown: Presented) -> str:
     count, most = counter(shown.plan.tokenizer).exact, _most_tokens(shown)
     lines = (_notice(shown, size) for size in _SIZES)
     # The smallest goes out where even that is longer, as by the names of its lists.
-    return next((line for line in lines if count(line) <= most), "") or _notice(shown, _SIZES[-1])
+    # No text has more tokens than bytes: a short line is not counted, for which a vocabulary would be loaded.
+    fits = (line for line in lines if upper_bound(line) <= most or count(line) <= most)
+    return next(fits, "") or _notice(shown, _SIZES[-1])
 
 
 def _most_tokens(shown: Presented) -> float:

@@ -100,6 +100,16 @@ def data_directory(environ: Mapping[str, str]) -> Path:
     return Path(given, _APP) if given else user_data_path(_APP, appauthor=False)
 
 
+def ledger_path(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the path of the user's ledger: SHAPING_LEDGER names another file, or switches it off."""
+    named = environ.get("SHAPING_LEDGER", "").strip()
+    if named.lower() in {"off", "0", "false", "no"}:
+        return None
+    if named and named.lower() not in {"on", "1", "true", "yes"}:
+        return Path(named).expanduser()
+    return user_data_path(_APP, appauthor=False) / "ledger.sqlite"
+
+
 def is_file(place: Path) -> bool:
     """Return whether there is a file; a place that may not be looked at holds none."""
     try:

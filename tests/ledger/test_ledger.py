@@ -20,11 +20,11 @@ from shaping.ledger import (
     LedgerError,
     MeasuredCall,
     add_up,
-    default_path,
     record_text,
 )
 from shaping.ledger.database import VERSION
 from shaping.ledger.entries import group
+from shaping.settings.files import ledger_path
 
 LONG, SHORT = "a tool sent a lot of words " * 40, "few words"
 
@@ -147,7 +147,7 @@ def test_the_files_format_does_not_change_silently() -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [("off", None), ("0", None), ("/tmp/x.db", Path("/tmp/x.db"))])
 def test_a_variable_names_the_file_or_switches_it_off(value: str, expected: Path | None) -> None:
-    assert default_path({"SHAPING_LEDGER": value}) == expected
+    assert ledger_path({"SHAPING_LEDGER": value}) == expected
 
 
 def test_without_a_variable_it_lies_in_the_users_data_directory(
@@ -155,7 +155,7 @@ def test_without_a_variable_it_lies_in_the_users_data_directory(
 ) -> None:
     if os.name == "posix" and sys.platform != "darwin":
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-        assert default_path({}) == tmp_path / "shaping" / "ledger.sqlite"
+        assert ledger_path({}) == tmp_path / "shaping" / "ledger.sqlite"
 
 
 def test_long_texts_are_counted_exactly_too() -> None:

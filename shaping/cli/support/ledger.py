@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from shaping.cli.support.output import stopped
-from shaping.ledger import LedgerDatabase, default_path
+from shaping.ledger import LedgerDatabase
 from shaping.ledger.prices import PriceError, load_prices
 from shaping.page.data import PageSource
 from shaping.settings import load
+from shaping.settings.files import ledger_path
 from shaping.store import open_store
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 def ledger_file(named: str | None) -> Path:
     """Return the ledger to read, or end with a way out where it is switched off."""
-    path = default_path() if named is None else Path(named)
+    path = ledger_path() if named is None else Path(named)
     if path is None:
         raise stopped(
             "SHAPING_LEDGER is off, so nothing is recorded", 1, hint="Unset it, or name a file with --ledger."
