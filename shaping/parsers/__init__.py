@@ -86,6 +86,8 @@ def is_cheaper(parsed: Parsed) -> bool:
     from shaping.encoders import encode  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
+    if parsed.format in _ROWS and (head := _head(parsed.text)) is not parsed.text:
+        parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
     guess = cheap(written) / cheap(parsed.text)
     if abs(guess - _WORTH) > _SURE:

@@ -64,7 +64,7 @@ def _templates(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str
     if len(rows) < _TIMES:
         return
     columns = list(zip(*(words[at] for at in rows), strict=True))
-    differing = {at: len(set(column)) for at, column in enumerate(columns) if len(set(column)) > 1}
+    differing = {at: kinds for at, column in enumerate(columns) if (kinds := len(set(column))) > 1}
     shared = sum(len(column[0]) + 1 for at, column in enumerate(columns) if at not in differing)
     if differing and shared >= _SHARED and 2 * len(differing) <= len(columns):
         if found := _template(columns, differing, rows):
@@ -97,7 +97,7 @@ def _template(
         parts.append(f"{before}{{}}{after}")
         values.append(inner)
     template = " ".join(parts)
-    if any(_ODD.search("".join({*column})) for column in columns):
+    if _ODD.search("".join([template.replace("{}", ""), *map("".join, values)])):
         return None
     saved = (len(template) - 2 * len(values) - 4) * len(rows) - len(template)
     like_json = template[0] == '"' or (template[0] == "[" and template[-1] == "]")
