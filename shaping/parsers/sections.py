@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shaping.parsers.diff import DiffLines
@@ -65,20 +66,22 @@ class LogLines:
         return ", ".join(told)
 
     def _times(self, missing: list[int]) -> str:
-        begun = [self._lines[at][:_BEGINNING] for at in missing]
-        times = [found for line in begun if (found := _TIME.search(line))]
-        levels = Counter(
-            (found["level"] or found["named"]).upper().replace("WARNING", "WARN")
-            for line in begun
-            if (found := _LEVEL.search(line))
-        )
+        levels = Counter(level for at in missing if (level := self._levels[at]))
         told = [f"{level} {count:,}" for level, count in levels.most_common(_NAMED)]
-        if not times:
+        first, last = self._first_time(missing), self._first_time(reversed(missing))
+        if first is None or last is None:
             return ", ".join(told)
-        first, last = times[0], times[-1]
         same_day = (first["day"], first["month"]) == (last["day"], last["month"])
         between = f"{first['time']}..{last['time']}" if same_day else f"{first[0]}..{last[0]}"
         return ", ".join([between, *told])
+
+    def _first_time(self, lines: Iterable[int]) -> re.Match[str] | None:
+        return next((found for at in lines if (found := _TIME.search(self._lines[at][:_BEGINNING]))), None)
+
+    @cached_property
+    def _levels(self) -> list[str | None]:
+        found = (_LEVEL.search(line[:_BEGINNING]) for line in self._lines)
+        return [each and (each["level"] or each["named"]).upper().replace("WARNING", "WARN") for each in found]
 
 
 def sections_of(lines: Sequence[str]) -> DiffLines | LogLines | None:
