@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from shaping.cli.support.ledger import MODEL, PRICES, price_of
 from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
 from shaping.learning.replay import replay
 from shaping.learning.statistics import TrafficStatistics
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.learning.replay import ToolReplay
+    from shaping.ledger.prices import Price
 
 RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")
 HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
@@ -34,7 +36,15 @@ SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest session
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 _SHOWN: Final = 5  # missing values that are shown
-_WRAPS: Final = {"Claude Code": "claude-code", "Codex": "codex", "Gemini CLI": "gemini"}
+_INSTALL: Final = {
+    "Claude Code": ("shaping wrap --client claude-code", "shaping hook install claude-code"),
+    "Codex": ("shaping wrap --client codex",),
+    "Gemini CLI": ("shaping wrap --client gemini",),
+    "opencode": ("shaping hook install opencode",),
+}
+_IN_OPENCODE: Final = (
+    'in opencode.json, begin each server\'s "command" with "shaping", "proxy", "--name", its name, "--"'
+)
 
 
 def discover(
@@ -43,9 +53,12 @@ def discover(
     home: Annotated[Path | None, HOME] = None,
     profile: Annotated[str, PROFILE] = "minimal",
     sessions: Annotated[int, SESSIONS] = 200,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Read the sessions that your clients keep: what shaping would have saved, and what would be missing."""
+    price = price_of(model, prices)
     by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
     read = [transcript for found in by_client.values() for transcript in found]
     calls = [call for transcript in read for call in transcript.calls if call.tool != EXPAND]
@@ -57,20 +70,30 @@ def discover(
         shaper = Shaper({"global": {"profile": profile}}, watch=False)
     except ConfigError as error:
         raise config_failure(error, as_json=as_json) from None
-    rows = sorted(
-        replay(shaper, calls, usage).values(), key=lambda row: (-(row.before - row.after), row.server, row.tool)
-    )
+    turns = {transcript.session: transcript.turns for transcript in read}
+    replayed = replay(shaper, calls, usage, turns)
+    rows = sorted(replayed.values(), key=lambda row: (row.after - row.before, row.server, row.tool))
     config = with_suggestions(EMPTY, suggest(_statistics(calls, usage)))
-    install = [f"shaping wrap --client {_WRAPS[client]}" for client in by_client if client in _WRAPS]
+    install = [command for client in by_client for command in _INSTALL.get(client, ())]
+    money = None if price is None else _money(rows, price)
     if as_json:
-        print_result({"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install})
+        told = {"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install}
+        print_result(told if money is None else {**told, "money": money})
         return
     for line in _report(by_client, rows, profile):
         typer.echo(line)
+    if money is not None and price is not None:
+        worth = f"{money['before']:,.4f} {price.currency} as they are, and {money['after']:,.4f} with shaping"
+        typer.echo(
+            f"These results cost {worth}, by the prices of {price.model} of {price.date}:"
+            " written to the cache once, and read from it in each later turn."
+        )
     typer.echo("\nThe config that this traffic suggests (response_config.json):\n")
     typer.echo(config)
     for command in install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]:
         typer.echo(f"To install: {command}")
+    if "opencode" in by_client:
+        typer.echo(f"For opencode's servers: {_IN_OPENCODE}")
 
 
 def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
@@ -136,6 +159,18 @@ def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], 
     if own:
         calls, tokens = sum(row.calls for row in own), sum(row.before for row in own)
         yield f"{counted(calls, 'call')} of the clients' own tools ({tokens:,} tokens) pass no proxy, and do not count."
+
+
+def _money(rows: Iterable[ToolReplay], price: Price) -> dict[str, float | str]:
+    """Price what was read and would have been read: written once, and read from the cache for the turns it stayed."""
+    shaped = [row for row in rows if row.server != BUILT_IN]
+    costs = {
+        "before": price.cost(sum(row.before for row in shaped), sum(row.read_before for row in shaped)),
+        "after": price.cost(sum(row.after for row in shaped), sum(row.read_after for row in shaped)),
+    }
+    if None in costs.values():
+        raise stopped(f"the prices of {price.date} have no price of cache reads for {price.model}", 1)
+    return {**{name: round(cost or 0.0, 6) for name, cost in costs.items()}, "currency": price.currency}
 
 
 def _name(row: ToolReplay) -> str:

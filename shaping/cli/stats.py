@@ -110,7 +110,7 @@ def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: 
 
 def _worth(total: Totals, price: Price) -> str:
     """Say what the saved tokens would have cost when written; how many turns they stayed, a ledger cannot tell."""
-    once, turn = price.cost(total.saved) or 0.0, price.cost(total.saved, 1)
+    once, turn = price.cost(total.saved) or 0.0, price.cost(total.saved, total.saved)
     kind = "input" if price.cache_write is None else "cache writes"
     each = "" if turn is None else f", and {turn - once:,.4f} more for each turn that they would have stayed"
     return f"Worth {once:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date}){each}."

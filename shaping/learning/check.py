@@ -45,7 +45,7 @@ def check_traffic(
     merged = ContractReport()
     if any(one.answers for one in (config.config.tool_overrides or {}).values()):
         with parallel(folder_size(folder)) as run:
-            merged = total(run(partial(contracts_of, _data(config)), pieces(folder)))
+            merged = total(run(partial(contracts_of, _given(config)), pieces(folder)))
     drift = [*find_idle(traffic, config), *find_drift(traffic, config, baseline)]
     path = findings_path()
     if path is not None:
@@ -55,15 +55,13 @@ def check_traffic(
     return TrafficCheck(calls, merged, tuple(unanswered(config, merged)), tuple(drift), baseline is not None)
 
 
-def contracts_of(config: Mapping[str, Any], piece: Piece) -> ContractReport:
+def contracts_of(config: Path | Mapping[str, Any], piece: Piece) -> ContractReport:
     """Ask the contracts of a config of all calls of a piece."""
     shaper = Shaper(config, watch=False)
     return total(check_call(shaper, one) for one in read_piece(piece) if isinstance(one, ToolCall) and not one.failed)
 
 
-def _data(config: LoadedConfig) -> Mapping[str, Any]:
-    """Return a config as a mapping that other processes can be given, its profiles among it."""
-    own = [document.data for document in config.sources.configs if document.data]  # one that is not allowed ends in {}
-    data: dict[str, Any] = dict(own[-1])
-    beside = {Path(document.file).stem: dict(document.data) for document in config.sources.beside}
-    return {**data, "profiles": {**beside, **(data.get("profiles") or {})}} if beside else data
+def _given(config: LoadedConfig) -> Path | Mapping[str, Any]:
+    """Return a config as other processes can be given it: its file, so that failures name the place of a rule."""
+    document = [document for document in config.sources.configs if document.data][-1]  # one not allowed ends in {}
+    return document.data if document.file == GIVEN_NAME else Path(document.file)

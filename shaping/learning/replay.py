@@ -13,7 +13,7 @@ from shaping.learning.usage import missing, used_values
 from shaping.tokens import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from shaping.learning.traffic import ToolCall
     from shaping.learning.usage import Usage
@@ -50,6 +50,8 @@ class ToolReplay:
     calls: int = 0
     before: int = 0
     after: int = 0
+    read_before: int = 0  # the same tokens, each as often as it was read again in a later turn
+    read_after: int = 0
     used: int = 0  # values that the agent used later
     missing: dict[str, int] = field(default_factory=dict)  # those of them that it would not have read
 
@@ -59,8 +61,13 @@ class ToolReplay:
         return 1 - self.after / self.before if self.before else 0.0
 
 
-def replay(shaper: Shaper, calls: Iterable[ToolCall], usage: Usage) -> dict[tuple[str, str], ToolReplay]:
-    """Shape every call, and add up by server and tool what the model read and would have read."""
+def replay(
+    shaper: Shaper, calls: Iterable[ToolCall], usage: Usage, turns: Mapping[str, Sequence[float]] | None = None
+) -> dict[tuple[str, str], ToolReplay]:
+    """Shape every call, and add up by server and tool what the model read and would have read.
+
+    `turns` are the times at which the model was asked, by session.
+    """
     listed = list(calls)
     names = argument_names(listed)
     found: dict[tuple[str, str], ToolReplay] = {}
@@ -71,8 +78,13 @@ def replay(shaper: Shaper, calls: Iterable[ToolCall], usage: Usage) -> dict[tupl
         before = text_before(call)
         after = before if call.server == BUILT_IN else text_after(shaper, call, names.get(call.server, frozenset()))
         row.calls += 1
-        row.before += int(count(before))
-        row.after += int(count(after))
+        tokens = int(count(before)), int(count(after))
+        # The first turn after a result writes it into the cache, and those that follow read it from there.
+        later = max(0, sum(time > call.time for time in (turns or {}).get(call.session, ())) - 1)
+        row.before += tokens[0]
+        row.after += tokens[1]
+        row.read_before += later * tokens[0]
+        row.read_after += later * tokens[1]
         values = used_values(call, usage.used(call))
         gone = missing(values, after)
         row.used += len(values)

@@ -72,6 +72,7 @@ class Transcript:
     calls: tuple[ToolCall, ...]
     asked: tuple[tuple[float, str], ...] = ()  # what the user said, and when
     said: tuple[tuple[float, str], ...] = ()  # what the agent said
+    turns: tuple[float, ...] = ()  # when the model was asked, each time with all that stood in the session by then
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import shlex
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -34,10 +35,27 @@ class _Session:
         self.client, self.session = client, f"{client}/{session}"  # clients may give two sessions one name
         self._calls: dict[str, ToolCall] = {}
         self._answered: dict[str, None] = {}
-        self.asked: list[tuple[float, str]] = []
-        self.said: list[tuple[float, str]] = []
+        self._asked: list[tuple[float, str]] = []
+        self._said: list[tuple[float, str]] = []
+        self._turns: list[float] = []
+        self._answers = False  # whether the last thing was the model's, and more of it belongs to the same turn
+
+    def text(self, time: float, text: str, *, own: bool) -> None:
+        """Take what the agent said, or its user."""
+        if own:
+            self._turn(time)
+        self._answers = own
+        said = self._said if own else self._asked
+        if text and (time, text) not in said[-1:]:  # a client may write a message again when its calls are answered
+            said.append((time, text))
+
+    def _turn(self, time: float) -> None:
+        if not self._answers and self._turns[-1:] != [time]:
+            self._turns.append(time)
+        self._answers = True
 
     def call(self, key: str, time: float, server: str, tool: str, arguments: Any) -> None:
+        self._turn(time)
         form, named = "mcp", (server, tool)
         if not server:
             command = _command(tool, arguments)
@@ -50,6 +68,7 @@ class _Session:
         if call is None or key in self._answered:
             return
         self._answered[key] = None
+        self._answers = False
         result: Any = text
         if call.form == "mcp":
             result = {"content": [{"type": "text", "text": text}], **({"isError": True} if failed else {})}
@@ -57,7 +76,8 @@ class _Session:
 
     def transcript(self) -> Transcript:
         calls = tuple(call for key, call in self._calls.items() if key in self._answered)
-        return Transcript(self.client, self.session, calls, tuple(self.asked), tuple(self.said))
+        said, asked = tuple(self._said), tuple(self._asked)
+        return Transcript(self.client, self.session, calls, asked, said, tuple(self._turns))
 
 
 def read_claude(path: Path) -> Iterator[Transcript]:
@@ -71,7 +91,7 @@ def read_claude(path: Path) -> Iterator[Transcript]:
         for block in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
             kind = block.get("type")
             if kind == "text":
-                (found.said if line["type"] == "assistant" else found.asked).append((time, block["text"]))
+                found.text(time, block["text"], own=line["type"] == "assistant")
             elif kind == "tool_use":
                 found.call(block["id"], time, *_named(block["name"], "mcp__", "__"), block.get("input"))
             elif kind == "tool_result":
@@ -89,7 +109,7 @@ def read_codex(path: Path) -> Iterator[Transcript]:
             continue
         time, kind = _time(line), item.get("type", "")
         if kind == "message" and item.get("role") in {"user", "assistant"}:
-            (found.said if item["role"] == "assistant" else found.asked).append((time, _joined(item.get("content"))))
+            found.text(time, _joined(item.get("content")), own=item["role"] == "assistant")
         elif kind in {"function_call", "custom_tool_call", "local_shell_call"}:
             name, space = str(item.get("name", kind.removesuffix("_call"))), str(item.get("namespace") or "")
             arguments = item.get("arguments", item.get("input", item.get("action")))
@@ -107,11 +127,8 @@ def read_gemini(path: Path) -> Iterator[Transcript]:
     lines = list(_lines(path)) if path.suffix == ".jsonl" else list(_read(path).get("messages", ()))
     for line in lines:
         time, kind, content = _time(line), line.get("type"), line.get("content")
-        if kind == "user":
-            text = content if isinstance(content, str) else _joined(content)
-            found.asked.extend([(time, text)] if text else [])
-        elif kind == "gemini" and isinstance(content, str) and content and (time, content) not in found.said:
-            found.said.append((time, content))  # a message is written again when its calls are answered
+        if kind in {"user", "gemini"}:
+            found.text(time, _joined(content), own=kind == "gemini")
         for call in line.get("toolCalls") or ():
             shown = _GEMINI_SERVER.fullmatch(call.get("displayName") or "")
             server, tool = (shown["server"], shown["tool"]) if shown else ("", call["name"])
@@ -142,7 +159,7 @@ def read_opencode(path: Path) -> Iterator[Transcript]:
 
 def _opencode_part(found: _Session, part: Any, time: float, role: str | None, servers: Iterable[str]) -> None:
     if part.get("type") == "text":
-        (found.said if role == "assistant" else found.asked).append((time, part.get("text", "")))
+        found.text(time, part.get("text", ""), own=role == "assistant")
     elif part.get("type") == "tool":
         name, state = part["tool"], part.get("state") or {}
         server = next((one for one in servers if name.startswith(f"{_identifier(one)}_")), "")
@@ -202,7 +219,8 @@ def _command(tool: str, arguments: Any) -> str:
             words = shlex.split(str(command))
     words = words[2:] if words and len(words) > 2 and words[1] in {"-c", "-lc"} else words
     words = shlex.split(words[0]) if words and len(words) == 1 and " " in words[0] else words
-    return tool_name(words) if words else tool
+    first = list(takewhile(lambda word: word not in {"|", ";", "&&", "||"}, words or ()))
+    return (tool_name(first) or first[0]) if first else tool
 
 
 def _named(name: str, prefix: str, between: str) -> tuple[str, str]:

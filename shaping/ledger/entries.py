@@ -62,7 +62,7 @@ class MeasuredCall:
     milliseconds: float = 0.0
     keep: Callable[[str], str | None] | None = None  # keeps what the model read, given here, and returns its ref
     time: float = field(default_factory=time.time)
-    trace: Any = None  # the OpenTelemetry context of the call, for its span
+    trace: Any = None  # the W3C trace context that came with the call; then OpenTelemetry's, for its span
 
 
 def _tool_label(entry: LedgerEntry) -> str:

@@ -34,15 +34,15 @@ class Price:
     currency: str
     date: str
 
-    def cost(self, tokens: int, turns: int = 0) -> float | None:
-        """Return what a result cost: written once, then read from the cache for each turn that it stayed.
+    def cost(self, tokens: int, read: int = 0) -> float | None:
+        """Return what results cost: `tokens` written once, and `read` tokens read from the cache in later turns.
 
-        None where it stayed for some turns and the table has no price of cache reads.
+        None where some were read and the table has no price of cache reads.
         """
         written = tokens * (self.input if self.cache_write is None else self.cache_write)
-        if not turns:
+        if not read:
             return written
-        return None if self.cache_read is None else written + tokens * turns * self.cache_read
+        return None if self.cache_read is None else written + read * self.cache_read
 
 
 @dataclass(frozen=True, slots=True)

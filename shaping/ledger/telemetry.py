@@ -62,10 +62,18 @@ def _escaped(text: str) -> str:
 _SCOPE: Final = "shaping"
 
 
-def trace_context() -> Any:
-    """Return the OpenTelemetry context of now; None where nothing in this process has loaded OpenTelemetry."""
-    module = sys.modules.get("opentelemetry.context")
-    return None if module is None else module.get_current()
+def trace_context(sent: Mapping[str, str] | None = None) -> Any:
+    """Return the OpenTelemetry context of now, or the one that a client sent where no span is open.
+
+    None where nothing in this process has loaded OpenTelemetry.
+    """
+    if "opentelemetry.context" not in sys.modules:
+        return None
+    from opentelemetry import context, propagate, trace  # noqa: PLC0415 (an optional package, loaded by now)
+
+    if sent is None or trace.get_current_span().get_span_context().is_valid:
+        return context.get_current()
+    return propagate.extract(sent)
 
 
 class Telemetry:

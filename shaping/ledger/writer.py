@@ -61,7 +61,7 @@ class Ledger:
         if self._pid != os.getpid():
             self._begin()  # the thread did not come along with a fork, and what waits is the parent's to write
         self._start()
-        if (context := trace_context()) is not None:
+        if (context := trace_context(call.trace)) is not call.trace:
             call = replace(call, trace=context)
         try:
             self._queue.put_nowait(call)

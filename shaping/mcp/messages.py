@@ -49,6 +49,7 @@ class ToolCallOptions:
     request: Overrides | None = None
     if_none_match: str | None = None
     arguments: Mapping[str, Any] | None = None  # what the tool is called with
+    trace: Mapping[str, str] | None = None  # the W3C trace context that the client sent, for the span of the call
 
 
 class MessageShaper:
@@ -147,7 +148,11 @@ class MessageShaper:
         most = control.get("max_tokens", said.get("shaping/max_tokens"))
         request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
         return kept, ToolCallOptions(
-            control.get("profile", said.get("shaping/profile")), request, said.get("shaping/if_none_match"), kept
+            control.get("profile", said.get("shaping/profile")),
+            request,
+            said.get("shaping/if_none_match"),
+            kept,
+            {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
         )
 
     def shape_result(
@@ -169,7 +174,7 @@ class MessageShaper:
         context = self._context(session, tool, options, server=server, **about)
         shaped = shape_call(self.shaper, result, context)
         seconds = perf_counter() - started
-        self._record(session, context, result, shaped, options.arguments, server=server, seconds=seconds)
+        self._record(session, context, result, shaped, options, server=server, seconds=seconds)
         return shaped
 
     def error_result(
@@ -186,7 +191,8 @@ class MessageShaper:
         started = perf_counter()
         context = self._context(session, tool, ToolCallOptions(), server=server, **about)
         written = error_result(self.shaper, context, error)
-        self._record(session, context, raw, written, None, server=server, seconds=perf_counter() - started)
+        options = ToolCallOptions()
+        self._record(session, context, raw, written, options, server=server, seconds=perf_counter() - started)
         return written
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,14 +228,15 @@ class MessageShaper:
         context: ResultContext,
         raw: Mapping[str, Any] | None,
         sent: Mapping[str, Any],
-        arguments: Mapping[str, Any] | None,
+        options: ToolCallOptions,
         *,
         server: str | None,
         seconds: float,
     ) -> None:
         if (recorder := self._recording) is not None:
             name = server or self.server or ""
-            recorder.record_call(session, context, raw, sent, arguments, server=name, seconds=seconds)
+            given, trace = options.arguments, options.trace
+            recorder.record_call(session, context, raw, sent, given, server=name, seconds=seconds, trace=trace)
 
     @property
     def _recording(self) -> CallRecorder | None:

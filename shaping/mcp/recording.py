@@ -42,6 +42,7 @@ class CallRecorder:
         *,
         server: str,
         seconds: float,
+        trace: Mapping[str, str] | None = None,
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
         if not is_shown_to_model(sent if raw is None else raw, context):
@@ -71,6 +72,7 @@ class CallRecorder:
                 added=partial(_additions, context.shaped, raw, sent),
                 milliseconds=seconds * 1000,
                 keep=partial(self._keep, context.shaped) if self._keeps else None,
+                trace=trace,
                 **about,
             ),
         )

@@ -78,7 +78,7 @@ def test_a_contract_that_is_kept_passes_and_one_that_is_not_names_the_rule(tmp_p
     assert bad.returncode == 1
     assert "not kept: shop/list: 'Who bought?'" in bad.stderr
     assert "(4 calls)" in bad.stderr
-    assert "exclude_fields 'orders.buyer.name', tool override shop/list" in bad.stderr
+    assert "exclude_fields 'orders.buyer.name', tool override shop/list (response_config.json:" in bad.stderr
     assert "How many are open?" not in bad.stderr
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from shaping.learning.replay import text_before
+from shaping.learning.transcripts import read_codex
+from shaping.tokens import count
 from tests.learning.test_suggest import record
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ def test_it_says_what_each_tool_cost_would_have_cost_and_would_have_lacked(home:
     assert rows[-2:] == ["8", "4"], "two values used later by each agent, one of them in a link that minimal drops"
     assert "lab/rows would have lacked what was used later: https://api.example.com/records/4" in lines
     assert '"prune": {"links": false}' in done.stdout, "the config that it would write keeps them"
-    assert "To install: shaping wrap --client claude-code" in lines
+    assert {"To install: shaping wrap --client claude-code", "To install: shaping hook install opencode"} <= {*lines}
     assert done.stderr == ""
 
 
@@ -70,3 +74,24 @@ def test_secrets_in_a_session_are_not_printed(home: Path) -> None:
     done = discover("--home", str(home), "--json")
     assert done.returncode == 0
     assert secret not in done.stdout
+
+
+def test_results_are_priced_once_as_written_and_as_cache_reads_for_the_turns_that_they_stayed(
+    home: Path, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.json"
+    models = {"m": {"input": 2, "cache_write": 3, "cache_read": 1}, "no-cache": {"input": 2}}
+    prices.write_text(json.dumps({"date": "2026-01-01", "currency": "EUR", "per_tokens": 1, "models": models}))
+    codex = home / ".codex" / "sessions"
+    for client in (".claude", ".gemini", ".local"):
+        shutil.rmtree(home / client)
+    data = json.loads(discover("--home", str(home), "--model", "m", "--prices", str(prices), "--json").stdout)["data"]
+    (transcript,) = read_codex(next(codex.rglob("*.jsonl")))
+    assert len(transcript.turns) == 4
+    # The model is asked three times with the first result, of which the first writes it, twice with the second, once.
+    tokens = [int(count(text_before(call))) for call in transcript.calls]
+    assert data["money"]["before"] == 3 * sum(tokens) + 2 * tokens[0] + tokens[1]
+    assert data["money"]["after"] < data["money"]["before"]
+    refused = discover("--home", str(home), "--model", "no-cache", "--prices", str(prices))
+    assert refused.returncode == 1
+    assert "have no price of cache reads for no-cache" in refused.stderr

@@ -24,13 +24,13 @@ def table(tmp_path: Path) -> Path:
 
 def test_a_result_is_priced_once_when_written_and_as_cache_reads_for_each_turn_that_it_stayed(table: Path) -> None:
     price = load_prices(table).find("small")
-    assert (price.cost(1000), price.cost(1000, turns=4)) == (2.0, 4.0)
+    assert (price.cost(1000), price.cost(1000, read=4000)) == (2.0, 4.0)
     assert (price.currency, price.date) == ("EUR", "2026-01-02")
 
 
 def test_what_the_table_does_not_have_is_not_stated(table: Path) -> None:
     price = load_prices(table).find("plain")
-    assert (price.cost(1000), price.cost(1000, turns=4)) == (3.0, None)
+    assert (price.cost(1000), price.cost(1000, read=4000)) == (3.0, None)
 
 
 def test_the_bundled_table_is_dated_and_says_its_source() -> None:

@@ -15,8 +15,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from shaping import tokens
+from shaping import Shaper, tokens
 from shaping.ledger import Ledger, MeasuredCall
+from shaping.mcp.messages import MessageShaper
+from shaping.mcp.sessions import Session
 
 LONG, SHORT = "a tool sent a lot of words " * 40, "few words"
 
@@ -69,6 +71,21 @@ def test_each_call_is_a_span_below_the_one_that_was_open_when_it_was_made(
     assert span.end_time is not None
     assert span.start_time is not None
     assert span.end_time - span.start_time == 12_000_000
+
+
+def test_without_an_open_span_a_call_stands_below_the_one_that_the_client_sent(
+    exported: tuple[InMemorySpanExporter, InMemoryMetricReader],
+) -> None:
+    messages = MessageShaper(Shaper({}, watch=False), ledger=Ledger())
+    session = Session(messages.shaper.generation, {"name": "codex", "version": "1"})
+    sent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    _, options = messages.take_options(session, {}, sent)
+    messages.shape_result(session, "search", options, {"content": [{"type": "text", "text": LONG}]})
+    assert messages.ledger is not None
+    messages.ledger.close()
+    (span,) = exported[0].get_finished_spans()
+    assert span.parent is not None
+    assert f"{span.parent.trace_id:032x}-{span.parent.span_id:016x}" in sent["traceparent"]
 
 
 def test_tokens_and_calls_are_counters(exported: tuple[InMemorySpanExporter, InMemoryMetricReader]) -> None:
