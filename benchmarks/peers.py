@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import corpus
 from benchmarks.fidelity import is_answered
+from benchmarks.ranks import rank_file
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.tokens.vocabulary import rank_file
 
 if TYPE_CHECKING:
     from benchmarks.corpus import Payload

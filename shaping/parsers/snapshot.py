@@ -33,13 +33,13 @@ _ENOUGH = 8  # nodes with an id from which a text is a tree and not a list that 
 
 
 @dataclass(slots=True)
-class _Node:
+class _SnapshotNode:
     indent: int
     role: str
     name: str = ""
     marks: str = ""
     text: str = ""
-    children: list[_Node] = field(default_factory=list)
+    children: list[_SnapshotNode] = field(default_factory=list)
 
 
 def is_tree(text: str) -> bool:
@@ -88,7 +88,7 @@ def _without_echoes(lines: list[str]) -> list[str]:
 def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
     if not any("[ref=" in line or "[uid=" in line for line in block):
         return block
-    root = _Node(-1, "generic")
+    root = _SnapshotNode(-1, "generic")
     open_nodes = [root]
     for line in block:
         node = _parse(line)
@@ -104,7 +104,7 @@ def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
     return lines
 
 
-def _parse(line: str) -> _Node | None:
+def _parse(line: str) -> _SnapshotNode | None:
     found = _LINE.match(line)
     if found is None:
         return None
@@ -113,8 +113,8 @@ def _parse(line: str) -> _Node | None:
         said = said[1:end].replace("''", "'") + said[end + 1 :]
     node = _NODE.match(said)
     if node is None:
-        return _Node(indent, "text", text=said)
-    return _Node(indent, node[1], node[2][2:-1], node[3], _unquoted(node[4] or ""))
+        return _SnapshotNode(indent, "text", text=said)
+    return _SnapshotNode(indent, node[1], node[2][2:-1], node[3], _unquoted(node[4] or ""))
 
 
 def _unquoted(text: str) -> str:
@@ -126,7 +126,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _emit(node: _Node | str, depth: int, lines: list[str], *, keep_ids: bool) -> None:
+def _emit(node: _SnapshotNode | str, depth: int, lines: list[str], *, keep_ids: bool) -> None:
     pad = " " * depth
     if isinstance(node, str):
         lines.append(f"{pad}- {node}")
@@ -146,9 +146,9 @@ def _emit(node: _Node | str, depth: int, lines: list[str], *, keep_ids: bool) ->
         _emit(run, depth + 1, lines, keep_ids=keep_ids)
 
 
-def _runs(node: _Node, *, keep_ids: bool) -> list[_Node | str]:
+def _runs(node: _SnapshotNode, *, keep_ids: bool) -> list[_SnapshotNode | str]:
     """Return what stands in a node: pieces of a sentence joined, wrappers opened, everything else as it is."""
-    runs: list[_Node | str] = []
+    runs: list[_SnapshotNode | str] = []
     sentence: list[str] = []
     for child in _opened(node, keep_ids=keep_ids):
         piece = _inline(child, keep_ids=keep_ids)
@@ -165,25 +165,28 @@ def _runs(node: _Node, *, keep_ids: bool) -> list[_Node | str]:
     return runs
 
 
-def _opened(node: _Node, *, keep_ids: bool) -> list[_Node]:
+def _opened(node: _SnapshotNode, *, keep_ids: bool) -> list[_SnapshotNode]:
     """Return a node's children, those of wrappers in the place of the wrapper."""
-    out: list[_Node] = []
+    out: list[_SnapshotNode] = []
     for child in node.children:
         if _is_wrapper(child, keep_ids=keep_ids):
-            out += [*([_Node(0, "text", text=child.text)] if child.text else []), *_opened(child, keep_ids=keep_ids)]
+            out += [
+                *([_SnapshotNode(0, "text", text=child.text)] if child.text else []),
+                *_opened(child, keep_ids=keep_ids),
+            ]
         else:
             out.append(child)
     return out
 
 
-def _is_wrapper(node: _Node, *, keep_ids: bool) -> bool:
+def _is_wrapper(node: _SnapshotNode, *, keep_ids: bool) -> bool:
     if node.role not in _WRAPPERS or node.name or _POINTER in node.marks or "[active]" in node.marks:
         return False
     # Words that stand alone in a wrapper are one piece; only a wrapper of other elements is nothing by itself.
     return not node.text or not keep_ids
 
 
-def _inline(node: _Node, *, keep_ids: bool) -> str | None:
+def _inline(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
     """Return a node as a piece of a sentence, or None where it is a block."""
     if node.role in _INLINE and not _marks(node, keep_ids=False):
         inner = _inner(node, keep_ids=keep_ids)
@@ -196,17 +199,17 @@ def _inline(node: _Node, *, keep_ids: bool) -> str | None:
     return None
 
 
-def _link(node: _Node) -> str | None:
+def _link(node: _SnapshotNode) -> str | None:
     address = "".join([child.text for child in node.children if child.role == "/url"])
     inside = [child for child in node.children if child.role != "/url"]
-    shown = _inner(_Node(0, "text", text=node.text, children=inside), keep_ids=False)
+    shown = _inner(_SnapshotNode(0, "text", text=node.text, children=inside), keep_ids=False)
     if shown is None or any(child.role in _ACTED_ON for child in inside):
         return None
     said = shown if node.name in ("", shown) else node.name if shown in node.name else f"{node.name}: {shown}"
     return f"[{said}]({address}){_ids(node)}" if address else f"[{said}]{_ids(node)}"
 
 
-def _inner(node: _Node, *, keep_ids: bool) -> str | None:
+def _inner(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
     pieces = [piece for piece in (node.name, node.text) if piece]
     for child in _opened(node, keep_ids=keep_ids) if node.children else ():
         piece = _inline(child, keep_ids=keep_ids)
@@ -227,11 +230,11 @@ def _joined(pieces: list[str]) -> str:
     return out
 
 
-def _marks(node: _Node, *, keep_ids: bool) -> str:
+def _marks(node: _SnapshotNode, *, keep_ids: bool) -> str:
     if keep_ids or not node.marks or node.role in _ACTED_ON or _POINTER in node.marks:
         return node.marks
     return _REF.sub("", node.marks)
 
 
-def _ids(node: _Node) -> str:
+def _ids(node: _SnapshotNode) -> str:
     return "".join(mark.strip() for mark in _REF.findall(node.marks))

@@ -532,6 +532,6 @@ def test_a_redis_that_goes_away_leaves_nothing_pending(redis_url: str) -> None:
 
 
 def test_without_redis_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "redis", None)
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
     with pytest.raises(ImportError, match=r'pip install "shaping\[redis\]"'):
         RedisTransport("redis://127.0.0.1:1/0")

@@ -58,7 +58,7 @@ async def test_an_introduction_passes_byte_for_byte_with_extensions_and_unknown_
 async def test_tools_are_listed_with_all_that_a_server_says_of_them_and_ours_is_last(connect: Connect) -> None:
     async with connect(command_server(MIRROR)) as driver:
         tools = (await driver.ask("tools/list"))["result"]["tools"]
-    assert [tool["name"] for tool in tools] == ["mirror", "app", "shaping_expand"]
+    assert [tool["name"] for tool in tools] == ["mirror", "app", "typed", "shaping_expand"]
     assert tools[0]["x-unknown"] == {"kept": True}
 
 
@@ -210,7 +210,7 @@ async def test_a_tool_that_the_config_drops_cannot_be_called(connect: Connect, t
         before = await driver.failure("mirror", result=text("hidden"))
         tools = (await driver.ask("tools/list"))["result"]["tools"]
         after = await driver.failure("mirror", result=text("hidden"))
-    assert [tool["name"] for tool in tools] == ["app", "shaping_expand"]
+    assert [tool["name"] for tool in tools] == ["app", "typed", "shaping_expand"]
     assert before.startswith("OPERATION_NOT_FOUND: Unknown tool: 'mirror'")
     assert after == before
 
@@ -225,7 +225,7 @@ async def test_switched_off_everything_passes_byte_for_byte(
         assert driver.lines[-1] == as_sent(listed)
         answer = await driver.call("mirror", result=text(RECORDS))
         assert driver.lines[-1] == as_sent(answer)
-    assert [tool["name"] for tool in listed["result"]["tools"]] == ["mirror", "app"]
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["mirror", "app", "typed"]
 
 
 async def test_a_call_may_say_how_it_wants_its_answer(connect: Connect, tmp_path: Path) -> None:

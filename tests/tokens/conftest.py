@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 import tiktoken
 
+from benchmarks.ranks import ranked_tokens
 from shaping.tokens import vocabulary
-from tests.tokens.ranks import ranked_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import make_vocabulary
+from benchmarks.ranks import rank_file, ranked_tokens
 from benchmarks.results import HEADER, write_section
 from shaping.cli.support.payloads import read_payloads
 from shaping.tokens import vocabulary
-from tests.tokens.ranks import rank_file, ranked_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

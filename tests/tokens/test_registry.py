@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]  # it has no types
 
+from benchmarks.ranks import rank_file
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, count, counter, exact, tokenizers, warm
-from tests.tokens.ranks import rank_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.ranks import rank_file
 from shaping.tokens import vocabulary
-from tests.tokens.ranks import rank_file
 
 
 def tiktokens_own(name: str) -> dict[str, Any]:
