@@ -205,9 +205,7 @@ def _block(item: Any) -> Any:
 
 
 def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool) -> dict[str, Any]:
-    from shaping.mcp.result import shape_result  # noqa: PLC0415 (few tools return content)
-
-    shaped = shape_result(tool.shaper, wire, tool=tool.name, profile=tool.profile)
+    shaped = tool.shaper.shape_result(wire, tool=tool.name, profile=tool.profile)
     if tool.advertises:
         # A framework that was told of data by the annotation refuses an answer without.
         shaped["structuredContent"] = tool.shaper.shape(value, tool=tool.name, request=tool.pinned).value

@@ -179,11 +179,9 @@ def choose_plan(
     try:
         return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
     except ConfigError as problem:
-        from shaping.settings.loading import rightly_asked  # noqa: PLC0415 (loaded with the first config: costs 50 ms)
-
         profile = profile if profile in generation.profiles else None
-        right = rightly_asked(request)
-        plan = generation.plan(tool, profile=profile, tier=tier, surface=surface, request=right)
+        request = generation.valid_part(request)
+        plan = generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
         return plan, (*warnings, Warned("BAD_REQUEST", str(problem)))
 
 

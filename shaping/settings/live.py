@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import config_places, is_file
+from shaping.settings.loading import load
 from shaping.settings.problems import ConfigError, ConfigProblem, report
 from shaping.settings.trust import allowed_file
 
@@ -119,10 +120,10 @@ class LiveConfig:
             own, wrong = self._own_file(), {problem.file for problem in error.problems}
             # What stands in the working tree takes nothing away from what the user says.
             _log.warning("%s is used, because %s", "the bundled default" if own is None else own, error)
-            return _load({} if own is None or str(own) in wrong else own, self._cwd, self._environ)
+            return load({} if own is None or str(own) in wrong else own, cwd=self._cwd, environ=self._environ)
 
     def _load(self) -> LoadedConfig:
-        loaded = _load(self._config, self._cwd, self._environ)
+        loaded = load(self._config, cwd=self._cwd, environ=self._environ)
         untrusted = tuple(warning for warning in loaded.warnings if "not allowed" in (warning.says or ""))
         if untrusted != self._reported:
             self._reported = untrusted
@@ -207,12 +208,6 @@ class LiveConfig:
         self._lock = threading.RLock()
         self._forked = self._stop is not None
         self._stop = None
-
-
-def _load(config: Given, cwd: Path, environ: Mapping[str, str]) -> LoadedConfig:
-    from shaping.settings.loading import load  # noqa: PLC0415 (loaded with the first config: costs 50 ms)
-
-    return load(config, cwd=cwd, environ=environ)
 
 
 def _profiles_beside(place: Path) -> list[Path]:

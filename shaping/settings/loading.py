@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 _THE_CALL = "the call"
 
 
-def rightly_asked(request: Overrides | None) -> Overrides | None:
-    """Return what is left of a request without the choices that there are not."""
-    if request is None:
-        return None
-    wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _wrong_choices(request)}
-    return replace(request, **dict.fromkeys(wrong))
-
-
 def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
     """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
     problems = []
@@ -107,17 +99,17 @@ class LoadedConfig:
         plan = self._plans.get((tool, profile, tier, surface, request))
         return plan or self._compiled(PlanRequest(tool, profile, tier, surface, request))
 
-    def explain(
-        self,
-        tool: str,
-        *,
-        profile: str | None = None,
-        tier: str | None = None,
-        surface: Surface = "python",
-        request: Overrides | None = None,
-    ) -> list[ResolvedChoice]:
-        """List every choice for a tool with its value and where it was made."""
-        return [*self._resolved(PlanRequest(tool, profile, tier, surface, request)).values()]
+    def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:
+        """List every choice for a tool with its value and where it was made; the arguments are those of `plan`."""
+        return [*self._resolved(PlanRequest(tool, **call)).values()]
+
+    @staticmethod
+    def valid_part(request: Overrides | None) -> Overrides | None:
+        """Return what is left of a request without the choices that there are not."""
+        if request is None:
+            return None
+        wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _wrong_choices(request)}
+        return replace(request, **dict.fromkeys(wrong))
 
     def store_for(self, surface: Surface) -> StoreConfig:
         """Return the store's settings; the next `shaping expand` is another process, so a command's store is a file."""

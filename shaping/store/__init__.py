@@ -10,6 +10,7 @@ from shaping.store.keeper import Keeper
 from shaping.store.memory import MemoryStore
 from shaping.store.originals import CursorError, make_cursor, make_ref, read_cursor
 from shaping.store.protocol import Store, Stored, StoreError
+from shaping.store.redis import RedisStore
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -38,7 +39,5 @@ def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ
             return SqliteStore(settings.path, settings.max_bytes)
         return SqliteStore(cache_directory(environ) / "store.sqlite", settings.max_bytes, own=True)
     if settings.kind == "redis":
-        from shaping.store.redis import RedisStore  # noqa: PLC0415 (an extra)
-
         return RedisStore(settings.url or "redis://localhost:6379/0")
     return MemoryStore(settings.max_bytes)
