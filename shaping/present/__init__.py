@@ -208,7 +208,7 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
 def _is_dearer(cut: Presented, whole: Presented) -> bool:
     """Whether the data cut to a number of elements or characters costs as much as all of it, by what is said of it."""
     plan = whole.plan
-    if not cut.truncated or (plan.max_items is None and plan.max_string is None):
+    if not cut.truncated or plan.limited_by_call or (plan.max_items is None and plan.max_string is None):
         return False
     if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.cut.value)) > _SAID:
         return False

@@ -140,6 +140,7 @@ class Plan:
     parse: tuple[str, ...] = FORMATS
     exit_codes: tuple[tuple[int, str], ...] = ()
     overflow: Overflow = "ref"
+    limited_by_call: bool = False  # whether the call itself asks for so many elements or characters
 
     @property
     def closed(self) -> bool:
@@ -184,6 +185,8 @@ def compile_plan(
         drop_lines=tuple(choices["drop_lines"]),
         parse=tuple(choices["parse"]),
         exit_codes=tuple((int(number), code) for number, code in choices["exit_codes"].items()),
+        limited_by_call=call.request is not None
+        and (call.request.max_items is not None or call.request.max_string is not None),
         **{name: choices[name] for name in _TAKEN_AS_THEY_ARE},
     )
 

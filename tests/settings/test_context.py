@@ -192,7 +192,7 @@ def test_a_block_holds_in_its_own_thread_only_unless_the_context_is_carried_alon
 
 def test_of_a_request_that_is_partly_wrong_the_rest_holds() -> None:
     with using(profile="audit", fields=["a["], max_items=1):
-        shaped = Shaper(CONFIG).shape(list(range(1, 90)), tool="any")
+        shaped = Shaper(CONFIG).shape([1, 2], tool="any")
     assert (shaped.plan.profile, shaped.data) == ("audit", [1])
     assert [warned.code for warned in shaped.warnings] == ["BAD_REQUEST"]
     with using(profile="nope", fields=["a"]):
