@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.clients.clients import CLIENTS, LAB
 from benchmarks.clients.model import APIS, texts
+from benchmarks.clients.run import SMALL
 from benchmarks.results import markdown_table, write_section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COUNT = 1875  # records of big_data
+SERVED = SMALL.split(" ")  # the tools of our server: a client's own search for tools lists one more of ours
+CODE = 40  # characters of an error's code, with how a client writes them
+MARK = re.compile(r"[A-Z]+MARK-\w+")
 REF = re.compile(r"\bref[\\\"'=: ]+(r_\w+)")
 
 
@@ -58,7 +62,9 @@ def row(name: str) -> tuple[str, ...] | None:
     direct, proxy = seen["direct", "small"], seen["proxy", "small"]
     if not direct or not proxy:
         return None
-    dearer = [tool for tool in direct if tool in proxy and len(proxy[tool]) > len(direct[tool]) + _allowed(tool)]
+    dearer = [
+        tool for tool in SERVED if tool in direct and tool in proxy and _is_dearer(tool, direct[tool], proxy[tool])
+    ]
     data = seen["proxy", "data"]
     asked = data.get("shaping_expand", "")
     return (
@@ -78,9 +84,10 @@ def row(name: str) -> tuple[str, ...] | None:
     )
 
 
-def _allowed(tool: str) -> int:
-    """Return the characters by which a result may grow: an error by its code, data without a text by its text."""
-    return 40 if tool.startswith("error") else 60 if tool in {"data_only", "split_schema", "split_plain"} else 0
+def _is_dearer(tool: str, direct: str, proxy: str) -> bool:
+    """Return whether a model reads more by the proxy, an error's code and what it was not shown directly aside."""
+    news = set(MARK.findall(proxy)) - set(MARK.findall(direct))
+    return not news and len(proxy) > len(direct) + CODE * tool.startswith("error")
 
 
 def _form(text: str) -> str:

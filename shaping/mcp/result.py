@@ -33,6 +33,7 @@ from shaping.values.careful import with_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from shaping.clients.table import KnownClient
     from shaping.errors import ErrorDetail
     from shaping.mcp.parts import Channels
     from shaping.mcp.reading import DataPart, ResultData
@@ -182,6 +183,9 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
+    if not said and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
+        # Such a client shows its model all of a failed result: a text would tell the data twice.
+        out = {**out, "content": [], "structuredContent": shaped[0].value}
     rest = [block for block in result.get("content") or () if block.get("type") != "text"]
     return _beside(result, {**out, "content": [*out["content"], *rest]})
 
@@ -275,29 +279,35 @@ def _content(
         silent = not chosen.text and part is (data.structured or data.parts[0])
         if part.blocks and not silent:
             member = data.member if part is data.structured and not data.packed else None
-            placed[part.blocks[0]] = {**content[part.blocks[0]], "text": text_of(one, context, member)}
+            block, text = content[part.blocks[0]], text_of(one, context, member)
+            placed[part.blocks[0]] = block if block["text"] == text else {**block, "text": text}
     kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
     if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context, kept):
+        if not chosen.structured and _is_known_to_read(context.client, "structured"):
+            kept = [block for block in kept if block.get("type") != "text"]
         kept = [{"type": "text", "text": text_of(shaped[0], context)}, *kept]
-    return _separated(kept) if context.client.joins_blocks else kept
+    return _separated(kept, content) if context.client.joins_blocks else kept
 
 
 def _wants_text(chosen: Channels, context: ResultContext, blocks: Sequence[Any]) -> bool:
     """Return whether data that came without a text gets one: some clients show their model nothing else."""
-    if not chosen.structured:
-        return not context.for_app or context.client.reads != "structured"
     has_text = any(block.get("type") == "text" for block in blocks)
+    if not chosen.structured:
+        if context.for_app:
+            return context.client.reads != "structured"
+        return not (has_text and _is_known_to_read(context.client, "content"))
     return chosen.text and not has_text and context.client.reads not in {"structured", "both"}
 
 
-def _separated(blocks: list[Any]) -> list[Any]:
-    """End every text block but the last with a newline, for a client that joins them without a separator."""
-    return [
-        {**block, "text": f"{block['text']}\n"}
-        if block.get("type") == "text" and place < len(blocks) - 1 and not block["text"].endswith("\n")
-        else block
-        for place, block in enumerate(blocks)
-    ]
+def _is_known_to_read(client: KnownClient, channel: str) -> bool:
+    """Return whether a client was seen to show its model this channel and, where there are both, not the other."""
+    return client.measured is not None and client.reads == channel
+
+
+def _separated(blocks: list[Any], sent: Sequence[Any]) -> list[Any]:
+    """End our own text blocks but the last with a newline, for a client that joins them without a separator."""
+    own = {id(block) for block in blocks[:-1] if block.get("type") == "text"} - {id(block) for block in sent}
+    return [{**block, "text": f"{block['text'].rstrip()}\n"} if id(block) in own else block for block in blocks]
 
 
 def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: Channels) -> Any:

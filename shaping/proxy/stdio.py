@@ -13,6 +13,7 @@ from shaping.proxy.child import command_server
 from shaping.proxy.loading import Loading, Options, UnknownProfileError, is_config_problem
 from shaping.proxy.pipes import claim_standard_streams, open_reader, open_writer
 from shaping.proxy.relay import Relay
+from shaping.proxy.spawn import signal_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -61,6 +62,10 @@ def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapp
             raise
         sys.stderr.write(f"{problem}\n")
         return 2 if isinstance(problem, UnknownProfileError) else 1
+    finally:
+        if process is not None and process.poll() is None:
+            # A signal that came before the connection to it was begun: nobody else ends it.
+            signal_group(process.pid, signal.SIGKILL)
 
 
 async def serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:

@@ -177,10 +177,33 @@ def test_a_list_has_structured_content_for_a_client_that_takes_it_for_a_fault(sh
     assert "structuredContent" not in shape_result(shaper, result, tool="listing", client="opencode", relay=True)
 
 
-def test_blocks_end_with_a_newline_for_a_client_that_joins_them(shaper: Shaper) -> None:
-    result = {"content": [text("one"), text("two")]}
-    shaped = shape_result(shaper, result, tool="t", client="copilot-cli", relay=True)
-    assert [block["text"] for block in shaped["content"]] == ["one\n", "two"]
+def test_blocks_that_were_shaped_end_with_a_newline_for_a_client_that_joins_them(shaper: Shaper) -> None:
+    records = text(json.dumps([{"id": number, "name": f"record {number}"} for number in range(9)]))
+    for before, after in (([text("one"), text("two")], ["one", "two"]), ([records, text("two")], [None, "two"])):
+        shaped = shape_result(shaper, {"content": before}, tool="t", client="copilot-cli", relay=True)
+        own = [block["text"] for block in shaped["content"]]
+        assert own == after or (own[0].endswith("\n") and own[1:] == after[1:])
+
+
+def test_text_and_data_that_differ_are_sent_as_the_client_would_have_shown_them(shaper: Shaper) -> None:
+    result = {"content": [text("a summary")], "structuredContent": {"mark": 1}}
+    sent = {
+        client: [
+            block["text"] for block in shape_result(shaper, result, tool="t", client=client, relay=True)["content"]
+        ]
+        for client in ("claude-code@2.1.325", "gemini-cli-mcp-client@0.61.0", "somebody")
+    }
+    assert sent == {
+        "claude-code@2.1.325": ['{"mark":1}'],
+        "gemini-cli-mcp-client@0.61.0": ["a summary"],
+        "somebody": ['{"mark":1}', "a summary"],
+    }
+
+
+def test_an_error_of_data_alone_stays_data_for_a_client_that_shows_all_of_it(shaper: Shaper) -> None:
+    result = {"content": [], "structuredContent": {"mark": 1}, "isError": True}
+    shaped = shape_result(shaper, result, tool="t", client="gemini-cli-mcp-client@0.61.0", relay=True)
+    assert (shaped["content"], shaped["structuredContent"], shaped["isError"]) == ([], {"mark": 1}, True)
 
 
 def test_json_has_short_lines_for_a_client_that_shows_whole_lines() -> None:
