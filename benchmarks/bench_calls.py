@@ -2,17 +2,20 @@
 
     python -m benchmarks.bench_calls [--quick] [--profile JOB] [--write] [sections]
 
-Sections: jobs, inputs, small, corpus, texts, scaling, peers; all of them where none is named. `--quick` stops at 1 MB
-and leaves the peers out. `--profile standard` prints where the time of a job goes, step by step. `--write` puts the
-tables into RESULTS.md. The proxy has a benchmark of its own, `bench_proxy.py`.
+Sections: jobs, inputs, small, middleware, steps, corpus, texts, scaling, peers; all of them where none is named.
+`--quick` stops at 1 MB and leaves the peers out. `--profile standard` prints where the time of a job goes, by step and
+by function. `--write` puts the tables into RESULTS.md, and `scaling` draws docs/scaling.svg. The proxy has a benchmark
+of its own, `bench_proxy.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import cProfile
 import gc
 import json
+import math
 import os
 import pstats
 import subprocess
@@ -23,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import jmespath
 import orjson
 from pydantic import BaseModel, ConfigDict
 
@@ -30,6 +34,16 @@ from benchmarks import corpus, texts
 from benchmarks.results import markdown_table, write_section
 from benchmarks.samples import issues, wide_table
 from shaping import Shaper, shape
+from shaping.budget import fit_value
+from shaping.cleaning.omitted import members_missing
+from shaping.cleaning.open import open_plain, select_fields
+from shaping.cleaning.prune import prune, quieten
+from shaping.cleaning.redact import redact_value
+from shaping.encoders import encode
+from shaping.mcp.reading import read_result
+from shaping.parsers import parse
+from shaping.present.wrap import wrap, write
+from shaping.tokens.bpe import BpeCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +52,7 @@ Rows = list[tuple[str, ...]]
 Table = tuple[tuple[str, ...], Rows]
 
 KEPT: Final = ["items[].number", "items[].title", "items[].user.login", "items[].state"]
+QUERY: Final = "{items: items[].{number: number, title: title, user: {login: user.login}, state: state}}"
 EXCLUDED: Final = ["**.url", "**.*_url"]
 CONFIG: Final = {
     "tool_overrides": {
@@ -69,23 +84,22 @@ SMALL_BAR: Final = 15  # microseconds of a decorated call
 TEXT_BAR: Final = 30  # megabytes a second
 TEXTS: Final = ("log", "access log", "traceback", "diff", "html", "markdown", "python")
 SMALL: Final = {"id": 7, "name": "widget", "price": 12.5, "in_stock": True, "note": None}
-# Where the time of a call goes: functions by the end of their file's path.
-STEPS: Final = (
-    ("read the result", "mcp/reading.py", "read_result"),
-    ("parse a text", "parsers/__init__.py", "parse"),
-    ("open", "cleaning/open.py", "open_plain"),
-    ("select", "cleaning/open.py", "select_fields"),
-    ("select, then open", "cleaning/open.py", "select_then_open"),
-    ("prune", "cleaning/prune.py", "prune"),
-    ("quieten", "cleaning/prune.py", "quieten"),
-    ("redact", "cleaning/redact.py", "redact_value"),
-    ("fit the budget", "present/__init__.py", "_fit"),
-    ("wrap", "present/wrap.py", "wrap"),
-    ("write", "present/wrap.py", "write"),
-    ("encode", "encoders/__init__.py", "encode"),
-    ("count tokens", "tokens/bpe.py", "exact"),
-    ("members left out", "present/original.py", "absent_line"),
-)
+# Where the time of a call goes.
+STEPS: Final[dict[str, Callable[..., Any]]] = {
+    "read the result": read_result,
+    "parse a text": parse,
+    "open": open_plain,
+    "select": select_fields,
+    "prune": prune,
+    "quieten": quieten,
+    "redact": redact_value,
+    "fit the budget": fit_value,
+    "wrap": wrap,
+    "write": write,
+    "encode": encode,
+    "count tokens": BpeCounter.exact,
+    "what was left out": members_missing,
+}
 
 
 class User(BaseModel):
@@ -139,6 +153,9 @@ def run_jobs(*, quick: bool) -> Table:
             rows.append((job, size, _time(took), f"{took / base:.1f}", _bar(BARS.get((tool, size)))))
         chosen = cpu(lambda: orjson.dumps(_by_hand(value)))  # noqa: B023 (called at once)
         rows.append(("include 10% by a comprehension", size, _time(chosen), f"{chosen / base:.1f}", ""))
+        query = jmespath.compile(QUERY)
+        asked = cpu(lambda: orjson.dumps(query.search(value)))  # noqa: B023 (called at once)
+        rows.append(("include 10% by jmespath", size, _time(asked), f"{asked / base:.1f}", ""))
     return ("job", "value", "CPU", "x orjson.dumps", "bar"), rows
 
 
@@ -190,6 +207,37 @@ def run_small(*, quick: bool) -> Table:
     return ("decorated call", "CPU added", "bar (us)"), rows
 
 
+def run_middleware(*, quick: bool) -> Table:
+    """Time calls of a FastMCP server's tool by a client in the same process, without and with the middleware."""
+    return asyncio.run(_middleware(quick=quick))
+
+
+async def _middleware(*, quick: bool) -> Table:
+    from fastmcp import Client, FastMCP  # noqa: PLC0415 (takes a second, which other sections need not wait for)
+
+    from shaping.mcp.fastmcp import ShapingMiddleware  # noqa: PLC0415 (needs fastmcp)
+
+    async def timed(value: Any, middleware: ShapingMiddleware | None) -> float:
+        server = FastMCP("bench", middleware=[] if middleware is None else [middleware])
+        server.tool(lambda: value, name="answer", output_schema=None)
+        async with Client(server) as client:
+            await client.call_tool("answer")
+            best, end = float("inf"), time.process_time() + (0.2 if quick else 1.0)
+            while time.process_time() < end:
+                started = time.process_time()
+                await client.call_tool("answer")
+                best = min(best, time.process_time() - started)
+        return best * 1e6
+
+    rows: Rows = []
+    for name, value in {"five members": SMALL, "86 KB": issues(30)}.items():
+        bare = await timed(value, None)
+        for profile in ("minimal", "standard"):
+            took = await timed(value, ShapingMiddleware({"global": {"profile": profile}}))
+            rows.append((name, profile, _time(bare), _time(took), f"{took / bare:.2f}"))
+    return ("FastMCP tool returns", "profile", "CPU without", "CPU with the middleware", "ratio"), rows
+
+
 def run_corpus(*, quick: bool) -> Table:
     """Time `shape_result` of each recorded result."""
     ours = shaper()
@@ -225,12 +273,18 @@ def run_texts(*, quick: bool) -> Table:
 def run_scaling(*, quick: bool) -> Table:
     """Time and memory from 1 KB to 100 MB, each in a process of its own."""
     rows: Rows = []
+    lines: dict[str, list[tuple[float, float]]] = {**{job: [] for job in JOBS.values()}, "orjson.dumps": []}
     for count in (1, 3, 30, 300) if quick else (1, 3, 30, 300, 3_000, 35_000):
         for tool in JOBS:
             if count > 3_000 and tool not in {"include", "minimal"}:
                 continue
             found = _apart("issues", tool, count)
+            lines[JOBS[tool]].append((found["bytes"], found["cpu"]))
+            if tool == "include":
+                lines["orjson.dumps"].append((found["bytes"], found["base"]))
             rows.append((JOBS[tool], _size(found["bytes"]), _time(found["cpu"]), *_growth(found)))
+    if not quick:
+        CHART.write_text(draw_chart(lines), encoding="utf-8")
     wide = _apart("wide", "minimal", 500 if quick else 5_000)
     rows.append(("minimal, wide table", _size(wide["bytes"]), _time(wide["cpu"]), *_growth(wide)))
     return ("job", "value", "CPU", "x orjson.dumps", "peak memory x value", "peak"), rows
@@ -311,8 +365,14 @@ def run_peers(*, quick: bool) -> Table:
     return ("recorded result", *found), rows
 
 
-def profile(tool: str, payload: str | None) -> None:
-    """Print where the time of a job goes: by step, and by function."""
+def run_steps(*, quick: bool) -> Table:
+    """Profile each job on 86 KB: the part of the time that each step takes, those inside another one in both."""
+    found = {tool: _steps(_profiled(tool, None, 5 if quick else 40)) for tool in JOBS}
+    rows = [(label, *(f"{found[tool].get(label, 0):.0%}" for tool in JOBS)) for label in STEPS]
+    return ("step", *JOBS.values()), [row for row in rows if any(cell != "0%" for cell in row[1:])]
+
+
+def _profiled(tool: str, payload: str | None, times: int) -> pstats.Stats:
     ours = shaper()
     if payload is None:
         value = issues(30)
@@ -321,25 +381,70 @@ def profile(tool: str, payload: str | None) -> None:
         found = next(one for one in corpus.payloads() if one.name.startswith(payload))
         call = lambda: ours.shape_result(found.result, tool=tool, channels="text")  # noqa: E731 (one of two)
     call()
-    profiler = cProfile.Profile()
+    profiler = cProfile.Profile(time.process_time)
     profiler.enable()
-    for _ in range(20):
+    for _ in range(times):
         call()
     profiler.disable()
-    told = pstats.Stats(profiler)
+    return pstats.Stats(profiler)
+
+
+def _steps(told: pstats.Stats) -> dict[str, float]:
     stats: dict[tuple[str, int, str], Any] = told.stats  # type: ignore[attr-defined]
     total = sum(own for _, _, own, _, _ in stats.values())
-    for label, file, function in STEPS:
-        spent = [
-            (calls, whole)
-            for (path, _, name), (calls, _, _, whole, _) in stats.items()
-            if (name == function and path.endswith(file))
-        ]
-        if spent:
-            print(
-                f"{label:20} {sum(calls for calls, _ in spent) / 20:7.1f} calls {sum(t for _, t in spent) / total:6.1%}"
-            )
+    codes = {label: function.__code__ for label, function in STEPS.items()}
+    places = {label: (code.co_filename, code.co_firstlineno, code.co_name) for label, code in codes.items()}
+    return {label: stats[place][3] / total for label, place in places.items() if place in stats}
+
+
+def profile(tool: str, payload: str | None) -> None:
+    """Print where the time of a job goes: by step, and by function."""
+    told = _profiled(tool, payload, 20)
+    for label, part in _steps(told).items():
+        print(f"{label:20} {part:6.1%}")
     told.sort_stats("tottime").print_stats(25)
+
+
+# A chart of `run_scaling`: both axes are logarithmic, so that what grows as its input does is a straight line.
+CHART: Final = Path(__file__).parents[1] / "docs" / "scaling.svg"
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 400, 70, 50
+_COLOURS: Final = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#7f7f7f")
+
+
+def draw_chart(lines: dict[str, list[tuple[float, float]]]) -> str:
+    """Draw lines of bytes and microseconds as SVG."""
+    x_range, y_range = (3, 8.2), (0, 8)  # powers of ten: 1 KB to 150 MB, 1 us to 100 s
+
+    def place(size: float, took: float) -> str:
+        x = _LEFT + (math.log10(size) - x_range[0]) / (x_range[1] - x_range[0]) * (_WIDTH - _LEFT - 20)
+        y = (_HEIGHT - _BOTTOM) * (1 - (math.log10(took) - y_range[0]) / (y_range[1] - y_range[0]))
+        return f"{x:.0f},{y:.0f}"
+
+    parts = [f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>']
+    for power, label in enumerate(("1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB"), 3):
+        x = place(10**power, 1).split(",")[0]
+        parts.append(f'<path d="M{x},0V{_HEIGHT - _BOTTOM}" stroke="#ddd"/>')
+        parts.append(f'<text x="{x}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{label}</text>')
+    for power, label in (
+        (1, "10 us"),
+        (2, "100 us"),
+        (3, "1 ms"),
+        (4, "10 ms"),
+        (5, "100 ms"),
+        (6, "1 s"),
+        (7, "10 s"),
+    ):
+        y = place(1000, 10**power).split(",")[1]
+        parts.append(f'<path d="M{_LEFT},{y}H{_WIDTH - 20}" stroke="#ddd"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{int(y) + 4}" text-anchor="end">{label}</text>')
+    for number, (name, points) in enumerate(lines.items()):
+        colour = _COLOURS[number]
+        path = " ".join(place(*point) for point in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="{_LEFT + 12}" y="{20 + 16 * number}" fill="{colour}">{name}</text>')
+    body = "\n".join(parts)
+    size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">\n{body}\n</svg>\n'
 
 
 def _time(microseconds: float) -> str:
@@ -358,6 +463,8 @@ SECTIONS: Final[dict[str, Callable[..., Table]]] = {
     "jobs": run_jobs,
     "inputs": run_inputs,
     "small": run_small,
+    "middleware": run_middleware,
+    "steps": run_steps,
     "corpus": run_corpus,
     "texts": run_texts,
     "scaling": run_scaling,
@@ -387,6 +494,7 @@ def main() -> None:
         print(f"\n{found}", flush=True)
         body.append(found)
     if asked.write:
+        body.append("![CPU time by size of the value](../docs/scaling.svg)")
         write_section("Calls", "\n\n".join(body), recipe={"time": "CPU time of the process, the best of many calls"})
 
 
