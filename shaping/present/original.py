@@ -19,7 +19,7 @@ from shaping.response import grouped
 from shaping.store.files import results_folder, write_result
 from shaping.store.parts import price, price_of
 from shaping.store.tables import describe_tables, find_tables
-from shaping.tokens import cheap, counter
+from shaping.tokens import cheap, count, counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,8 +159,12 @@ class Original:
         counts = {each.path: each.count for each in self._absent}
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
-        # Guessed, because exact counts would cost every answer more time than this line is worth.
-        return _SURE * cheap(self.absent_line.strip()) + _LINE_BREAK < cheap("".join(members)) * often / once
+        line, dropped = self.absent_line.strip(), "".join(members)
+        guess = cheap(dropped) * often / once / (cheap(line) + _LINE_BREAK)
+        # Guessed where that is sure: exact counts would cost every answer more time than this line is worth.
+        if not 1 / _SURE < guess < _SURE:
+            return guess > 1
+        return count(line) + _LINE_BREAK < count(dropped) * often / once
 
     @cached_property
     def _samples(self) -> dict[Omission, tuple[Any, ...]]:

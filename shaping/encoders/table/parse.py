@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Step: TypeAlias = "Callable[[dict[str, Json]], None]"
 
 _LENGTH = re.compile(r"[\[{](\d*)[\]}]")
-_TAG = re.compile(r"#[1-9]\d{0,4}(?= |=|$)", re.ASCII)
+_TAG, _LEGEND = re.compile(r"#[1-9]\d{0,4}(?= |$)", re.ASCII), re.compile(r"#[1-9]\d{0,4}(?==)", re.ASCII)
 _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
 _BY = re.compile(r"\[(\d+)\] by ")
@@ -176,7 +176,7 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     text = lines.take(indent)
     if text == SECTIONS:
         return
-    if tag := _TAG.match(text):
+    if tag := _LEGEND.match(text):
         said = text[tag.end() + 1 :]
         # A sentence with places for words; as a value, a string with braces is JSON.
         is_sentence = "{}" in said and said[0] != '"' and not (said[0] == "[" and said[-1] == "]")
