@@ -52,6 +52,11 @@ def test_a_string_that_looks_like_a_tag_with_words_is_quoted() -> None:
     assert decode(text) == rows
 
 
+def test_a_sentence_with_a_placeholder_of_its_own_is_no_template() -> None:
+    rows: Any = [{"id": n, "said": f"a format of {{}} and then it went on {n} as before"} for n in range(12)]
+    assert decode(encode(rows)) == rows
+
+
 words = st.sampled_from(
     ["a", "user", "10.0.0.7", "x=1", "(one)", "it,", "{", "{}", "[1", "2]", '"q"', "#1", "", " ", "\n", "é", "-"]
 )

@@ -97,7 +97,7 @@ def _template(
         parts.append(f"{before}{{}}{after}")
         values.append(inner)
     template = " ".join(parts)
-    if _ODD.search("".join([template.replace("{}", ""), *map("".join, values)])):
+    if template.count("{}") > len(values) or _ODD.search("".join([template.replace("{}", ""), *map("".join, values)])):
         return None
     saved = (len(template) - 2 * len(values) - 4) * len(rows) - len(template)
     like_json = template[0] == '"' or (template[0] == "[" and template[-1] == "]")
