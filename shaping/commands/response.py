@@ -289,10 +289,7 @@ class _Response:
 
     def _pays(self, text: str, parsed: Parsed) -> bool:
         own = "\n".join(self._out.lines.lines)
-        # A guess of the tokens, where it is sure enough, needs no vocabulary.
-        return _SURE * cheap(text) < cheap(own) or self._counter.exact(text) <= self._counter.exact(own) * (
-            1 if parsed.exact else _TABLE_PAYS
-        )
+        return is_cheaper(text, own, self._plan, 1 if parsed.exact else _TABLE_PAYS)
 
     # Data in an envelope.
 
@@ -467,6 +464,15 @@ class _Response:
         dropped = "\n".join((*self._out.dropped, *self._err.dropped))
         notice = f"(99 lines left out: shaping expand {_REF})"
         return len(dropped) > len(notice) and self._counter.count(dropped) > self._counter.count(notice)
+
+
+def is_cheaper(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:
+    """Return whether a text costs no more than this part of what another one costs."""
+    # Where a guess of the tokens is sure enough, nothing is counted, and no vocabulary loaded.
+    if _SURE * cheap(text) < cheap(other):
+        return True
+    count = counter(plan.tokenizer).exact
+    return count(text) <= count(other) * part
 
 
 def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope[Any] | None:
