@@ -46,6 +46,8 @@ def shaping_hooks(
         if tool_name == EXPAND:
             return {}
         output = _shaped_response(said["tool_response"], tool_name, results)
+        if output is None:
+            return {}
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}}
 
     return {"PostToolUse": [HookMatcher(matcher="mcp__.*", hooks=[after_tool_use])]}
@@ -74,11 +76,11 @@ def _expand_tool(results: ToolResults) -> SdkMcpTool[Any]:
 
 
 def _shaped_response(response: Any, tool_name: str, results: ToolResults) -> Any:
-    """Shape a tool's response in the form that it came in: a text, content blocks, or a result that holds them."""
+    """Shape a response in the form that it came in: a text, content blocks, or a result with them; None for others."""
     if isinstance(response, str):
         return results.text(response, tool_name)
     if isinstance(response, list) and all(isinstance(block, Mapping) and "type" in block for block in response):
         return results.blocks(response, tool_name)
     if isinstance(response, Mapping) and isinstance(response.get("content"), list):
         return {**response, "content": results.blocks(response["content"], tool_name)}
-    return response
+    return None

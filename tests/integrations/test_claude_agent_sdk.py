@@ -5,7 +5,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from claude_agent_sdk import tool
+import pytest
+from claude_agent_sdk import create_sdk_mcp_server, tool
+from mcp import Client
 
 from shaping import Shaper, shape
 from shaping.integrations.claude_agent_sdk import shape_tools, shaping_hooks
@@ -50,9 +52,57 @@ def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) 
     ask_in_every_way(lambda **asked: call(expand, **asked)["content"][0]["text"], read_over_mcp)
 
 
-def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
+def served(tools: list[Any], name: str) -> Any:
+    """Call a tool of the SDK's own in-process server by an MCP client, as Claude Code does."""
+
+    async def called() -> Any:
+        async with Client(create_sdk_mcp_server("tracker", tools=tools)["instance"]) as client:
+            return await client.call_tool(name, {"repo": "a"})
+
+    return asyncio.run(called())
+
+
+def raising(problem: BaseException) -> Any:
+    @tool("list_issues", "List issues", {"repo": str})
+    async def raises(arguments: dict[str, Any]) -> dict[str, Any]:
+        raise problem
+
+    return raises
+
+
+def test_control_flow_and_result_objects_pass(shaper: Shaper, read_over_mcp: str) -> None:
     content = call(shape_tools([under_shape], shaper=shaper)[0], repo="a")["content"]
-    assert "Widget 30" in content[0]["text"]
+    assert "9030,30," in content[0]["text"]
+    result = served(shape_tools([list_issues], shaper=shaper), "list_issues")
+    assert (result.content[0].text, bool(result.is_error)) == (read_over_mcp, False)
+
+
+@pytest.mark.parametrize("problem", [asyncio.CancelledError(), KeyboardInterrupt(), ValueError("no repository")])
+def test_what_a_tool_raises_is_raised(shaper: Shaper, problem: BaseException) -> None:
+    (shaped,) = shape_tools([raising(problem)], shaper=shaper, expand=False)
+
+    async def caught() -> BaseException | None:
+        try:
+            await shaped.handler({})
+        except BaseException as raised:  # noqa: BLE001 (an interrupt too is what must come through)
+            return raised
+        return None
+
+    assert asyncio.run(caught()) is problem
+
+
+def test_a_raised_error_is_the_sdks_own_error_result(shaper: Shaper) -> None:
+    plain = raising(ValueError("no repository"))
+    shaped, expected = (served(tools, "list_issues") for tools in (shape_tools([plain], shaper=shaper), [plain]))
+    assert (shaped.content, shaped.is_error) == (expected.content, True)
+
+
+@pytest.mark.parametrize("response", [None, 7, {"answer": 1}, ["a", "b"], {"content": "text"}])
+def test_a_hook_leaves_what_it_does_not_know(shaper: Shaper, response: Any) -> None:
+    (matcher,) = shaping_hooks(shaper=shaper)["PostToolUse"]
+    said: Any = {"tool_name": "mcp__tracker__list_issues", "tool_response": response}
+    answer: Any = asyncio.run(matcher.hooks[0](said, None, {"signal": None}))  # type: ignore[arg-type]
+    assert answer == {}
 
 
 def test_pictures_stay_pictures(shaper: Shaper) -> None:

@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from agents import ToolOutputImage, function_tool
+import pytest
+from agents import (
+    Agent,
+    RunConfig,
+    Runner,
+    RunState,
+    ToolOutputFileContent,
+    ToolOutputImage,
+    ToolOutputText,
+    UserError,
+    function_tool,
+)
+from agents.testing import ScriptedModel, assistant_message, function_call
 from agents.tool_context import ToolContext
 
 from shaping import Shaper
@@ -75,9 +87,94 @@ def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     assert call(shape_tools([fails], shaper=shaper)[0]) == call(fails)
 
 
-def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
+def run(tool: Any, *, state: RunState[Any] | None = None, model: ScriptedModel | None = None) -> tuple[Any, Any]:
+    """Let the framework run an agent whose scripted model calls a tool once and then ends."""
+    model = model or ScriptedModel(
+        [[function_call(tool.name, {"repo": "a"}, call_id="c1")], [assistant_message("done")]]
+    )
+    agent = Agent(name="a", model=model, tools=[tool])
+    return Runner.run_sync(agent, state or "go", run_config=RunConfig(tracing_disabled=True)), model
+
+
+def read_by(model: ScriptedModel) -> Any:
+    """Return what the scripted model was shown of the tool's output."""
+    (output,) = (item["output"] for item in model.calls[-1].input if item.get("type") == "function_call_output")  # type: ignore[union-attr]  # of dicts
+    return output
+
+
+def test_control_flow_and_result_objects_pass(shaper: Shaper, read_over_mcp: str) -> None:
+    called: list[str] = []
+
+    @function_tool(needs_approval=True)
+    def list_issues(repo: str) -> list[dict[str, Any]]:
+        """List the issues of a repository."""
+        called.append(repo)
+        return issues()
+
+    (shaped,) = shape_tools([list_issues], shaper=shaper, expand=False)
+    stopped, model = run(shaped)
+    assert (called, [item.name for item in stopped.interruptions]) == ([], ["list_issues"])
+    state = stopped.to_state()
+    state.approve(stopped.interruptions[0])
+    ended, _ = run(shaped, state=state, model=model)
+    assert (called, ended.final_output, read_by(model)) == (["a"], "done", read_over_mcp)
     hosted = object()
     assert shape_tools([hosted], shaper=shaper, expand=False) == [hosted]
+
+
+def test_a_rejected_call_is_told_in_the_frameworks_words(shaper: Shaper) -> None:
+    @function_tool(needs_approval=True)
+    def list_issues(repo: str) -> str:
+        """List the issues of a repository."""
+        raise AssertionError(repo)
+
+    (shaped,) = shape_tools([list_issues], shaper=shaper, expand=False)
+    stopped, model = run(shaped)
+    state = stopped.to_state()
+    state.reject(stopped.interruptions[0])
+    run(shaped, state=state, model=model)
+    assert "not approved" in read_by(model)
+
+
+def test_an_exception_that_ends_the_run_ends_it(shaper: Shaper) -> None:
+    @function_tool(failure_error_function=None)
+    def list_issues(repo: str) -> str:
+        """List the issues of a repository."""
+        raise LookupError(f"no repository {repo}")
+
+    (shaped,) = shape_tools([list_issues], shaper=shaper, expand=False)
+    with pytest.raises((LookupError, UserError), match="no repository a"):
+        run(shaped)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [ToolOutputText(text="a word"), ToolOutputFileContent(file_id="f1"), [{"type": "image", "image_url": "u"}]],
+)
+def test_the_frameworks_own_outputs_reach_the_model_as_they_are(shaper: Shaper, output: Any) -> None:
+    def made() -> Any:
+        @function_tool
+        async def list_issues(repo: str) -> Any:
+            """List the issues of a repository."""
+            return output
+
+        return list_issues
+
+    _, plain = run(made())
+    _, shaped = run(shape_tools([made()], shaper=shaper, expand=False)[0])
+    assert read_by(shaped) == read_by(plain)
+
+
+def test_a_tool_that_takes_too_long_times_out_as_without_shaping(shaper: Shaper) -> None:
+    @function_tool(timeout=0.05)
+    async def list_issues(repo: str) -> str:
+        """List the issues of a repository."""
+        await asyncio.Event().wait()
+        return repo
+
+    _, plain = run(list_issues)
+    _, shaped = run(shape_tools([list_issues], shaper=shaper, expand=False)[0])
+    assert read_by(shaped) == read_by(plain)
 
 
 def test_the_example_prints_what_the_model_reads() -> None:
