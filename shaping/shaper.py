@@ -20,8 +20,7 @@ from shaping.present.queries import Databases, present_hits, present_rows
 from shaping.present.unshaped import observed, unshaped, untouched
 from shaping.redaction import scrub
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
-from shaping.settings import context
-from shaping.settings.context import choose_plan
+from shaping.settings import ConfigError, context
 from shaping.settings.live import LiveConfig, shared
 from shaping.store import open_store
 from shaping.store.expand import recall
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.settings import LoadedConfig, Overrides, Plan, Surface
     from shaping.settings.model import Channels
-    from shaping.settings.problems import ConfigError
     from shaping.store import Store
     from shaping.store.expand import Recalled
 
@@ -200,20 +198,22 @@ class Shaper:
         default_profile: str | None = None,
         generation: LoadedConfig | None = None,
     ) -> tuple[Plan, tuple[Warned, ...]]:
-        """Return the compiled choices for a call made now, and what is to be warned of: a bad config, a wrong wish."""
-        plan, wrong = choose_plan(
-            generation or self._live.current,
-            tool,
-            surface,
-            profile=profile,
-            request=request,
-            default=default_profile,
-            tier=self.facts.tier,
-            environ=self._environ,
-        )
-        for warned in wrong:
+        """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored."""
+        config, tier = generation or self._live.current, self.facts.tier
+        warnings: tuple[Warned, ...] = ()
+        profile, request = context.with_block(profile, request)
+        if profile is None:
+            profile, warnings = context.profile_by_environment(config, self._environ)
+            profile = profile or default_profile
+        try:
+            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
+        except ConfigError as problem:
+            warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
+            profile, request = profile if profile in config.profiles else None, config.valid_part(request)
+            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
+        for warned in warnings:
             self._tell(warned.message)
-        return plan, (*self.warnings, *wrong)
+        return plan, (*self.warnings, *warnings)
 
     def _tell(self, message: str) -> None:
         """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""

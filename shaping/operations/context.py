@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -118,34 +118,21 @@ class Trust:
 Call: TypeAlias = "Callable[..., Awaitable[Envelope[Any]]]"
 
 
-class Names(Mapping[str, Any]):
+class Names(dict[str, Any]):
     """Names to things, by item or by attribute; an unknown one is answered with the nearest."""
 
     def __init__(self, kind: str, entries: Mapping[str, Any]) -> None:
+        super().__init__(entries)
         self._kind = kind
-        self._entries = dict(entries)
 
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return self._entries[name]
-        except KeyError:
-            raise ToolError(
-                "OPERATION_NOT_FOUND", f"there is no {self._kind} {name!r}", similar=nearest(name, self._entries)
-            ) from None
+    def __missing__(self, name: str) -> Any:
+        similar = nearest(name, self)
+        raise ToolError("OPERATION_NOT_FOUND", f"there is no {self._kind} {name!r}", similar=similar)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return self[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
 
 class Env(Names):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+T = TypeVar("T")
 
 # What a name may be without quotes: no path punctuation, no control characters, no space at either end.
 _BARE = re.compile(r"[^\s.\[\]\"\x00-\x1f](?:[^.\[\]\"\x00-\x1f]*[^\s.\[\]\"\x00-\x1f])?")
@@ -71,6 +73,10 @@ class Each:
     def __str__(self) -> str:
         return "[]"
 
+    def of(self, items: Sequence[T]) -> Sequence[T]:
+        """Return the elements of a list that the step names."""
+        return items
+
 
 @dataclass(frozen=True, slots=True)
 class Index:
@@ -80,6 +86,10 @@ class Index:
 
     def __str__(self) -> str:
         return f"[{self.at}]"
+
+    def of(self, items: Sequence[T]) -> Sequence[T]:
+        """Return the elements of a list that the step names: one or none."""
+        return [items[self.at]] if -len(items) <= self.at < len(items) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,10 @@ class Slice:
 
     def __str__(self) -> str:
         return f"[{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}]"
+
+    def of(self, items: Sequence[T]) -> Sequence[T]:
+        """Return the elements of a list that the step names."""
+        return items[self.start : self.stop]
 
 
 Step: TypeAlias = Name | Glob | Deep | Each | Index | Slice

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, join, parse, scan
+from shaping.paths.selection import through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -280,10 +281,10 @@ def _renamed_back(steps: tuple[Step, ...], nodes: list[Any], state: State) -> li
             return [*found, *steps[at:]]
         if not isinstance(step, Name):
             step = _placed(step, nodes) if state.partial else step  # noqa: PLW2901 (the same step, in the raw value)
-            nodes = [item for node in nodes if isinstance(node, list) for item in _elements(node, step)]
+            nodes = [item for node in nodes if isinstance(node, list) for item in step.of(node)]
             found.append(step)
             continue
-        objects = [node for node in _passed_through(nodes) if isinstance(node, dict)]
+        objects = [node for node in through(nodes) if isinstance(node, dict)]
         key = next((key for node in objects if (key := _key_of(step.key, node, state)) is not None), step.key)
         verdict = state.member(key)
         if verdict is None:
@@ -299,7 +300,7 @@ def _key_of(name: str, node: dict[str, Any], state: State) -> str | None:
     return next((key for key, written in settle(kept).items() if written == name), None)
 
 
-def _placed(step: Step, nodes: list[Any]) -> Step:
+def _placed(step: Each | Index | Slice, nodes: list[Any]) -> Each | Index | Slice:
     """Count the elements that a list of fields leaves out: of those, scalars are not what was asked for."""
     if len(nodes) != 1 or not isinstance(nodes[0], list):
         return step
@@ -312,16 +313,3 @@ def _placed(step: Step, nodes: list[Any]) -> Step:
     start = kept[step.start] if step.start is not None and step.start < len(kept) else step.start and end
     stop = kept[step.stop - 1] + 1 if step.stop is not None and 0 < step.stop <= len(kept) else step.stop and end
     return Slice(start, stop)
-
-
-def _passed_through(nodes: list[Any]) -> list[Any]:
-    """Go through lists to what is in them, as paths do."""
-    while any(isinstance(node, list) for node in nodes):
-        nodes = [item for node in nodes for item in (node if isinstance(node, list) else [node])]
-    return nodes
-
-
-def _elements(node: list[Any], step: Step) -> list[Any]:
-    if isinstance(step, Index):
-        return node[step.at : step.at + 1]
-    return node[step.start : step.stop] if isinstance(step, Slice) else node

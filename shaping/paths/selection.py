@@ -81,14 +81,8 @@ def after_index(rests: Iterable[Rest], at: int, size: int) -> Iterator[Rest]:
             yield from after_index((tail,), at, size)
         elif isinstance(head, Name | Glob):
             yield rest
-        elif isinstance(head, Each | Index | Slice) and _covers(head, at, size):
+        elif isinstance(head, Each | Index | Slice) and at in head.of(range(size)):
             yield tail
-
-
-def _covers(step: Each | Index | Slice, at: int, size: int) -> bool:
-    if isinstance(step, Index):
-        return at in {step.at, step.at + size}
-    return isinstance(step, Each) or at in range(size)[step.start : step.stop]
 
 
 _LOOK: Final = 5_000  # values that are looked at for names: enough to find them, whatever the size of the whole
@@ -149,24 +143,16 @@ def _below(nodes: Iterable[Any], step: Step) -> Iterator[Any]:
     if isinstance(step, Deep):
         yield from _all(nodes)
     elif isinstance(step, Name | Glob):
-        for node in _through(nodes):
+        for node in through(nodes):
             if isinstance(node, dict):
                 yield from (item for key, item in node.items() if step.fits(key))
     else:
         for node in nodes:
             if isinstance(node, list):
-                yield from _part(node, step)
+                yield from step.of(node)
 
 
-def _part(node: list[Any], step: Each | Index | Slice) -> list[Any]:
-    if isinstance(step, Each):
-        return node
-    if isinstance(step, Slice):
-        return node[step.start : step.stop]
-    return [node[step.at]] if -len(node) <= step.at < len(node) else []
-
-
-def _through(nodes: Iterable[Any]) -> Iterator[Any]:
+def through(nodes: Iterable[Any]) -> Iterator[Any]:
     """Yield what is not a list: a name means a member of each element."""
     # Not by recursion: lists may lie deeper in each other than calls may.
     levels = [iter(nodes)]
@@ -191,13 +177,13 @@ def _all(nodes: Iterable[Any]) -> Iterator[Any]:
 def _is_vacant(nodes: list[Any], step: Step) -> bool:
     """Whether there was something to look into, and it was empty."""
     if isinstance(step, Name | Glob | Deep):
-        return not any(True for _ in _through(nodes)) or all(node == {} for node in _through(nodes))
+        return not any(True for _ in through(nodes)) or all(node == {} for node in through(nodes))
     lists = [node for node in nodes if isinstance(node, list)]
     return bool(lists) and not any(lists)
 
 
 def _names(nodes: list[Any]) -> list[str]:
-    found = (key for node in islice(_through(nodes), _LOOK) if isinstance(node, dict) for key in node)
+    found = (key for node in islice(through(nodes), _LOOK) if isinstance(node, dict) for key in node)
     return list(dict.fromkeys(islice(found, _LOOK)))
 
 

@@ -16,7 +16,7 @@ from shaping.settings.problems import ConfigError, ConfigProblem, one_of, sugges
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from shaping.settings import LoadedConfig, Plan, Surface
+    from shaping.settings import LoadedConfig
 
 Mode = Literal["on", "off", "observe"]
 
@@ -152,37 +152,13 @@ def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
 _ENVIRONMENT = "the environment"
 
 
-def choose_plan(
-    generation: LoadedConfig,
-    tool: str,
-    surface: Surface,
-    *,
-    profile: str | None,
-    request: Overrides | None,
-    default: str | None = None,
-    tier: str | None,
-    environ: Mapping[str, str],
-) -> tuple[Plan, tuple[Warned, ...]]:
-    """Return the plan for a call, and a warning for each choice of the call that is wrong and so ignored.
-
-    A `profile` is what the call itself asks for; a `default` stands where block and environment name none.
-    """
+def with_block(profile: str | None, request: Overrides | None) -> tuple[str | None, Overrides | None]:
+    """Add to what a call asks for what its `using` blocks ask for; the call itself is the stronger."""
     block_profile, block = _block.get()
-    profile = profile or block_profile
     if block is not _NONE:
         asked = {name: value for name in _CHOICES if (value := getattr(request, name, None)) is not None}
         request = replace(block, **asked)
-    warnings: tuple[Warned, ...] = ()
-    if profile is None:
-        profile, warnings = _by_environment(generation, environ)
-        profile = profile or default
-    try:
-        return generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request), warnings
-    except ConfigError as problem:
-        profile = profile if profile in generation.profiles else None
-        request = generation.valid_part(request)
-        plan = generation.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
-        return plan, (*warnings, Warned("BAD_REQUEST", str(problem)))
+    return profile or block_profile, request
 
 
 def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
@@ -203,7 +179,10 @@ def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -
     return environ
 
 
-def _by_environment(generation: LoadedConfig, environ: Mapping[str, str]) -> tuple[str | None, tuple[Warned, ...]]:
+def profile_by_environment(
+    generation: LoadedConfig, environ: Mapping[str, str]
+) -> tuple[str | None, tuple[Warned, ...]]:
+    """Return the profile that the environment asks for, or a warning where there is no such profile."""
     profile = environment_profile(environ)
     if profile is None or profile in generation.profiles:
         return profile, ()
