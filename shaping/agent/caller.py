@@ -38,13 +38,14 @@ Step: TypeAlias = Callable[[], Any]
 Conversation: TypeAlias = Generator[Step, Any, T]
 
 
-def drive(conversation: Conversation[T]) -> T:
+async def drive(conversation: Conversation[T], *, awaits: bool = True) -> T:
     """Take every step as it comes; a fault goes back into the conversation, which may know what to do."""
     try:
         step = next(conversation)
         while True:
             try:
                 outcome = step()
+                outcome = await outcome if awaits and inspect.isawaitable(outcome) else outcome
             except Exception as fault:  # noqa: BLE001  it is thrown again where the step was asked for
                 step = conversation.throw(fault)
             else:
@@ -53,20 +54,13 @@ def drive(conversation: Conversation[T]) -> T:
         return cast("T", end.value)
 
 
-async def drive_async(conversation: Conversation[T]) -> T:
-    """Take every step as it comes and await what can be awaited."""
+def drive_sync(conversation: Conversation[T]) -> T:
+    """Take every step of a conversation in which nothing is awaited, so that it ends with the first send."""
     try:
-        step = next(conversation)
-        while True:
-            try:
-                outcome = step()
-                outcome = await outcome if inspect.isawaitable(outcome) else outcome
-            except Exception as fault:  # noqa: BLE001  it is thrown again where the step was asked for
-                step = conversation.throw(fault)
-            else:
-                step = conversation.send(outcome)
+        drive(conversation, awaits=False).send(None)
     except StopIteration as end:
         return cast("T", end.value)
+    raise RuntimeError("a conversation without anything to await was suspended")
 
 
 def is_async(call: Callable[..., Any]) -> bool:
@@ -136,7 +130,7 @@ class Caller:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call until there is a decision that needs no further call: a Decision, or an awaitable of one."""
         conversation = _Attempt(self, args, kwargs).converse()
-        return drive_async(conversation) if is_async(self.call) else drive(conversation)
+        return drive(conversation) if is_async(self.call) else drive_sync(conversation)
 
 
 @dataclass(slots=True)

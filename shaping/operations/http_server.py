@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.envelope import local_envelope
-from shaping.errors import ErrorDetail, ToolError, from_exception, make_error, nearest
+from shaping.errors import ToolError, from_exception, make_error, nearest
 from shaping.operations.context import identified
 from shaping.operations.selection import input_schema, short_description
 
@@ -79,15 +79,13 @@ class Gate:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if request.method == "POST" and kind != "application/json":
             return 415, "the body must be sent as application/json, also where it is empty"
-        if self._token is not None and not self._is_open(request.url.path) and not self._knows(request):
+        knows = self._token is None or compare_digest(_token(request).encode(), self._token.encode())
+        if not knows and not self._is_open(request.url.path):
             return (
                 401,
                 "this operation can change something and needs the token that the server printed when it started",
             )
         return None
-
-    def _knows(self, request: Request) -> bool:
-        return compare_digest(_token(request).encode(), (self._token or "").encode())
 
 
 class _Routes:
@@ -184,7 +182,12 @@ class _Routes:
             headers["ETag"] = f'"{shaped.etag}"'
             if shaped.etag in tags:
                 return Response(status_code=304, headers=headers)
-        return Response(self._wire(shaped), _status(envelope.error), headers, media_type="application/json")
+        return Response(
+            self._wire(shaped),
+            200 if envelope.error is None else envelope.error.http or 500,
+            headers,
+            media_type="application/json",
+        )
 
     def _shaped(self, envelope: Envelope[Any], name: str, owner: str | None) -> Shaped:
         # Asking for a tag that nothing has makes the answer carry its own; a client may hold several.
@@ -282,10 +285,6 @@ def _unidentified(name: str, request_id: str | None, fault: Exception) -> Envelo
     error = from_exception(fault)
     log.warning("a caller of %s could not be told: %s", name, error.message)
     return local_envelope(None, name, error=error, request_id=request_id)
-
-
-def _status(error: ErrorDetail | None) -> int:
-    return 200 if error is None else error.http or 500
 
 
 def _headers(envelope: Envelope[Any]) -> dict[str, str]:
