@@ -30,6 +30,7 @@ class Client:
     first: list[Any] = field(default_factory=list)  # calls to make before the script, as a search for tools
     extra: dict[str, Any] = field(default_factory=dict)  # what this client wants among the arguments of every call
     code: list[Any] = field(default_factory=list)  # what a model that writes programs would run: count the big list
+    skip: tuple[str, ...] = ()  # tools whose results this client ends at, with or without us
     seconds: int = 150
 
 
@@ -273,4 +274,5 @@ FRAMEWORKS = [
     "google-adk",
     "crewai",
 ]
-CLIENTS |= {name: Client(partial(framework, name=name)) for name in FRAMEWORKS}
+ENDS_AT = {"langchain": ("link",)}  # its adapter for chat completions takes no link to a file
+CLIENTS |= {name: Client(partial(framework, name=name), skip=ENDS_AT.get(name, ())) for name in FRAMEWORKS}

@@ -64,6 +64,7 @@ def run(name: str, mode: str, script: str) -> None:
         place.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(work)], check=True)
     steps = [*client.first, *(client.code if script == "code" else SCRIPTS[script])]
+    steps = [step for step in steps if step[0] not in client.skip]
     if mode == "proxy":
         steps += EXPAND.get(script, [])
     (folder / "steps.txt").write_text("\n".join(tool for tool, _ in steps))
