@@ -156,7 +156,7 @@ class Messages:
     def results(self, body: Body) -> list[tuple[Any, Any]]:
         """List the results that a request holds."""
         blocks = (b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"])
-        return [(b["tool_use_id"], b) for b in blocks if b["type"] == "tool_result"]
+        return [(b["tool_use_id"], b.get("content")) for b in blocks if b["type"] == "tool_result"]
 
     def tools(self, body: Body) -> list[tuple[str, str | None]]:
         """Name the tools that a request offers."""

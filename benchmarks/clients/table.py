@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.clients.clients import CLIENTS, LAB
-from benchmarks.clients.model import APIS, texts
+from benchmarks.clients.model import APIS
 from benchmarks.clients.run import SMALL
 from benchmarks.results import markdown_table, write_section
 
@@ -36,7 +36,12 @@ def results(folder: Path) -> dict[str, str]:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else "\n".join(texts(value))
+    """Write a result as a model reads it: blocks by their texts, whatever an API wraps around them."""
+    if isinstance(value, list):
+        return "\n".join(
+            block["text"] if isinstance(block, dict) and "text" in block else _written(block) for block in value
+        )
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def introduced(folder: Path) -> str:

@@ -16,12 +16,10 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 INTERNAL_ERROR = -32603
 METHOD_NOT_FOUND = -32601
 # What a model or a user reads of a server's message, by its method; all else in it is the protocol's.
-READ_OF_NOTIFICATIONS = {
+READ_MEMBERS = {
     "notifications/message": ("data", "logger"),
     "notifications/progress": ("message",),
     "notifications/tasks/status": ("statusMessage",),
-}
-READ_OF_REQUESTS = {
     "sampling/createMessage": ("messages", "systemPrompt"),
     "elicitation/create": ("message", "requestedSchema"),
 }

@@ -53,11 +53,10 @@ def of_end(name: str, transport: object, *, answered: bool) -> ErrorDetail:
     if child is None:
         return _error("UNAVAILABLE", f"the server {name!r} closed the connection", hint=_START_IT)
     code, lines = child.exit_code, _last_lines(child)
+    ended = "closed its output" if code is None else f"ended with exit code {code}"
     if answered:
-        ended = "closed its output" if code is None else f"ended with exit code {code}"
         words = f": {lines[-1]}" if lines else ""
         return _error("UNAVAILABLE", f"the server {name!r} {ended}{words}")
-    ended = "closed its output" if code is None else f"ended with exit code {code}"
     message = f"the server {name!r} {ended} before it answered{':' if lines else ''}{_listed(lines)}"
     return _error("UNAVAILABLE", message, hint=_RUN_IT)
 

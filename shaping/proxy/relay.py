@@ -14,8 +14,7 @@ from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
     PROTOCOL_VERSION,
-    READ_OF_NOTIFICATIONS,
-    READ_OF_REQUESTS,
+    READ_MEMBERS,
     Message,
     answer,
     error,
@@ -25,10 +24,11 @@ from shaping.proxy.messages import (
     write,
 )
 from shaping.proxy.outage import told
+from shaping.proxy.tasks import BackgroundTasks
 from shaping.proxy.upstream import HANDSHAKE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Coroutine
+    from collections.abc import Awaitable, Callable, Collection
 
     from shaping.errors import ErrorDetail
     from shaping.mcp.messages import ToolCallOptions
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("shaping")
 
-_READ = {**READ_OF_NOTIFICATIONS, **READ_OF_REQUESTS}
 # Where the result of a method stands under a name, by which a config may have rules for it.
 _NAMED = {"resources/read": "uri", "prompts/get": "name"}
 _SHAPED = frozenset({"tools/list", "tools/call", *_NAMED})
@@ -78,9 +77,9 @@ class Relay:
         self._owner = owner
         self._client: dict[str, Any] | None = None
         self._shaping: ClientShaping | None = None
-        self._pending: dict[Any, Asked] = {}
+        self._requests: dict[Any, Asked] = {}
         self._background: dict[Any, Asked] = {}  # calls that the server answers later, by the id of their task
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._announcing: asyncio.Task[None] | None = None
         upstream.attach(self)
 
@@ -99,18 +98,18 @@ class Relay:
             if message.method == "tools/call":
                 await self._call(message)
                 return
-            self._pending[message.id] = self._asked(message)
+            self._requests[message.id] = self._asked(message)
         await self.upstream.send(message)
 
     async def received(self, message: Message) -> None:
         """Handle a message from the server."""
-        asked = self._pending.pop(message.id, None) if message.is_answer else None
+        asked = self._requests.pop(message.id, None) if message.is_answer else None
         if message.is_answer and asked is None and "result" in message.data:
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
         elif asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
             await self._answer(message, asked)
-        elif may_hold_secret(message.line) or message.method in _READ:
+        elif may_hold_secret(message.line) or message.method in READ_MEMBERS:
             try:
                 shaping = self._shaping or await self._open()
             except UnusableConfigError as problem:
@@ -131,7 +130,7 @@ class Relay:
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Answer a request that the server will not answer."""
-        asked = self._pending.pop(request.id, None)
+        asked = self._requests.pop(request.id, None)
         if asked is not None and asked.method == "tools/call":
             shaping = self._shaping or await self._open()
             await self._send(_own(request, shaping.failed(asked.name, detail, self.upstream.server_of(asked.name))))
@@ -179,16 +178,15 @@ class Relay:
         self._announce(shaping)
         name = str(message.params.get("name", ""))
         if shaping.is_expand(name):
-            self._spawn(self._expand(message, shaping))
+            self._tasks.start(self._expand(message, shaping))
             return
         if shaping.is_dropped(name):
-            failed = shaping.failed(name, shaping.unknown_tool(name), self.upstream.server_of(name))
-            await self._send(_own(message, failed))
+            await self._send(_own(message, shaping.unknown(name, self.upstream.server_of(name))))
             return
         params, options = shaping.take_options(message.params)
         if params is not message.params:
             message = write({**message.data, "params": params})
-        self._pending[message.id] = Asked("tools/call", name, options, modern=_is_modern(message), at=monotonic())
+        self._requests[message.id] = Asked("tools/call", name, options, modern=_is_modern(message), at=monotonic())
         await self.upstream.send(message)
 
     async def _expand(self, message: Message, shaping: ClientShaping) -> None:
@@ -199,7 +197,7 @@ class Relay:
 
     async def _answer(self, message: Message, asked: Asked) -> None:
         if self._shaping is None or len(message.line) > _LARGE:
-            self._spawn(self._answer_later(message, asked))
+            self._tasks.start(self._answer_later(message, asked))
         else:
             await self._send(self._shaped(message, asked, self._shaping, monotonic() - asked.at))
 
@@ -270,11 +268,6 @@ class Relay:
             await asyncio.sleep(_LOOK_SECONDS)
             if shaping.refresh():
                 await self._send(write(_CHANGED))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _is_read(asked: Asked) -> bool:

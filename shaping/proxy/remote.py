@@ -15,11 +15,12 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 
 from shaping.proxy import outage
 from shaping.proxy.messages import PROTOCOL_VERSION, Message, read, write
+from shaping.proxy.tasks import BackgroundTasks
 from shaping.proxy.upstream import ServerUnavailableError
 from shaping.redaction.engine import random
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from shaping.errors import ErrorDetail
     from shaping.proxy.upstream import Upstream
@@ -45,21 +46,12 @@ class RemoteTransport:
         # Without a limit for the answer: how long a call may take is for the client to say.
         timeout = httpx2.Timeout(30.0, read=None)
         self.http = httpx2.AsyncClient(headers=dict(headers or {}), auth=auth, timeout=timeout)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = BackgroundTasks()
 
     async def close(self) -> None:
         """End the connection."""
-        for task in self._tasks:
-            if task is not asyncio.current_task():
-                task.cancel()
+        self.tasks.cancel()
         await self.http.aclose()
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do something beside what is going on, until the connection ends."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def deliver(self, text: bytes) -> None:
         """Handle a message from the server, on one line."""
@@ -101,13 +93,13 @@ class StreamableHttp(RemoteTransport):
     async def send(self, message: Message) -> None:
         """Post a message; the answer to a request comes later."""
         if message.is_request:
-            task = self.spawn(self._post(message))
+            task = self.tasks.start(self._post(message))
             self._posts[message.id] = task
             task.add_done_callback(lambda _: self._posts.pop(message.id, None))
         elif message.method != "notifications/cancelled" or not self._abort(message):
             await self._post(message)
             if message.method == "notifications/initialized" and self._session is not None:
-                self.spawn(self._listen())
+                self.tasks.start(self._listen())
 
     async def close(self) -> None:
         """End the session where there is one, and close the connection."""
@@ -245,12 +237,12 @@ class ServerSentEvents(RemoteTransport):
         """Open the stream and wait for the address to post to."""
         self.upstream = upstream
         self._endpoint = asyncio.get_running_loop().create_future()
-        self.spawn(self._listen(self._endpoint))
+        self.tasks.start(self._listen(self._endpoint))
         await self._endpoint
 
     async def send(self, message: Message) -> None:
         """Post a message; its answer comes by the stream."""
-        self.spawn(self._post(message))
+        self.tasks.start(self._post(message))
 
     async def _post(self, message: Message) -> None:
         assert self._endpoint is not None  # noqa: S101 (a transport is opened before it is used)

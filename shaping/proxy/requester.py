@@ -10,10 +10,9 @@ from shaping.proxy.messages import Message, write
 from shaping.proxy.upstream import ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from shaping.errors import ErrorDetail
-    from shaping.proxy.upstream import Receiver
 
 # A server whose list never ends must not keep everything waiting.
 _MOST_PAGES = 100
@@ -31,9 +30,15 @@ class RequestError(Exception):
 class Requester:
     """Asks an upstream server, and hands everything else that comes from it on."""
 
-    def __init__(self, upstream: Upstream, receiver: Receiver | None = None) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        receive: Callable[[Message], Awaitable[None]] | None = None,
+        fail: Callable[[Message, ErrorDetail], Awaitable[None]] | None = None,
+    ) -> None:
+        """Ask a server; `receive` gets all else that it says, and `fail` requests of others that it will not answer."""
         self.upstream = upstream
-        self._receiver = receiver
+        self._receive, self._fail = receive, fail
         self._numbers = count(1)
         self._answers: dict[Any, asyncio.Future[Message]] = {}
         upstream.attach(self)
@@ -70,16 +75,16 @@ class Requester:
         future = self._answers.get(message.id) if message.is_answer else None
         if future is not None and not future.done():
             future.set_result(message)
-        elif self._receiver is not None:
-            await self._receiver.received(message)
+        elif self._receive is not None:
+            await self._receive(message)
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Handle the failure of a request of ours, or pass it on."""
         future = self._answers.get(request.id)
         if future is not None and not future.done():
             future.set_exception(ServerUnavailableError(detail))
-        elif self._receiver is not None:
-            await self._receiver.failed(request, detail)
+        elif self._fail is not None:
+            await self._fail(request, detail)
 
 
 async def list_tools(upstream: Upstream) -> list[dict[str, Any]]:

@@ -7,15 +7,17 @@ import contextlib
 import logging
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy import outage
 from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, write
 from shaping.proxy.requester import Requester, RequestError
+from shaping.proxy.tasks import BackgroundTasks
 from shaping.proxy.upstream import ServerUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Sequence
 
     from shaping.errors import ErrorDetail
     from shaping.proxy.upstream import Receiver, Upstream
@@ -44,7 +46,10 @@ class Router:
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.name = "shaping"
         self.upstreams = list(upstreams)
-        self._servers = [Requester(upstream, _Numbered(self, number)) for number, upstream in enumerate(upstreams)]
+        self._servers = [
+            Requester(upstream, partial(self.received_from, number), self._fail)
+            for number, upstream in enumerate(upstreams)
+        ]
         self._receiver: Receiver | None = None
         self._initialized: Message | None = None
         self._ready: set[int] = set()
@@ -53,7 +58,7 @@ class Router:
         self._uris: dict[str, int] = {}
         self._templates: list[tuple[re.Pattern[str], str, int]] = []
         self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def attach(self, receiver: Receiver) -> None:
         """Set who receives what comes from the servers."""
@@ -84,14 +89,13 @@ class Router:
 
     async def close(self) -> None:
         """End every connection."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
 
     async def send(self, message: Message) -> None:
         """Handle a message from the client."""
         if message.is_request:
-            self._spawn(self._serve(message))
+            self._tasks.start(self._serve(message))
         elif message.is_answer:
             number, own_id = self._asked.pop(message.id, (None, None))
             if number is not None:
@@ -115,7 +119,7 @@ class Router:
             self._names.pop("prompts/list", None)
         await self._pass_on(message)
 
-    async def failed_at(self, request: Message, detail: ErrorDetail) -> None:
+    async def _fail(self, request: Message, detail: ErrorDetail) -> None:
         """Handle a request that one server will not answer."""
         if self._receiver is not None:
             await self._receiver.failed(request, detail)
@@ -124,18 +128,13 @@ class Router:
         if self._receiver is not None:
             await self._receiver.received(message)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def _serve(self, message: Message) -> None:
         try:
             reply = await self._reply(message)
         except RequestError as problem:
             reply = write({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
         except ServerUnavailableError as problem:
-            await self.failed_at(message, problem.detail)
+            await self._fail(message, problem.detail)
             return
         if reply is not None:
             await self._pass_on(reply)
@@ -173,7 +172,7 @@ class Router:
             if not start.done():
                 name = self.upstreams[number].name
                 logger.warning("the server %r is slow to start and left out until it answers", name)
-                self._spawn(self._announce_late(number, start))
+                self._tasks.start(self._announce_late(number, start))
             elif start.exception() is None:
                 self._ready.add(number)
                 results.append(start.result())
@@ -295,19 +294,6 @@ class Router:
         if uri in self._uris:
             return self._uris[uri]
         return next((number for pattern, own, number in self._templates if uri == own or pattern.fullmatch(uri)), None)
-
-
-class _Numbered:
-    """Tells the router which server a message comes from."""
-
-    def __init__(self, router: Router, number: int) -> None:
-        self._router, self._number = router, number
-
-    async def received(self, message: Message) -> None:
-        await self._router.received_from(self._number, message)
-
-    async def failed(self, request: Message, detail: ErrorDetail) -> None:
-        await self._router.failed_at(request, detail)
 
 
 async def _first_success(starts: Sequence[asyncio.Task[Any]]) -> None:

@@ -14,7 +14,7 @@ from shaping.mcp.redaction import clean_error_object, has_private, redact_answer
 from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
 from shaping.proxy.loading import UnknownProfileError
-from shaping.proxy.messages import READ_OF_NOTIFICATIONS, READ_OF_REQUESTS
+from shaping.proxy.messages import READ_MEMBERS
 from shaping.redaction import scrub
 from shaping.redaction.redact import rules_for
 from shaping.response import did_you_mean, nearest
@@ -110,9 +110,9 @@ class ClientShaping:
         """Whether the config keeps a tool from this client."""
         return self.is_on and tool not in self.session.tools and self.messages.is_hidden(self.session, tool)
 
-    def unknown_tool(self, tool: str) -> ErrorDetail:
-        """Describe a call of a tool that this client may not see."""
-        return error_from_text(f"Unknown tool: {tool!r}", tool, self.session.tools)
+    def unknown(self, tool: str, server: str) -> dict[str, Any]:
+        """Answer a call of a tool that this client may not see."""
+        return self.failed(tool, error_from_text(f"Unknown tool: {tool!r}", tool, self.session.tools), server)
 
     def take_options(self, params: dict[str, Any]) -> tuple[dict[str, Any], ToolCallOptions]:
         """Take what a call asks of us out of its parameters."""
@@ -174,5 +174,5 @@ class ClientShaping:
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Take the secrets out of a notification or a request of the server's that somebody reads."""
-        members: tuple[str, ...] = {**READ_OF_NOTIFICATIONS, **READ_OF_REQUESTS}.get(method, ())
-        return redact_members(self.messages.shaper, params, members, names=method in READ_OF_NOTIFICATIONS)
+        members: tuple[str, ...] = READ_MEMBERS.get(method, ())
+        return redact_members(self.messages.shaper, params, members, names=method.startswith("notifications/"))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from shaping.proxy import outage
 from shaping.proxy.messages import Message, from_server, unreadable_answer_id, write
+from shaping.proxy.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from shaping.errors import ErrorDetail
 
@@ -102,13 +103,13 @@ class Upstream:
         self._initialize: Message | None = None
         self._initialized: Message | None = None
         self._greeting: asyncio.Future[Message] | None = None
-        self._pending: dict[Any, Message] = {}
+        self._unanswered: dict[Any, Message] = {}
         self._deadline: asyncio.TimerHandle | None = None
         self._answered = False  # whether this connection has brought anything
         self._logged: str | None = None
         self._own_name: str | None = None  # from its answer to the handshake
         self._closed = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._connecting = asyncio.Lock()
 
     def attach(self, receiver: Receiver) -> None:
@@ -142,22 +143,22 @@ class Upstream:
         messages = [self._with_own_id(message) for message in from_server(line)]
         for message in messages:
             await self._take(message)
-        if not messages and (request_id := unreadable_answer_id(line)) in self._pending:
+        if not messages and (request_id := unreadable_answer_id(line)) in self._unanswered:
             await self.refused(request_id, outage.of_unreadable(self.name, line))
         return bool(messages)
 
     def _with_own_id(self, message: Message) -> Message:
         """Return an answer under the id that was asked with: some servers write a number as text."""
         known = message.id
-        if not message.is_answer or not isinstance(known, str) or known in self._pending or not known.isdecimal():
+        if not message.is_answer or not isinstance(known, str) or known in self._unanswered or not known.isdecimal():
             return message
         number = int(known[:18])
-        return write({**message.data, "id": number}) if number in self._pending else message
+        return write({**message.data, "id": number}) if number in self._unanswered else message
 
     async def refused(self, request_id: Any, detail: ErrorDetail) -> None:
         """Handle that one request was not answered, while others may be."""
         self._note(detail)
-        request = self._pending.pop(request_id, None)
+        request = self._unanswered.pop(request_id, None)
         if self._greeting is not None and request_id == _greeting_id(self._initialize):
             if not self._greeting.done():
                 self._greeting.set_exception(ServerUnavailableError(detail))
@@ -171,19 +172,19 @@ class Upstream:
 
     def expired(self, transport: UpstreamTransport, message: Message) -> None:
         """Send a message again over a new connection: the server has forgotten the session of this one."""
-        self._pending.pop(message.id, None)
+        self._unanswered.pop(message.id, None)
         if transport is self._transport:
             self._drop_transport()
-        self._spawn(self.send(message))
+        self._tasks.start(self.send(message))
 
     def waits_for(self, request_id: Any) -> bool:
         """Whether a request has not been answered."""
-        return request_id in self._pending
+        return request_id in self._unanswered
 
     @property
     def is_busy(self) -> bool:
         """Whether there are requests that the server has not answered."""
-        return bool(self._pending)
+        return bool(self._unanswered)
 
     async def close(self) -> None:
         """End the connection for good."""
@@ -196,13 +197,8 @@ class Upstream:
     def _drop_transport(self) -> None:
         """End the connection on a task of its own, which is waited for only at the end of everything."""
         if self._transport is not None:
-            self._spawn(self._transport.close())
+            self._tasks.start(self._transport.close())
             self._transport = None
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _take(self, message: Message) -> None:
         if not self._answered:
@@ -214,7 +210,7 @@ class Upstream:
                 if not self._greeting.done():
                     self._greeting.set_result(message)
                 return
-            request = self._pending.pop(message.id, None)
+            request = self._unanswered.pop(message.id, None)
             if request is not None and request.method not in HANDSHAKE:
                 self._backoff.reset()
             elif request is not None:
@@ -227,10 +223,10 @@ class Upstream:
         if transport is None:  # lost while the server was greeted again
             return
         if message.is_request:
-            self._pending[message.id] = message
+            self._unanswered[message.id] = message
             if not self._answered and self._deadline is None:
                 loop = asyncio.get_running_loop()
-                self._deadline = loop.call_later(self.start_seconds, lambda: self._spawn(self._give_up()))
+                self._deadline = loop.call_later(self.start_seconds, lambda: self._tasks.start(self._give_up()))
         await transport.send(message)
 
     async def _reconnected(self, message: Message, *, known: bool) -> bool:
@@ -276,7 +272,7 @@ class Upstream:
             answer = await self._greeting
         finally:
             self._greeting = None
-            self._pending.pop(_greeting_id(initialize), None)
+            self._unanswered.pop(_greeting_id(initialize), None)
         if "error" in answer.data:
             detail = outage.of_refusal(self.name, answer.data["error"])
             await self._fail(detail)
@@ -292,7 +288,7 @@ class Upstream:
     async def _fail(self, detail: ErrorDetail) -> None:
         """Close the connection, and fail every request that waits for it."""
         self._drop_transport()
-        pending, self._pending = self._pending, {}
+        unanswered, self._unanswered = self._unanswered, {}
         self._stop_clock()
         self._backoff.count()
         self._note(detail)
@@ -300,7 +296,7 @@ class Upstream:
         told = detail.model_copy(update={"retry_after": round(pause, 1)}) if pause and detail.retryable else detail
         if self._greeting is not None and not self._greeting.done():
             self._greeting.set_exception(ServerUnavailableError(told))
-        for request in pending.values():
+        for request in unanswered.values():
             if self._receiver is not None and request.id != _greeting_id(self._initialize):
                 await self._receiver.failed(request, told)
 
