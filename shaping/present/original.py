@@ -157,6 +157,8 @@ class Original:
     def absent_pays(self) -> bool:
         """Whether the line costs less than dropping them saved."""
         counts = {each.path: each.count for each in self._absent}
+        if sum(counts.values()) == 1:
+            return False  # of one member no line is cheaper than the member
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
         line, dropped = self.absent_line.strip(), "".join(members)
