@@ -25,6 +25,7 @@ _WORD = re.compile(
     r"[^A-Za-z0-9]*+[A-Za-z0-9]++(?:'[A-Za-z]++|[^\x00-\x7f][^A-Za-z0-9]*+[A-Za-z0-9]*+)*+|[^A-Za-z0-9]++"
 )
 _RUN = 8_192  # a multiple of 128, the length of the longest token of one character
+_RUNS = re.compile(r"(.)\1{64,}+", re.DOTALL)
 _NO_TOKEN = 0
 _GONE = -1  # of a part that has merged with the one before it
 # The classes of the patterns as they are among ASCII characters, by which `re` is three times as fast as `regex`.
@@ -84,12 +85,13 @@ class Encoding:
         return sum(map(self._counts.__getitem__, self._pieces(word)))
 
     def _count_piece(self, piece: str) -> int:
-        size = len(piece)
-        if size > 3 * _RUN and piece.count(piece[0]) == size:
+        runs = _RUNS.finditer(piece) if len(piece) > 3 * _RUN else ()
+        if (run := next((run for run in runs if run.end() - run.start() > 3 * _RUN), None)) is not None:
             # Each further stretch of a run of one character has as many tokens as the one before it.
-            rest = _RUN + size % _RUN
-            fewer, more = self._count_piece(piece[:rest]), self._count_piece(piece[: rest + _RUN])
-            return fewer + (size - rest) // _RUN * (more - fewer)
+            head, rest, size = piece[: run.start()], piece[run.end() :], run.end() - run.start()
+            short = run[1] * (_RUN + size % _RUN)
+            fewer, more = (self._count_piece(f"{head}{kept}{rest}") for kept in (short, short + run[1] * _RUN))
+            return fewer + (size - len(short)) // _RUN * (more - fewer)
         token = piece.encode()
         return 1 if self._number(token) else len(self._boundaries(token)) - 1
 

@@ -61,6 +61,11 @@ def test_a_run_of_one_kind_of_character_costs_what_tiktoken_says(reference: Refe
 @pytest.mark.parametrize("char", [*" \t\n=-_.#0aA", "é", "日", "😀"])
 def test_a_run_of_any_length_costs_what_tiktoken_says(reference: Reference, name: str, char: str) -> None:
     runs = [char * size for size in (2, 129, 8_193, 24_577, 65_536, 70_003)]
+    # As a cut text has them: in quotes, with a mark, and two of them in one piece.
+    runs += [
+        f'{{"data":"{char * 30_000}…[7 characters left out]…{char * 40_001}"}}',
+        f"{char * 25_000}!?{char * 25_001}!",
+    ]
     count = counter(name).exact
     assert [count(run) for run in runs] == [len(reference(name).encode_ordinary(run)) for run in runs]
 
