@@ -169,7 +169,6 @@ def test_many_rows_with_repeats_of_every_kind_read_back() -> None:
     ]
     text = table.encode(value)
     assert table.decode(text) == value
-    assert "\n message[2] by rule:\n" in text
     assert "\n again={owner}\n" in text
     assert "\n owner.site=https://example.com/" in text
     assert "\n tags: lists of {Key,Value} as {Key:Value}\n" in text

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from shaping.encoders.table.derive import given, legend, pattern
+from shaping.encoders.table.derive import legend, pattern
 from shaping.encoders.table.model import (
     BELOW,
     COLUMN,
@@ -55,7 +55,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
     sections: list[str] = []
     if context.constants and context.repeats and breaks is not None:
         nodes, sections = in_sections(nodes, context.count, breaks)
-    found = _shortened(given(nodes), context) if context.repeats else list(nodes)
+    found = _shortened(nodes, context) if context.repeats else list(nodes)
     ordered = _seldom_last(_identifier_first(found, context.count), context.count)
     return Table(context.count, _narrowed(ordered), sections)
 

@@ -9,12 +9,9 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.encoders.table.cells import MISSING, Missing, bare, name
-from shaping.encoders.table.model import Given, Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from shaping.encoders.table.model import Node
 
 Sliced = TypeVar("Sliced", str, list[Any])
 
@@ -27,9 +24,6 @@ _SEPARATOR = re.compile(r"[/:]")
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
-
-_MANY = 24  # rows from which a reader is better told apart what another column decides
-_SENTENCE, _OFTEN, _SAVING = 20, 8, 400  # characters of a cell, times it recurs, characters saved
 
 _MOSTLY = 0.8  # of the times that must be of one day
 _ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
@@ -170,34 +164,6 @@ def _written(parts: Sequence[str], *, keys: bool = True) -> str | None:
     if len(literal) < _LITERAL or not ("://" in literal or (keys and _SEPARATOR.search(literal))):
         return None
     return None if text[0] in ' "' or text[-1] in ' "' else text
-
-
-def given(nodes: Sequence[Node]) -> list[Node]:
-    """Take a column of recurring sentences out of the rows where a short column of the row decides all of them."""
-    leaves = [node for node in nodes if type(node) is Leaf and not (node.float32 or node.shared or node.entries)]
-    if not leaves or len(leaves[0].cells) < _MANY:
-        return list(nodes)
-    sizes = {leaf.name: len("".join(leaf.cells)) / len(leaf.cells) for leaf in leaves}
-    short = [leaf for leaf in leaves if sizes[leaf.name] < _SENTENCE and _are_few(leaf.cells, _OFTEN)]
-    keys = sorted(short, key=lambda leaf: sizes[leaf.name])
-    told = {leaf.name for leaf in leaves if sizes[leaf.name] >= _SENTENCE and all(leaf.cells)}
-    return [_decided(node, keys) if type(node) is Leaf and node.name in told else node for node in nodes]
-
-
-def _are_few(cells: list[str], times: int) -> bool:
-    """Return whether the different cells come so many times on average; mostly the first ones tell already."""
-    most = len(cells) // times
-    return len(set(cells[: most + 1])) <= most and len(set(cells)) <= most
-
-
-def _decided(leaf: Leaf, keys: Sequence[Leaf]) -> Node:
-    size = sum(map(len, leaf.cells))
-    for key in keys:
-        pairs = dict.fromkeys(zip(key.cells, leaf.cells, strict=True))
-        known = dict(list(pairs))
-        if len(known) == len(pairs) and "" not in known and size - sum(len(a) + len(b) for a, b in pairs) > _SAVING:
-            return Given(leaf.name, key.name, known)
-    return leaf
 
 
 def pattern(column: list[str]) -> tuple[str, list[str]] | None:

@@ -47,15 +47,6 @@ class Packed:
 
 
 @dataclass(slots=True)
-class Given:
-    """A column that another column of the same record decides: the value for each of its cells."""
-
-    name: str
-    key: str
-    cells: dict[str, str]
-
-
-@dataclass(slots=True)
 class Stepped:
     """The only column of a table, where it is as regular as a clock: its first, its last and the step."""
 
@@ -138,7 +129,7 @@ class Usual:
 Column: TypeAlias = Leaf | Text | Record | Items
 # The same for `isinstance`, which is asked of every node: a union would be made anew each time, and is slower to ask.
 COLUMN = (Leaf, Text, Record, Items)
-Node: TypeAlias = Column | Constant | Derived | Packed | Given | Stepped | Legend | Group | Lookup | Also | Usual
+Node: TypeAlias = Column | Constant | Derived | Packed | Stepped | Legend | Group | Lookup | Also | Usual
 
 
 @dataclass(slots=True)

@@ -228,15 +228,6 @@ def _inner(rest: str, lines: TableLines, indent: int) -> TableSchema:
 def _lookup(path: Path, rest: str, count: int, lines: TableLines, indent: int) -> Step:
     """Return the step that adds what is written once for all records with the same key."""
     key, at = read_path(rest, 0)
-    if rest[at:] == ":":
-        cells = [split_cells(lines.take(indent + 1)) for _ in range(count)]
-        values = {repr(lines.cell(one)): lines.cell(other) for one, other in cells}
-
-        def decide(record: dict[str, Json]) -> None:
-            if (found := repr(_get(record, key))) in values:
-                _put(record, path, values[found])
-
-        return decide
     schema = TableSchema()
     _read_header(schema, rest[at + 2 :])
     _read_declarations(schema, lines, indent + 2)

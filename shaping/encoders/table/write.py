@@ -15,7 +15,6 @@ from shaping.encoders.table.model import (
     Also,
     Constant,
     Derived,
-    Given,
     Group,
     Items,
     Leaf,
@@ -39,7 +38,7 @@ SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the 
 NO_COLUMNS = (
     "(the rows differ in nothing else)"  # a header without any name: its rows are not written, because they say nothing
 )
-_DECLARED = (Derived, Given, Stepped, Lookup, Items, Record)
+_DECLARED = (Derived, Stepped, Lookup, Items, Record)
 _BELOW = (Text, Record, Items)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
@@ -139,19 +138,16 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
             key, value = node.entries
             lines.append(f"{pad}{prefix}{node.name}: lists of {{{key},{value}}} as {{{key}:{value}}}")
         elif isinstance(node, _DECLARED):
-            lines += _declared(node, f"{prefix}{node.name}", prefix, indent)
+            lines += _declared(node, f"{prefix}{node.name}", indent)
     return lines
 
 
-def _declared(node: Node, path: str, prefix: str, indent: int) -> Iterator[str]:
+def _declared(node: Node, path: str, indent: int) -> Iterator[str]:
     pad = " " * indent
     if type(node) is Derived:
         yield f"{pad}{path}={node.template}"
     elif type(node) is Stepped:
         yield f"{pad}{path}: row by row {node.steps}"
-    elif type(node) is Given:
-        yield f"{pad}{path}[{len(node.cells)}] by {prefix}{node.key}:"
-        yield from (f"{pad} {cell},{value}" for cell, value in node.cells.items())
     elif type(node) is Lookup:
         yield from _inner(f"{path}[{node.table.count}] by {node.key}", node.table, indent, indent + 2)
         yield from _legends(node.table, indent + 2)
