@@ -67,7 +67,8 @@ class Fields:
         if not wanted:
             return []
         owners = {self._leaves[path][:-1] for path in wanted}
-        for owner in sorted(owners):
+        identified = {self._leaves[path][:-1] for path in wanted if self._identifies(self._leaves[path])}
+        for owner in sorted(owners - identified):
             beside = [
                 path
                 for path, steps in self._leaves.items()

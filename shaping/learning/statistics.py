@@ -127,7 +127,7 @@ class ToolStatistics:
             _smallest({**self.samples, **other.samples}),
         )
 
-    def add(self, call: ToolCall, used: Used, root: _Node) -> None:
+    def add(self, call: ToolCall, used: Used, root: _FieldNode) -> None:
         """Take one call; `root` is the tree of the tool's fields."""
         self.calls += 1
         self.failed += call.failed
@@ -144,7 +144,7 @@ class ToolStatistics:
             self.samples = _smallest({**self.samples, digest: Sample(written, frozenset(walk.used))})
 
 
-class _Node:
+class _FieldNode:
     """A field in the tree of a tool's fields: its statistics, and what stands below it."""
 
     __slots__ = ("below", "call", "path", "statistics")
@@ -153,9 +153,9 @@ class _Node:
         self.path = path
         self.statistics: FieldStatistics | None = None  # none where only objects stand here
         self.call = 0  # the last call that it was in
-        self.below: dict[str | int, _Node] = {}
+        self.below: dict[str | int, _FieldNode] = {}
 
-    def child(self, name: str | int) -> _Node:
+    def child(self, name: str | int) -> _FieldNode:
         """Return the node of a member by its name, or of _EACH or _ANY."""
         found = self.below.get(name)
         if found is None:
@@ -164,7 +164,7 @@ class _Node:
                 if name == _ANY
                 else join(self.path, slice(None) if name == _EACH else name)
             )
-            found = self.below[name] = _Node(path)
+            found = self.below[name] = _FieldNode(path)
         return found
 
 
@@ -175,7 +175,7 @@ class _StatisticsWalk:
         self._fields, self._call, self._used = tool.fields, tool.calls, used
         self.used: set[str] = set()
 
-    def add(self, value: Any, node: _Node, key: str, place: int) -> None:
+    def add(self, value: Any, node: _FieldNode, key: str, place: int) -> None:
         """Take a value at a node; `place` is that of the list's element which it is part of."""
         kind = type(value)
         if kind is dict and value:
@@ -206,7 +206,7 @@ class _StatisticsWalk:
             here.last_used = max(here.last_used, place)
             self.used.update(found)
 
-    def _object(self, value: dict[str, Any], node: _Node, place: int) -> None:
+    def _object(self, value: dict[str, Any], node: _FieldNode, place: int) -> None:
         keyed = is_keyed_by_ids(value)
         texts: set[str] = set()
         for name, item in value.items():
@@ -241,7 +241,7 @@ class _StatisticsWalk:
         here.empty += value is None or value == {}
         here.keep(written, written)
 
-    def _start(self, node: _Node) -> FieldStatistics | None:
+    def _start(self, node: _FieldNode) -> FieldStatistics | None:
         if node.path not in self._fields:
             if len(self._fields) >= _MOST_FIELDS:
                 return None
@@ -261,7 +261,7 @@ class TrafficStatistics:
     tools: dict[tuple[str, str], ToolStatistics] = field(default_factory=dict)
     definitions: dict[str, tuple[float, list[dict[str, Any]]]] = field(default_factory=dict)  # by server
     torn: int = 0  # lines that could not be read
-    _roots: dict[tuple[str, str], _Node] = field(default_factory=dict, compare=False, repr=False)
+    _roots: dict[tuple[str, str], _FieldNode] = field(default_factory=dict, compare=False, repr=False)
 
     def merge(self, other: TrafficStatistics) -> TrafficStatistics:
         """Return the statistics of both."""
@@ -279,7 +279,7 @@ class TrafficStatistics:
         key = call.server, call.tool
         if key not in self._roots:
             self.tools.setdefault(key, ToolStatistics(call.server, call.tool, call.form))
-            self._roots[key] = _Node()
+            self._roots[key] = _FieldNode()
         self.tools[key].add(call, usage.used(call), self._roots[key])
 
     def argument_names(self, server: str) -> frozenset[str]:

@@ -83,8 +83,10 @@ def sources(choice: ResolvedChoice) -> str:
 def _place(origin: Origin) -> str:
     if origin.file is None:
         return str(origin)
-    ours = any(Path(origin.file).is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED)
-    return f"{origin.by} (bundled)" if ours else str(origin)
+    file = Path(origin.file)
+    if not any(file.is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED):
+        return str(origin)
+    return f"preset {file.stem}" if "presets" in file.parts else f"{origin.by} (bundled)"
 
 
 def _row(tool: str, choice: ResolvedChoice) -> ChosenRow:

@@ -182,7 +182,8 @@ class PageSource:
             for path, found in self._fields_of(call).items():
                 fields[path] = fields[path] + found if path in fields else found
         self._counted = {ref: found for ref, found in self._counted.items() if ref in {c.entry.ref for c in calls}}
-        for tool, fields in list(tools.items())[:_TOOLS_OF_FIELDS]:
+        heaviest = sorted(tools.items(), key=lambda pair: -sum(each.tokens for each in pair[1].values()))
+        for tool, fields in heaviest[:_TOOLS_OF_FIELDS]:
             if fields:
                 yield tool, largest(fields.values())
 

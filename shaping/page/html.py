@@ -202,11 +202,12 @@ def _field_table(fields: Sequence[FieldTokens]) -> str:
 def _call(call: ShownCall, *, opened: bool = False) -> str:
     entry = call.entry
     when = datetime.fromtimestamp(entry.time).astimezone()
+    shown = f"{when:%H:%M:%S}" if when.date() == datetime.now().astimezone().date() else f"{when:%d %b %H:%M}"
     tokens = f"{number(entry.before)} → {number(entry.after)}" if entry.kind == "call" else f"+{number(entry.after)}"
     share = percent(entry.saved / entry.before) if entry.before else entry.kind
     kind = "share" if entry.saved > 0 else "share none"
     summary = (
-        f'<time datetime="{when.isoformat(timespec="seconds")}">{when:%H:%M:%S}</time>'
+        f'<time datetime="{when.isoformat(timespec="seconds")}">{shown}</time>'
         f'<span class="tool">{escape(GROUPS["tool"](entry))}</span>'
         f'<span class="client">{escape(entry.client)}</span><span class="tokens">{tokens}</span>'
         f'<span class="{kind}">{share}</span>'
