@@ -159,7 +159,8 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="shaping",
         help="Cut what tools return down to what an agent needs, and lose nothing.",
-        epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly.",
+        epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly, 5 there is "
+        "nothing at a ref or a path; `shaping run` exits as its command does, or with 124 to 127.",
         cls=LazyGroup,
         no_args_is_help=True,
         rich_markup_mode=None,

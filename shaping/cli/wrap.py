@@ -27,7 +27,7 @@ from shaping.clients.files import (
     replace_config,
 )
 from shaping.clients.probe import asks_credentials, why_it_fails
-from shaping.clients.wrap import Rewritten, WrapOptions, same_servers, server_names
+from shaping.clients.wrap import FAILS, Rewritten, WrapOptions, same_servers, server_names
 from shaping.settings import ConfigError, load
 from shaping.settings.files import replace_file
 from shaping.settings.jsonc import JsoncError
@@ -102,6 +102,9 @@ def wrap(
             _say(f"its servers were not tried, because it is a repository's; shaping wrap {path} starts them")
     if as_json:
         print_result(_data(results))
+    failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
+    if failed and not any(result.changed for result in results):
+        raise typer.Exit(1)
 
 
 def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import tomlkit
 from tomlkit.items import InlineTable, Table
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 HEADER_VARIABLE = "SHAPING_PROXY_HEADER_"
 # The same for an address with a user or a query in it, where people put keys.
 URL_VARIABLE = "SHAPING_PROXY_URL"
+FAILS: Final = "it does not work behind the proxy"
 _SIGNS_IN = (
     "it signs in by OAuth, which your client does by itself and would not do through a proxy; "
     "to let the proxy sign in instead: shaping wrap --oauth"
@@ -76,7 +78,9 @@ def wrap(text: str, options: WrapOptions = WrapOptions(), *, toml: bool = False)
         # A server that wants a sign-in first, or values that only the client knows, cannot be tried here.
         failure = None if signs_in or "${" in repr(entry) else options.why_it_fails(entry)
         if failure is not None:
-            return f"it does not work behind the proxy: {' '.join(failure.split())}; --no-test wraps it all the same"
+            # What failed, what the server printed and what to do stand on lines of their own.
+            sentences = re.sub(r"(?<![.:;,])\s*\n", ". ", failure.strip())
+            return f"{FAILS}: {' '.join(sentences.split()).rstrip('.')}; --no-test wraps it all the same"
         signing_in.extend([url_of(server)] if signs_in else [])
         return entry
 

@@ -66,24 +66,26 @@ def _problem(document: ConfigDocument, kind: type[BaseModel], details: ErrorDeta
 
 
 def _unknown_key(document: ConfigDocument, value: Any, keys: Keys, kind: type[BaseModel]) -> ConfigProblem:
-    valid = _names(_model_at(keys[:-1], kind))
-    key = str(keys[-1])
+    around = _model_at(keys[:-1], kind)
+    valid, key = _names(around), str(keys[-1])
     suggestion = suggestion_for(key, valid)
-    expected = _elsewhere(key, kind) or one_of(sorted(valid))
+    expected = (_elsewhere(key) if kind is model.ConfigFile and around in _HOMES.values() else "") or one_of(
+        sorted(valid)
+    )
     return document.problem(keys, value, expected, suggestion=suggestion, says="is not a known key")
 
 
-def _elsewhere(key: str, kind: type[BaseModel]) -> str | None:
-    if kind is not model.ConfigFile:
-        return None
-    homes: dict[str, type[BaseModel]] = {
-        "global": model.Global,
-        "tool_overrides": model.ToolOverride,
-        "profiles": model.Profile,
-        "the config itself": model.ConfigFile,
-    }
-    found = [home for home, known in homes.items() if key in _names(known)]
-    return f"it under {one_of(found)}" if found else None
+_HOMES: dict[str, type[BaseModel]] = {
+    "global": model.Global,
+    "tool_overrides": model.ToolOverride,
+    "profiles": model.Profile,
+    "the config itself": model.ConfigFile,
+}
+
+
+def _elsewhere(key: str) -> str:
+    found = [home for home, known in _HOMES.items() if key in _names(known)]
+    return f"it under {one_of(found)}" if found else ""
 
 
 def _expected(details: ErrorDetails, keys: Keys) -> str:
@@ -137,6 +139,8 @@ def _model_at(keys: Keys, kind: type[BaseModel]) -> type[BaseModel]:
             return model.ToolOverride
         case ("tools", _):
             return model.ToolListing
+        case ("tool_overrides", _, "answers", _):
+            return model.AnswerContract
         case (*_, "envelope"):
             return model.EnvelopeChoice
         case (*_, "redact"):

@@ -19,6 +19,7 @@ Keys: TypeAlias = tuple[str | int, ...]  # where a value stands in a JSON docume
 
 # What a message names, and what a suggestion is looked for among, is bounded: a config may hold thousands of names.
 _MOST_LISTED = 50
+_LONG = 100  # characters of what is expected, before which the one word stands that was meant
 _MOST_CANDIDATES = 500
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
@@ -38,9 +39,12 @@ class ConfigProblem:
 
     def __str__(self) -> str:
         what = self.says or f"is {show(self.value)}"
-        text = f"{self.path} {what}; expected {self.expected}"
-        text += "" if text.endswith(('"', "^")) else "."
-        text += f" Did you mean {self.suggestion!r}?" if self.suggestion else ""
+        meant = f" Did you mean {self.suggestion!r}?" if self.suggestion else ""
+        if meant and len(self.expected) > _LONG:
+            text = f"{self.path} {what}.{meant} Expected {self.expected}."
+        else:
+            text = f"{self.path} {what}; expected {self.expected}"
+            text += ("" if text.endswith(('"', "^")) else ".") + meant
         return f"{text} (line {self.line})" if self.line else text
 
 

@@ -322,6 +322,18 @@ def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(fi
     assert re.search(r"left: bad \(it does not work behind the proxy: .*no license.*; --no-test wraps it", said), said
 
 
+def test_where_no_server_works_behind_the_proxy_the_command_fails_with_whole_sentences(file: Path) -> None:
+    listed = {
+        "missing": {"command": "no-such-program"},
+        "broken": {"command": sys.executable, "args": ["-c", "raise SystemExit('no license')"]},
+    }
+    file.write_text(json.dumps({"mcpServers": listed}))
+    done = run("wrap", str(file), test=True)
+    assert done.exit_code == 1
+    assert "there is no program 'no-such-program'. Install it" in done.stderr
+    assert "before it answered: no license. Run its command" in done.stderr
+
+
 def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended() -> None:
     entry = {"command": "sh", "args": ["-c", "echo busy >&2; exec 1>&-; exec sleep 600"]}
     assert why_it_fails(entry) == "it closed its output: busy"
