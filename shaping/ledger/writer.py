@@ -97,6 +97,7 @@ class Ledger:
             self._queue.put(done, timeout=timeout)
         except queue.Full:
             return False
+        self._hurried.set()
         return done.wait(max(0.0, deadline - time.monotonic()))
 
     def close(self, timeout: float = 2.0) -> bool:
@@ -120,6 +121,7 @@ class Ledger:
         self._queue = queue.Queue(_WAITING)
         self._dropped = self._unwritten = 0
         self._lock = threading.Lock()
+        self._hurried = threading.Event()  # set by who waits for the ledger
         self._thread = None
 
     def _start(self) -> None:
@@ -155,13 +157,19 @@ class Ledger:
             self._by_label[labels] = self._by_label.get(labels, Totals()) + add_up([entry])
 
     def _batch(self) -> list[object]:
-        """Wait for calls and then for a pause between them, so that counting does not slow the next one down."""
+        """Wait for calls and then for a pause between them, so that counting does not slow the next one down.
+
+        A call that comes meanwhile does not wake this thread, which would take the interpreter from its caller.
+        """
         batch: list[object] = [self._queue.get()]
         while len(batch) < _BATCH and isinstance(batch[-1], MeasuredCall):
+            if self._queue.empty():
+                self._hurried.wait(_PAUSE_SECONDS)
             try:
-                batch.append(self._queue.get(timeout=_PAUSE_SECONDS))
+                batch.append(self._queue.get_nowait())
             except queue.Empty:
                 break
+        self._hurried.clear()
         return batch
 
     def _write(self, entries: list[LedgerEntry]) -> None:

