@@ -65,7 +65,8 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         selected, selecting = select_fields(opened, fields)
     try:
         pruned, _ = prune(selected, plan)
-        quiet, quieting = quieten(pruned, plan, call.arguments)
+        measured = selected if opening.original is None else opening.original
+        quiet, quieting = quieten(pruned, plan, call.arguments, opening.size if pruned is measured else None)
         value, masking = redact_value(quiet, plan)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault

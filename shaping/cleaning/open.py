@@ -12,7 +12,7 @@ from shaping.redaction import scrub
 from shaping.response import NOTHING, StepNotes, Warned
 from shaping.values.careful import open_carefully
 from shaping.values.opening import OneShotError
-from shaping.values.plain import OddError, plain
+from shaping.values.plain import OddError, plain, plain_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -53,6 +53,8 @@ def data_in(text: str, plan: Plan) -> Parsed | None:
 def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
     if not plan.prune.defaults:
+        if (size := plain_size(value)) is not None:
+            return value, StepNotes(original=value, size=size)
         try:
             opened = plain(value)
         except OddError:

@@ -135,11 +135,15 @@ QUIET = 320
 NOTICE = 160
 
 
-def quieten(value: Any, plan: Plan, arguments: frozenset[str]) -> tuple[Any, StepNotes]:
-    """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay."""
+def quieten(value: Any, plan: Plan, arguments: frozenset[str], size: int | None = None) -> tuple[Any, StepNotes]:
+    """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay.
+
+    `size` is that of the value's compact JSON, where it is known.
+    """
     if not plan.noise or type(value) not in {dict, list, str}:
         return value, NOTHING
-    size = len(orjson.dumps(value))
+    if size is None:
+        size = len(orjson.dumps(value))
     if size < QUIET:
         return value, StepNotes(size=size)
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)

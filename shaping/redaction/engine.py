@@ -159,6 +159,7 @@ _ESCAPES: Final = re.compile(r"\\b|\\(?=\W)|\(\?:|[()|]")
 _SHORT: Final = 1024  # bytes up to which one look for everything is faster than a few
 _FEW: Final = 12  # rules that are tried one by one
 _NAMES: Final = 4096
+_PART, _OVERLAP = 1 << 20, 1 << 10  # characters that are lowered at a time, and more than any hint has
 _LETTERS: Final = 4  # of its own that a pattern must begin with, to be looked for by them alone
 
 
@@ -185,11 +186,10 @@ class Ruleset:
             return [rule for rule, is_in in self._tests if is_in(text)]
         if len(text) < _SHORT and self._at_once(text) is None:
             return []
-        ways = ((text, self._looks), (_lower(text), self._lower_looks))
-        found = {
-            rule for seen, looks in ways for look, rules in looks if look(seen) for rule in rules if _single(rule)(text)
-        }
-        return [rule for rule in self.rules if rule in found] if found else []
+        hinted = {rule for look, rules in self._looks if look(text) for rule in rules}
+        for part in _lower_parts(text):
+            hinted.update(rule for look, rules in self._lower_looks if look(part) for rule in rules)
+        return [rule for rule in self.rules if rule in hinted and _single(rule)(text)] if hinted else []
 
     def spans(self, text: str, spare: Rule | None = None) -> list[Span]:
         """Return what the rules find in a text, most specific rule first; spans may overlap."""
@@ -257,9 +257,12 @@ def encodable(text: str) -> str:
     return text
 
 
-def _lower(text: str) -> str:
-    """Return the text with the letters of ASCII in lower case; of others no rule has any, and they take much longer."""
-    return text.lower() if text.isascii() else text.encode().lower().decode()
+def _lower_parts(text: str) -> Iterator[str]:
+    """Return the text with the letters of ASCII in lower case, in parts that overlap: no copy is as large as it."""
+    for start in range(0, len(text), _PART):
+        part = text[start : start + _PART + _OVERLAP]
+        # Of other letters no rule has any, and they take much longer.
+        yield part.lower() if part.isascii() else part.encode().lower().decode()
 
 
 def has_one(patterns: Iterable[str]) -> Test:

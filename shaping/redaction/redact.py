@@ -59,7 +59,7 @@ def redact(value: Any, *, values: bool = True, names: bool = False, paths: Seque
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
     """Return JSON with every secret replaced by a mark; what holds none is neither read nor written anew."""
-    rules = _rules_for_json(written) if values else NO_RULES
+    rules = _rules_for_json(written.decode("utf-8", "replace")) if values else NO_RULES
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
@@ -123,18 +123,17 @@ def rules_for(value: Any) -> Ruleset:
     if isinstance(value, str):
         return candidates(value)
     try:
-        written = orjson.dumps(value)
+        written = orjson.dumps(value).decode("utf-8", "replace")
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
         return CREDENTIALS
     return _rules_for_json(written)
 
 
-def _rules_for_json(written: bytes) -> Ruleset:
+def _rules_for_json(written: str) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes."""
-    text = written.decode("utf-8", "replace")
-    found = candidates(text)
+    found = candidates(written)
     # A name and its value may stand apart: as members of an object, or as a name and a list.
-    if not _NAME_APART(encodable(text)):
+    if not _NAME_APART(encodable(written)):
         return found
     return CREDENTIALS if found.rules else BY_NAME
 
