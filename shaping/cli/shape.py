@@ -76,21 +76,35 @@ def shape(
     _readable_paths(kept, shaper)
     raw = _read(file)
     with using(profile, fields=kept, max_tokens=max_tokens):
-        if mcp:
-            result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
-            _warn(_unmatched(_mcp_data(raw), kept, shaper.plan(tool, surface="mcp")))
-            if as_json:
-                print_result(result)
-                return
-            typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
+        if not mcp:
+            whole = max_tokens is None
+            _print_shaped(shaper, _data(raw), tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
             return
-        data = _data(raw)
-        plan = shaper.plan(tool)
-        if not quiet:
-            shaper.keeper("command")  # the user's own store, where `shaping expand` looks
-        warnings = _unmatched(data, kept, plan)
-        # A budget is for what is printed: the text of a table holds more of it than its JSON would.
-        shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=warnings)
+        result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
+        _warn(_unmatched(_mcp_data(raw), kept, shaper.plan(tool, surface="mcp")))
+    if as_json:
+        print_result(result)
+    else:
+        typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
+
+
+def _print_shaped(
+    shaper: Shaper,
+    data: Any,
+    tool: str,
+    kept: tuple[str, ...] | None,
+    *,
+    value: bool,
+    quiet: bool,
+    as_json: bool,
+    whole: bool,  # whether no budget was asked for, so that another profile shows all
+) -> None:
+    """Shape data and print what a model would read; what is missing and what it cost goes to standard error."""
+    plan = shaper.plan(tool)
+    if not quiet:
+        shaper.keeper("command")  # the user's own store, where `shaping expand` looks
+    # A budget is for what is printed: the text of a table holds more of it than its JSON would.
+    shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept, plan))
     # These are for whoever writes the config, so they are no part of what the model would read.
     misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
@@ -103,7 +117,7 @@ def shape(
     _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
         typer.echo(price(_token_counts(shaped, printed)), err=True)
-        _print_missing(shaped, everything=max_tokens is None)
+        _print_missing(shaped, everything=whole)
         shaper.close()
 
 
