@@ -20,6 +20,7 @@ from shaping.store.files import results_folder, write_result
 from shaping.store.parts import price, price_of
 from shaping.store.tables import describe_tables, find_tables
 from shaping.tokens import cheap, count, counter
+from shaping.values.careful import MARK, mark_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +60,10 @@ class Original:
         """The ref of the raw value, which is kept with the first look."""
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
         content = self.call.written or orjson.dumps(self.cleaned.plain_raw(self.plan))
-        return self.store.keep(content, self.plan, self.owner, about_pages(self.plan, self.cleaned.fields, self.call))
+        about = about_pages(self.plan, self.cleaned.fields, self.call)
+        if any(warned.code == "BIG_INTEGER" for warned in self.cleaned.warnings) and MARK not in content.decode():
+            content, about = orjson.dumps(mark_numbers(self.cleaned.plain_raw(self.plan))), {**about, "numbers": MARK}
+        return self.store.keep(content, self.plan, self.owner, about)
 
     @cached_property
     def file(self) -> ResultFile | None:

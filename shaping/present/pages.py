@@ -16,6 +16,7 @@ from shaping.store.expand import expand
 from shaping.store.originals import SHAPED
 from shaping.store.parts import listed
 from shaping.tokens import counter
+from shaping.values.careful import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +80,10 @@ def expanded_page(
     if cursor is not None and cursor.startswith(SHAPED):
         # The next page of what a response cut: the same data, by the same plan, from where the first page ended.
         first, arguments = first_page_plan(shown_by, kept.meta)
-        value = clean(value if private is None else private.apply(value), first, CallContext(arguments=arguments)).value
+        kept_data = value if private is None else private.apply(value)
+        value = clean(kept_data, first, CallContext(arguments=arguments)).value
+        # It is shaped as a page once more, which is to find numbers where there were some.
+        value = with_numbers(value) if "numbers" in kept.meta else value
         private, plan = None, replace(whole_plan(first), max_string=first.max_string)
 
     def page(found: Expanded) -> Shaped:

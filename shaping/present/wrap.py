@@ -13,7 +13,7 @@ from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
 from shaping.present.notices import noise_notice, omission_members
 from shaping.tokens import count
-from shaping.values.careful import BigInteger
+from shaping.values.careful import MARK, BigInteger, mark_numbers
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -125,9 +125,7 @@ def _plan_said(shown: Presented) -> dict[str, Any]:
 
 # Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
 SMALL = 128
-# Around the digits of a big integer while it is written: a sign that stands for nothing in any text.
-_MARK: Final = "\ue0f1"
-_MARKED: Final = re.compile(f'"?{_MARK}(-?\\d+){_MARK}"?')
+_MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 
 
 def write(shown: Presented) -> tuple[str, str]:
@@ -175,19 +173,11 @@ def _write_numbers(value: Any, shown: Presented) -> tuple[str, str]:
         return written(value, shown.plan)
     if isinstance(value, BigInteger):
         return str(value), "json"
-    text, encoding = written(_marked(value), shown.plan)
+    text, encoding = written(mark_numbers(value), shown.plan)
     text = _MARKED.sub(r"\1", text)
     # Where a form has taken a mark apart, or the data has such signs itself, the digits stay strings.
-    taken = _MARK in text or _MARK in orjson.dumps(value).decode()
+    taken = MARK in text or MARK in orjson.dumps(value).decode()
     return written(value, shown.plan) if taken else (text, encoding)
-
-
-def _marked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _marked(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return list(map(_marked, value))
-    return f"{_MARK}{value}{_MARK}" if isinstance(value, BigInteger) else value
 
 
 def written(value: Any, plan: Plan) -> tuple[str, str]:

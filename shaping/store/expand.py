@@ -15,6 +15,7 @@ from shaping.store.originals import SHAPED, CursorError, make_cursor, read_curso
 from shaping.store.pages import Page, Position, page
 from shaping.store.parts import choose, choose_members, lines_as_characters, listed, path_with_ids
 from shaping.store.protocol import StoreError
+from shaping.values.careful import read_marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +59,8 @@ def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled
     # One answer for all: a guess learns nothing from it.
     if stored is None or stored.meta.get("owner", "") != (owner or ""):
         raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
-    return Recalled(orjson.loads(stored.payload), stored.meta)
+    value = orjson.loads(stored.payload)
+    return Recalled(read_marked(value) if "numbers" in stored.meta else value, stored.meta)
 
 
 def expand(

@@ -45,6 +45,30 @@ def with_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, BigInteger) else value
 
 
+# Around the digits of a big integer while it is written or stored: a sign that stands for nothing in any text.
+MARK = "\ue0f1"
+_MARKED = re.compile(f"{MARK}(-?\\d+){MARK}")
+
+
+def mark_numbers(value: Any) -> Any:
+    """Return plain data with marks around its big integers."""
+    if isinstance(value, dict):
+        return {key: mark_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(mark_numbers, value))
+    return f"{MARK}{value}{MARK}" if isinstance(value, BigInteger) else value
+
+
+def read_marked(value: Any) -> Any:
+    """Return plain data in which integers stand in the place of marked digits."""
+    if isinstance(value, dict):
+        return {key: read_marked(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(read_marked, value))
+    found = _MARKED.fullmatch(value) if isinstance(value, str) else None
+    return int(found[1]) if found else value
+
+
 @dataclass(slots=True)
 class Opened:
     """The plain form of a value, and what had to change for it."""

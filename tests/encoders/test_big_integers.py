@@ -80,3 +80,18 @@ def test_a_client_that_checks_results_by_their_schema_takes_big_integers() -> No
     assert asyncio.run(structured("number")) == {"result": BIG}
     assert asyncio.run(structured("rows")) == rows()
     assert json.loads(asyncio.run(structured("text"))["result"]) == {"n": BIG}
+
+
+def test_what_is_asked_back_has_the_numbers_of_the_tool() -> None:
+    rows = [{"id": BIG + n, "digits": str(BIG), "word": f"row number {n}"} for n in range(90)]
+    shaper = Shaper({"global": {"max_tokens": 400}}, expandable=True)
+    shaped = shaper.shape(rows)
+    assert shaped.ref is not None
+    assert json.loads(shaper.expand(shaped.ref, "[80]").text) == rows[80]
+    assert json.loads(shaper.expand(shaped.ref, "[80].id").text) == BIG + 80
+    assert (
+        str(BIG + 1) in shaper.query(shaped.ref, "SELECT max(id) AS most FROM items WHERE word LIKE '%number 1'").text
+    )
+    text = shaper.expand(shaped.ref, cursor=shaped.cursor).text
+    assert str(BIG + len(shaped.data)) in text
+    assert f'"{BIG + len(shaped.data)}"' not in text
