@@ -42,6 +42,7 @@ _NAMES = 80
 # The line is written where it is cheaper by this factor, which is more than the guess of its tokens is wrong by.
 _SURE = 1.25
 _LOOKED_INTO = 5_000_000  # bytes of data; to find the tables of more takes longer than a reader gains
+_LITTLE = 200  # characters of members that are null or empty
 _LINE_BREAK = 2  # tokens, where a closing bracket no longer ends the text
 
 
@@ -166,10 +167,11 @@ class Original:
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
         line, dropped = self.absent_line.strip(), "".join(members)
-        guess = cheap(dropped) * often / once / (cheap(line) + _LINE_BREAK)
-        # Guessed where that is sure: exact counts would cost every answer more time than this line is worth.
-        if not 1 / _SURE < guess < _SURE:
-            return guess > 1
+        cost, gain = cheap(line), cheap(dropped) * often / once
+        # Guessed where that is sure, and where little is at stake: exact counts would cost every answer more time than
+        # this line is worth.
+        if often < _LITTLE or gain > _SURE * (cost + _LINE_BREAK) or _SURE * gain < cost + _LINE_BREAK:
+            return _SURE * cost + _LINE_BREAK < gain
         return count(line) + _LINE_BREAK < count(dropped) * often / once
 
     @cached_property
