@@ -309,7 +309,11 @@ def _problem(problem: ConfigError) -> Warned:
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
     """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
     if isinstance(config, Mapping):
-        return LiveConfig(config, environ=environ, strict=True)
+        try:
+            return LiveConfig(config, environ=environ, strict=True)
+        except ConfigError as problem:
+            # Whoever wrote the config has no use for the frames of the reader that found the problem.
+            raise problem.with_traceback(None) from None
     live = shared(config, environ=environ, strict=config is not None)
     if config is not None and live.problem is not None:
         raise live.problem
