@@ -8,7 +8,6 @@ import os
 import queue
 import threading
 import time
-from collections import deque
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
-_REMEMBERED: Final = 10_000
 _BATCH: Final = 16  # calls that are counted at once; each that waits holds what its tool sent
 _EXACT_UP_TO: Final = 2_000_000  # characters: 40 ms
 _MOST_LABELS: Final = 1_000
@@ -41,7 +39,7 @@ _STOP: Final = object()
 
 
 class Ledger:
-    """Takes calls, counts their tokens on its own thread, keeps the newest in memory and writes all to a file."""
+    """Takes calls, counts their tokens on its own thread, keeps the sums in memory and writes all to a file."""
 
     _queue: queue.Queue[MeasuredCall | object]
     _thread: threading.Thread | None
@@ -49,7 +47,6 @@ class Ledger:
     def __init__(self, database: LedgerDatabase | None = None, *, tokenizer: str = "o200k_base") -> None:
         self._database = database
         self._tokenizer = tokenizer
-        self._recent: deque[LedgerEntry] = deque(maxlen=_REMEMBERED)
         self._totals = Totals()
         self._by_label: dict[MetricLabels, Totals] = {}
         self._telemetry = Telemetry()
@@ -74,10 +71,6 @@ class Ledger:
     def dropped(self) -> int:
         """How many calls could not be counted."""
         return self._dropped
-
-    def entries(self) -> list[LedgerEntry]:
-        """Return the newest entries of this process."""
-        return list(self._recent)
 
     def totals(self) -> Totals:
         """Return the sums over all that was recorded here and is counted."""
@@ -138,7 +131,6 @@ class Ledger:
             calls = [item for item in batch if isinstance(item, MeasuredCall)]
             counted = [(call, entry) for call in calls if (entry := _counted(call, count)) is not None]
             entries = [entry for _, entry in counted]
-            self._recent.extend(entries)
             self._telemetry.record(counted)
             self._totals += add_up(entries)
             self._label(entries)

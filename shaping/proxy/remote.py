@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
-import orjson
 from mcp.shared._httpx_utils import redirect_note, request_within_origin, stream_within_origin
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers, x_mcp_header_map
 
@@ -54,11 +53,8 @@ class RemoteTransport:
         await self.http.aclose()
 
     async def deliver(self, text: bytes) -> None:
-        """Handle a message from the server, on one line."""
-        if b"\n" in text:
-            with contextlib.suppress(orjson.JSONDecodeError):
-                text = orjson.dumps(orjson.loads(text))
-        await self.upstream.received(text)
+        """Handle a message from the server, on one line: outside of strings a line break is a space."""
+        await self.upstream.received(text.replace(b"\n", b" "))
 
     def unreachable(self, problem: Exception) -> ErrorDetail:
         """Describe why the server cannot be reached, without what is secret in its address."""
