@@ -68,7 +68,7 @@ class CommandCall:
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
-        printed = Printed(shown=self._options.as_json and not self._options.quiet and stdin_is_terminal())
+        printed = Printed(echo=self._options.as_json and not self._options.quiet and stdin_is_terminal())
         try:
             if self._options.as_json or self._options.quiet:
                 with redirect_stdout(printed):
@@ -97,8 +97,8 @@ class CommandCall:
         except ToolError as problem:
             return exit_for(problem, self._tool, self._options, self._exit_table)
         # Paths start at the top, so they fit only pages of what stands there.
-        asked = Overrides(fields=None if found.path else self._fields, dialect="invariant")
-        plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=asked)
+        request = Overrides(fields=None if found.path else self._fields, dialect="invariant")
+        plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=request)
         # A page has its size already; cut once more, it would say where that cut goes on and not where the page does.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
         shaped = self._shaper.shape_by(plan, found.value, CallContext(page="", cursor=found.cursor, **self._about()))
@@ -107,8 +107,8 @@ class CommandCall:
 
     @property
     def _fields(self) -> tuple[str, ...] | None:
-        asked = self._options.fields
-        return None if asked is None else tuple(path.strip() for path in asked.split(","))
+        given = self._options.fields
+        return None if given is None else tuple(path.strip() for path in given.split(","))
 
     def _answer(self, value: Any) -> int:
         value, missed = self._looked_for(value)

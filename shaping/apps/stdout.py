@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 class Printed(io.TextIOWrapper):
     """A stream that keeps what is printed: as text, as bytes, or by a child process that writes to its descriptor."""
 
-    def __init__(self, *, shown: bool = False) -> None:
-        self._shown, self._seen = shown, list[str]()
+    def __init__(self, *, echo: bool = False) -> None:
+        self._echo, self._seen = echo, list[str]()
         self._file = _file()
         # Unbuffered, as what another program writes comes between what is written here.
         super().__init__(self._file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
 
     def write(self, text: str) -> int:
         """Keep a text, and show it at once to a person who may be asked by it."""
-        if self._shown:
+        if self._echo:
             self._seen.append(text)
             sys.stderr.write(text)
             sys.stderr.flush()

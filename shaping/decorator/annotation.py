@@ -96,9 +96,9 @@ def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
     if "return" in annotations:
         del annotations["return"]
         declared = made.declared()
-        shown = declared if mentions_content(declared) else _open_dict(tool, made)
-        shown = {"text": str, "content_and_artifact": declared}.get(tool.form, shown)
-        returned = {} if tool.yields else {"return": shown}
+        annotation = declared if mentions_content(declared) else _open_dict(tool, made)
+        annotation = {"text": str, "content_and_artifact": declared}.get(tool.form, annotation)
+        returned = {} if tool.yields else {"return": annotation}
         wrapper.__annotations__ = {**annotations, **returned}
     return wrapper
 

@@ -154,8 +154,8 @@ def _defined(namespace: str, key: str, given: CodeDefinition | Mapping[str, Any]
 def _refuse_changes(namespace: str, old: Mapping[str, CodeDefinition], new: Mapping[str, CodeDefinition]) -> None:
     changed = [key for key in new if key in old and old[key] != new[key]]
     if changed:
-        shown = "\n".join(f"  {_named(namespace, key)} is {old[key]}\n    and would be {new[key]}" for key in changed)
-        raise CodeError(f"{namespace or 'the application'} is registered with another meaning:\n{shown}")
+        changes = "\n".join(f"  {_named(namespace, key)} is {old[key]}\n    and would be {new[key]}" for key in changed)
+        raise CodeError(f"{namespace or 'the application'} is registered with another meaning:\n{changes}")
 
 
 registry = CodeRegistry()

@@ -81,20 +81,20 @@ def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
     command = error.redirect.command if error.redirect is not None else None
     if not names and not rules_for([texts, command]).rules:
         return error
-    return change_texts(error, lambda said: {name: redact(value, names=names)[0] for name, value in said.items()})
+    return change_texts(error, lambda texts: {name: redact(value, names=names)[0] for name, value in texts.items()})
 
 
 def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str, Any]]) -> ErrorDetail:
     """Return an error with a change made to all that it says; itself where that changes nothing."""
-    said = {name: value for name in _TEXTS if (value := getattr(error, name))}
+    texts = {name: value for name in _TEXTS if (value := getattr(error, name))}
     if error.redirect is not None:
-        said["redirect"] = error.redirect.command
+        texts["redirect"] = error.redirect.command
     # The caller's own objects may stand in it: what is changed is plain data.
-    said = plain_texts(said)
-    clean = change(said)
-    if clean == said:
+    texts = plain_texts(texts)
+    clean = change(texts)
+    if clean == texts:
         return error
-    clean = {name: clean.get(name) for name in said} | clean
+    clean = {name: clean.get(name) for name in texts} | clean
     clean |= {name: tuple(clean[name] or ()) for name in ("next_actions", "similar") if name in clean}
     if error.redirect is not None:
         command = clean["redirect"]

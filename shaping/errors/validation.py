@@ -28,11 +28,11 @@ def issues(problem: ValidationError) -> list[dict[str, str]]:
 
 def summary(found: Sequence[dict[str, str]]) -> str:
     """Summarise in one sentence what is wrong."""
-    shown = "; ".join(
+    sentences = "; ".join(
         f"{issue['path']}: {issue['message']}" if issue["path"] else issue["message"] for issue in found[:_SHOWN]
     )
     more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"{counted(len(found), 'invalid argument')}: {shown}{more}"
+    return f"{counted(len(found), 'invalid argument')}: {sentences}{more}"
 
 
 def likely_meant(problem: ValidationError) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304
 EXPAND = "/expand"
-_ASKED = ("ref", "path", "cursor", "sql", "search")
+_KNOWN = ("ref", "path", "cursor", "sql", "search")
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -144,7 +144,7 @@ class _Routes:
         """Return what an answer to the same caller left out: a part or a page of it, rows of a query or hits."""
         request_id = request.headers.get("x-request-id")
         try:
-            asked = _expand_arguments(await _input(request))
+            arguments = _expand_arguments(await _input(request))
         except ValueError as problem:
             return self._answer(_refusal("expand", request_id, "BAD_ARGUMENT", str(problem)))
         try:
@@ -155,7 +155,7 @@ class _Routes:
         try:
             # In a thread: a query may take two seconds.
             found = await run_in_threadpool(
-                self._registry.shaper.expand, **asked, owner=owner, written=lambda page: self._wire(page).decode()
+                self._registry.shaper.expand, **arguments, owner=owner, written=lambda page: self._wire(page).decode()
             )
         except ToolError as problem:
             return self._answer(local_envelope(None, "expand", error=problem.detail, request_id=request_id))
@@ -246,14 +246,14 @@ async def _input(request: Request) -> Any:
 
 def _expand_arguments(given: Any) -> dict[str, Any]:
     """Read what is asked of an answer that is kept; null is the same as not given."""
-    asked = {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
-    problems = [f"{name!r} is not known here; {', '.join(_ASKED)} are" for name in asked if name not in _ASKED]
-    problems += [f"{name} is not a text" for name, value in asked.items() if not isinstance(value, str)]
-    if not asked.get("ref"):
+    arguments = {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
+    problems = [f"{name!r} is not known here; {', '.join(_KNOWN)} are" for name in arguments if name not in _KNOWN]
+    problems += [f"{name} is not a text" for name, value in arguments.items() if not isinstance(value, str)]
+    if not arguments.get("ref"):
         problems.append("give an object with the ref of the answer that left something out")
     if problems:
         raise ValueError("; ".join(problems))
-    return asked
+    return arguments
 
 
 def _token(request: Request) -> str:

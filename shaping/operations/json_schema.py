@@ -179,9 +179,9 @@ def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft:
     cannot hold stays plain data. `draft` is read from the schema where it is not given.
     """
     types = import_extra("fastmcp.utilities.json_schema_type", "mcp", "a type for a JSON Schema")
-    written: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
+    document: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
     try:
-        validator = Validator(written, draft)
+        validator = Validator(document, draft)
     except ImportError:
         raise
     except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong
@@ -189,7 +189,7 @@ def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft:
         warnings.warn(f"{name}: {reason}; any value is taken", SchemaWarning, stacklevel=2)
         return Any
     try:
-        made = types.json_schema_to_type(written, name if written.get("type") == "object" else None)
+        made = types.json_schema_to_type(document, name if document.get("type") == "object" else None)
         TypeAdapter(made)
     except Exception:  # noqa: BLE001  a schema may ask for a type that cannot exist; it still checks the values
         made = Any
@@ -203,4 +203,4 @@ def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft:
         except ValidationError:
             return value
 
-    return Annotated[made, WrapValidator(read), WithJsonSchema(written)]
+    return Annotated[made, WrapValidator(read), WithJsonSchema(document)]

@@ -131,8 +131,8 @@ class PathError(ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        shown = self.text.replace("\n", " ").replace("\t", " ")
-        return f"{self.reason} (column {self.column})\n  {shown}\n  {' ' * (self.column - 1)}^"
+        line = self.text.replace("\n", " ").replace("\t", " ")
+        return f"{self.reason} (column {self.column})\n  {line}\n  {' ' * (self.column - 1)}^"
 
 
 def parse(text: str) -> Path:

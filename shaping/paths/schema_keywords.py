@@ -82,8 +82,8 @@ def _additional(spot: Subschema) -> dict[str, Any]:
     verdicts = [(key, spot.state.member(key)) for key in spot.schema.get("properties", ())]
     if isinstance(schema, bool) or any(verdict is None or verdict.name != key for key, verdict in verdicts):
         return {}
-    written = _undeclared(spot, schema)
-    return {} if written is True else {"additionalProperties": written}
+    undeclared = _undeclared(spot, schema)
+    return {} if undeclared is True else {"additionalProperties": undeclared}
 
 
 def _pattern_properties(spot: Subschema) -> dict[str, Any]:
@@ -183,10 +183,10 @@ def _condition(spot: Subschema) -> dict[str, Any]:
 
 
 def _choice(branches: list[Any]) -> dict[str, Any]:
-    written = any_of(branches)
-    if isinstance(written, dict) and "anyOf" in written and len(written) == 1:
-        return written
-    return {} if written is True else {"allOf": [written]}
+    joined = any_of(branches)
+    if isinstance(joined, dict) and "anyOf" in joined and len(joined) == 1:
+        return joined
+    return {} if joined is True else {"allOf": [joined]}
 
 
 def _items(spot: Subschema) -> dict[str, Any]:

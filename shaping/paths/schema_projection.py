@@ -142,9 +142,9 @@ class Projection:
         for word, value in schema.items():
             writer = self.writers.get(word)
             if writer is not None:
-                written = writer(sub)
-                clauses = [*result.get("allOf", ()), *written.get("allOf", ())]
-                result |= {**written, "allOf": clauses} if clauses else written
+                keywords = writer(sub)
+                clauses = [*result.get("allOf", ()), *keywords.get("allOf", ())]
+                result |= {**keywords, "allOf": clauses} if clauses else keywords
             elif state.whole or not isinstance(value, dict | list):
                 result[word] = value
         return result

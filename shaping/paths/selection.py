@@ -133,9 +133,9 @@ def _described(value: Any, nodes: list[Any], steps: tuple[Step, ...]) -> Miss:
     near = tuple(str(Path((*steps[:-1], Name(name)))) for name in alike)
     if not near and word:
         near = tuple(islice(_elsewhere(value, word), _NEAR))
-    shown = ", ".join(str(Name(name)) for name in names[:_LISTED])
+    listed = ", ".join(str(Name(name)) for name in names[:_LISTED])
     more = ", …" if len(names) > _LISTED else ""
-    there = f"there is: {shown}{more}" if names else ""
+    there = f"there is: {listed}{more}" if names else ""
     return Miss(path, near, there, _BEGIN.format(len(value)) if begins else "")
 
 

@@ -151,8 +151,8 @@ class StringFilter:
         end = 0
         for found in _data_in(text):
             prose.append(text[end : found.start])
-            written = self._filtered(found, state, keys, text)
-            parts += [prose[-1], written]
+            filtered = self._filtered(found, state, keys, text)
+            parts += [prose[-1], filtered]
             end = found.end
         prose.append(text[end:])
         new = "".join([*parts, prose[-1]])
@@ -171,10 +171,10 @@ class StringFilter:
         else:
             opened = self.run(value, state, keys)
             inside = FilterWalk(self.opener, self.select).run(opened, state, self._place(keys))
-        written = text[found.start : found.end]
+        source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
-        if inside is GONE or (inside == value and not (self.withhold and _may_concern(written, _named(state.exclude)))):
-            return written
+        if inside is GONE or (inside == value and not (self.withhold and _may_concern(source, _named(state.exclude)))):
+            return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
 
     def _place(self, keys: Keys) -> OmissionNode:

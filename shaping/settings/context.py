@@ -156,8 +156,8 @@ def with_block(profile: str | None, request: Overrides | None) -> tuple[str | No
     """Add to what a call asks for what its `using` blocks ask for; the call itself is the stronger."""
     block_profile, block = _block.get()
     if block is not _NONE:
-        asked = {name: value for name in _CHOICES if (value := getattr(request, name, None)) is not None}
-        request = replace(block, **asked)
+        own = {name: value for name in _CHOICES if (value := getattr(request, name, None)) is not None}
+        request = replace(block, **own)
     return profile or block_profile, request
 
 

@@ -74,8 +74,8 @@ def replace(text: str, replacements: Sequence[tuple[JsonNode, Json]]) -> str:
         margin = line[: len(line) - len(line.lstrip())]
         indent = None if "\n" not in text[node.start : node.end] else "\t" if "\t" in margin else "  "
         newline = "\r\n" if "\r\n" in text else "\n"
-        written = json.dumps(value, ensure_ascii=False, indent=indent).replace("\n", newline + margin)
-        text = text[: node.start] + written + text[node.end :]
+        replacement = json.dumps(value, ensure_ascii=False, indent=indent).replace("\n", newline + margin)
+        text = text[: node.start] + replacement + text[node.end :]
     return text
 
 

@@ -46,8 +46,8 @@ def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
 
 
 def _wrong_choices(request: Overrides) -> list[ConfigProblem]:
-    asked = {name: value for name, value in asdict(request).items() if value is not None}
-    document = ConfigDocument(_THE_CALL, asked)
+    choices = {name: value for name, value in asdict(request).items() if value is not None}
+    document = ConfigDocument(_THE_CALL, choices)
     return [*validate(document, Request), *missing_encoder(document, ())]
 
 

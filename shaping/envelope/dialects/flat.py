@@ -85,8 +85,8 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
     }
     ours = {name: member for name, member in _ERROR.items() if name not in required}
     values = members.error_members(error, ours.values())
-    written = required | {name: values[member] for name, member in ours.items() if member in values}
-    return members.with_extensions(written, error)
+    wire = required | {name: values[member] for name, member in ours.items() if member in values}
+    return members.with_extensions(wire, error)
 
 
 def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collection[str], debug: bool) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     if envelope.error is not None or debug:
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
     out |= members.common_members(envelope, include, debug, ("upgrade_hints",))
-    asked, never = "warnings" in include, members.is_excluded("warnings", include)
-    if not never and ((envelope.warnings and (debug or asked)) or (debug and asked)):
+    included, never = "warnings" in include, members.is_excluded("warnings", include)
+    if not never and ((envelope.warnings and (debug or included)) or (debug and included)):
         out["warnings"] = members.write_warnings(envelope.warnings)
     out |= _where_set(envelope, include, debug)
     if envelope.error is None or envelope.data is not None or debug:

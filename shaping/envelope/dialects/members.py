@@ -258,8 +258,8 @@ def _issues(problem: ValidationError) -> str:
 def _write_warning(warned: Warned) -> Any:
     if not warned.code and warned.path is None:
         return warned.message
-    written = {"code": warned.code, "message": warned.message}
-    return written if warned.path is None else {**written, "path": warned.path}
+    wire = {"code": warned.code, "message": warned.message}
+    return wire if warned.path is None else {**wire, "path": warned.path}
 
 
 def _read_warning(wire: Any) -> Warned:

@@ -107,8 +107,8 @@ def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
     values = members.error_members(error, _ERROR)
-    written = {_ERROR[name]: value for name, value in values.items()} | {"code": OPERATIONS.get(error.code, error.code)}
-    return members.with_extensions(written, error)
+    wire = {_ERROR[name]: value for name, value in values.items()} | {"code": OPERATIONS.get(error.code, error.code)}
+    return members.with_extensions(wire, error)
 
 
 def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:
