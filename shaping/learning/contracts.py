@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -163,10 +163,7 @@ def _text(value: Any) -> str:
 
 
 def _together(one: ContractFailure, other: ContractFailure) -> ContractFailure:
-    first = min((one, other), key=lambda each: (each.raw, each.read))
-    return ContractFailure(
-        first.tool, first.question, first.path, first.raw, first.read, first.reason, one.calls + other.calls
-    )
+    return replace(min((one, other), key=lambda each: (each.raw, each.read)), calls=one.calls + other.calls)
 
 
 def total(reports: Iterable[ContractReport]) -> ContractReport:

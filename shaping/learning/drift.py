@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
@@ -15,7 +16,7 @@ from shaping.settings.files import ledger_path
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from shaping.learning.statistics import ToolStatistics, TrafficStatistics
@@ -26,6 +27,7 @@ _VERSION: Final = 1
 _NEW_SHARE: Final = 0.05  # of a tool's bytes from which a new field is told
 _ENUM: Final = 12  # values of a field that may be a closed set
 _ENUM_SEEN: Final = 30  # values that were seen before that is believed
+_DEFINED: Final[tuple[DriftKind, ...]] = ("description", "schema")
 _PATHS: Final = ("include_only", "exclude_fields", "private")
 
 
@@ -93,24 +95,13 @@ def find_drift(traffic: TrafficStatistics, config: LoadedConfig, baseline: Basel
 
 def _unmatched(traffic: TrafficStatistics, config: LoadedConfig) -> Iterator[Drift]:
     for pattern, override in (config.config.tool_overrides or {}).items():
-        fields = {
-            path
-            for one in traffic.tools.values()
-            if fits(one.name, pattern) and one.calls > one.failed
-            for path in one.fields
-            if path
-        }
-        for key in _PATHS if fields else ():
-            for path in getattr(override, key) or ():
-                if not any(leads_to(path, one) for one in fields):
-                    near = nearest(path, sorted(fields), n=1)
-                    rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
-                    yield Drift("unmatched", pattern, path, f"{key} {path!r} matches nothing any more", rule)
+        listed = [(key, path) for key in _PATHS for path in getattr(override, key) or ()]
+        yield from _without_field(pattern, listed, _fields_of(traffic, pattern))
 
 
 def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
     """List rules that match no tool of whole traffic, and paths of `private` and `redact` that match none of it."""
-    called = {one.name: one for one in traffic.tools.values()}
+    called = {one.name for one in traffic.tools.values()}
     defined = (
         f"{server.replace('/', '_')}/{tool['name']}"
         for server, (_, tools) in traffic.definitions.items()
@@ -120,17 +111,33 @@ def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
     overrides = config.config.tool_overrides or {}
     idle = [pattern for pattern in overrides if not any(fits(tool, pattern) for tool in tools)]
     found = [Drift("unmatched", pattern, "", *_no_tool(pattern, tools)) for pattern in idle]
-    everywhere = [("global", config.config.global_, "**")] if config.config.global_ is not None else []
-    for name, rules, pattern in (*everywhere, *((pattern, rules, pattern) for pattern, rules in overrides.items())):
-        answered = [one for tool, one in called.items() if fits(tool, pattern)]
-        fields = {path for one in answered if one.calls > one.failed for path in one.fields if path}
-        hidden = [("redact.paths", path) for path in getattr(rules.redact, "paths", None) or ()]
-        if rules is config.config.global_:  # those of a tool's own rules are looked for among its other paths
-            hidden += [("private", path) for path in rules.private or ()]
-        for key, path in hidden if fields else ():
-            if not any(leads_to(path, one) for one in fields):
-                found.append(Drift("unmatched", name, path, *_no_field(key, path, fields)))
+    everywhere = config.config.global_
+    if everywhere is not None:
+        # Those of a tool's own rules are looked for among its other paths.
+        hidden = [("private", path) for path in everywhere.private or ()]
+        found += _without_field("global", [*hidden, *_redacted(everywhere)], _fields_of(traffic, "**"))
+    for pattern, rules in overrides.items():
+        found += _without_field(pattern, _redacted(rules), _fields_of(traffic, pattern))
     return found
+
+
+def _redacted(rules: Any) -> list[tuple[str, str]]:
+    return [("redact.paths", path) for path in getattr(rules.redact, "paths", None) or ()]
+
+
+def _fields_of(traffic: TrafficStatistics, pattern: str) -> list[str]:
+    """Return the fields of all tools that a pattern stands for."""
+    tools = (one for one in traffic.tools.values() if fits(one.name, pattern) and one.calls > one.failed)
+    return sorted({path for one in tools for path in one.fields if path})
+
+
+def _without_field(tool: str, listed: Iterable[tuple[str, str]], fields: list[str]) -> Iterator[Drift]:
+    """Report the paths under some keys that no field of the traffic has."""
+    for key, path in listed if fields else ():
+        if not any(leads_to(path, one) for one in fields):
+            near = nearest(path, fields, n=1)
+            rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
+            yield Drift("unmatched", tool, path, f"{key} {path!r} matches nothing in this traffic", rule)
 
 
 def _no_tool(pattern: str, tools: list[str]) -> tuple[str, str]:
@@ -139,52 +146,32 @@ def _no_tool(pattern: str, tools: list[str]) -> tuple[str, str]:
     return "these rules match no tool of this traffic", f"write {near[0]!r}" if near else "take them out"
 
 
-def _no_field(key: str, path: str, fields: Collection[str]) -> tuple[str, str]:
-    near = nearest(path, sorted(fields), n=1)
-    rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
-    return f"{key} {path!r} matches nothing in this traffic", rule
-
-
 def _changed_fields(one: ToolStatistics, before: Mapping[str, Any], config: LoadedConfig) -> Iterator[Drift]:
     total = sum(found.bytes for found in one.fields.values()) or 1
     choices = {choice.name: choice.value for choice in config.explain(one.name, surface="mcp")}
     dropped = (*choices["exclude_fields"], *choices["private"])
     for path, found in one.fields.items():
+        drift = partial(Drift, tool=one.name, path=path)
         known = before.get(path)
         if known is None:
             share = found.bytes / total
             if share >= _NEW_SHARE and not any(covers(rule, path) for rule in dropped):
-                yield Drift(
-                    "new",
-                    one.name,
-                    path,
-                    f"{path or 'a text'} is new and is {share:.0%} of the answer",
-                    _rule(path, choices),
-                )
+                said = f"{path or 'a text'} is new and is {share:.0%} of the answer"
+                yield drift("new", message=said, rule=_rule(path, choices))
             continue
         types = {*found.types} - {"null"}
         if known["types"] and types and not types <= {*known["types"]}:
             was, now = " or ".join(known["types"]), " or ".join(sorted(types))
-            yield Drift(
-                "type",
-                one.name,
-                path,
-                f"{path or 'the answer'} was {was} and is {now} now",
-                f"check rules for {path!r}",
-            )
-        if known["values"] is not None and found.distinct is not None and not found.distinct <= {*known["values"]}:
-            fresh = ", ".join(sorted(found.distinct - {*known["values"]})[:5])
-            yield Drift(
-                "values", one.name, path, f"{path} has values that it never had: {fresh}", "check what reads them"
-            )
-        elif known["values"] is not None and found.distinct is None:
-            yield Drift(
-                "values",
-                one.name,
-                path,
-                f"{path} was one of {len(known['values'])} values and is free now",
-                "check what reads them",
-            )
+            said = f"{path or 'the answer'} was {was} and is {now} now"
+            yield drift("type", message=said, rule=f"check rules for {path!r}")
+        if known["values"] is None:
+            continue
+        if found.distinct is None:
+            said = f"{path} was one of {len(known['values'])} values and is free now"
+            yield drift("values", message=said, rule="check what reads them")
+        elif fresh := sorted(found.distinct - {*known["values"]}):
+            said = f"{path} has values that it never had: {', '.join(fresh[:5])}"
+            yield drift("values", message=said, rule="check what reads them")
 
 
 def _rule(path: str, choices: Mapping[str, Any]) -> str:
@@ -199,14 +186,12 @@ def _changed_definitions(traffic: TrafficStatistics, baseline: Baseline) -> Iter
         for name, before in baseline.definitions.get(server, {}).items():
             tool = f"{server}/{name}"
             if name not in now:
-                yield Drift(
-                    "vanished", tool, "", "the server no longer has this tool", "take its rules out of the config"
-                )
+                gone = "the server no longer has this tool"
+                yield Drift("vanished", tool, "", gone, "take its rules out of the config")
                 continue
-            for kind in ("description", "schema"):
+            for kind in _DEFINED:
                 if before[kind] != now[name][kind]:
-                    said: DriftKind = "description" if kind == "description" else "schema"
-                    yield Drift(said, tool, "", f"its {kind} changed", "run `shaping suggest` on new traffic")
+                    yield Drift(kind, tool, "", f"its {kind} changed", "run `shaping suggest` on new traffic")
 
 
 def _fields(one: ToolStatistics) -> dict[str, Any]:

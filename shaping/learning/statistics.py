@@ -25,6 +25,7 @@ _MOST_VALUES: Final = 24  # distinct values of a field that are kept
 _LONGEST_VALUE: Final = 60  # characters of a value that is kept
 _SAMPLES: Final = 24  # calls of a tool that are kept whole, on which rules are measured
 _SAMPLE_BYTES: Final = 250_000
+_SUMS: Final = ("calls", "values", "bytes", "empty", "links", "equal", "used")
 _EACH, _ANY = 0, 1  # below a field: the elements of a list; all members of an object whose keys are data
 
 
@@ -58,18 +59,12 @@ class FieldStatistics:
         """Return the statistics of both."""
         distinct = None if self.distinct is None or other.distinct is None else self.distinct | other.distinct
         return FieldStatistics(
-            self.calls + other.calls,
-            self.values + other.values,
-            self.bytes + other.bytes,
-            self.empty + other.empty,
-            self.links + other.links,
-            self.equal + other.equal,
-            self.used + other.used,
-            max(self.last_used, other.last_used),
-            max(self.longest, other.longest),
-            self.types | other.types,
-            None if distinct is None or len(distinct) > _MOST_VALUES else distinct,
-            min(filter(None, (self.sample, other.sample)), default=""),
+            **{name: getattr(self, name) + getattr(other, name) for name in _SUMS},
+            last_used=max(self.last_used, other.last_used),
+            longest=max(self.longest, other.longest),
+            types=self.types | other.types,
+            distinct=None if distinct is None or len(distinct) > _MOST_VALUES else distinct,
+            sample=min(filter(None, (self.sample, other.sample)), default=""),
         )
 
 
@@ -114,17 +109,12 @@ class ToolStatistics:
                 merged[path] = merged[path].merge(found)
             elif len(merged) < _MOST_FIELDS:
                 merged[path] = found
-        return ToolStatistics(
-            self.server,
-            self.tool,
-            self.form,
-            self.calls + other.calls,
-            self.failed + other.failed,
-            self.tokens + other.tokens,
-            self.used + other.used,
-            self.arguments | other.arguments,
-            merged,
-            _smallest({**self.samples, **other.samples}),
+        return replace(
+            self,
+            **{name: getattr(self, name) + getattr(other, name) for name in ("calls", "failed", "tokens", "used")},
+            arguments=self.arguments | other.arguments,
+            fields=merged,
+            samples=_smallest({**self.samples, **other.samples}),
         )
 
     def add(self, call: ToolCall, used: Used, root: _FieldNode) -> None:

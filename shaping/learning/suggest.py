@@ -8,7 +8,7 @@ taken, with one as many as it needs, where they save most first. No step leaves 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -175,7 +175,7 @@ class _Tool:
             if len(left) < len(self._lost):
                 sample = ", ".join(sorted(self._lost - left)[:1])
                 saved = (self._cost([]) - self._cost([rule])) / self._found.calls
-                self.steps[0] = [SuggestedRule("prune", {noise: False}, saved, 1, rule.reason, sample)]
+                self.steps[0] = [replace(rule, saved=saved, sample=sample)]
                 self._lost = left
                 return
 
@@ -254,8 +254,8 @@ class _Tool:
             after = self._cost(taken, most)
             saved = (before - after) / self._found.calls
             before = after
-            if rule.key == "prune" or saved >= _LEAST_TOKENS or rule.key != "exclude_fields":
-                yield SuggestedRule(rule.key, rule.value, saved, rule.share, rule.reason, rule.sample)
+            if saved >= _LEAST_TOKENS or rule.key != "exclude_fields":
+                yield replace(rule, saved=saved)
 
     def _cost(self, rules: Sequence[SuggestedRule], most: int | None = None) -> int:
         """Return what all recorded calls cost with some rules, by the calls that are kept whole."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SHELLS: Final = frozenset(
     {"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "unified_exec"}
 )
+_MCP_TOOL: Final = re.compile(r"mcp__(?P<server>.*?)__(?P<tool>.*)")
 _GEMINI_SERVER: Final = re.compile(r"(?P<tool>.+) \((?P<server>.+) MCP Server\)")
 # What clients put around a tool's own text.
 _CODEX_HEAD: Final = re.compile(r"Wall time: [\d.]+ seconds\nOutput:")
@@ -93,7 +94,7 @@ def read_claude(path: Path) -> Iterator[Transcript]:
             if kind == "text":
                 found.text(time, block["text"], own=line["type"] == "assistant")
             elif kind == "tool_use":
-                found.call(block["id"], time, *_named(block["name"], "mcp__", "__"), block.get("input"))
+                found.call(block["id"], time, *_named(block["name"]), block.get("input"))
             elif kind == "tool_result":
                 failed = block.get("is_error") is True
                 found.result(block["tool_use_id"], _joined(block.get("content")), failed=failed)
@@ -113,7 +114,7 @@ def read_codex(path: Path) -> Iterator[Transcript]:
         elif kind in {"function_call", "custom_tool_call", "local_shell_call"}:
             name, space = str(item.get("name", kind.removesuffix("_call"))), str(item.get("namespace") or "")
             arguments = item.get("arguments", item.get("input", item.get("action")))
-            server, tool = _named(f"{space}__{name}" if space else name, "mcp__", "__")
+            server, tool = _named(f"{space}__{name}" if space else name)
             found.call(str(item.get("call_id")), time, server, tool, _parsed(arguments))
         elif kind in {"function_call_output", "custom_tool_call_output", "local_shell_call_output"}:
             text = _joined(item.get("output")).removeprefix("\n")
@@ -223,12 +224,10 @@ def _command(tool: str, arguments: Any) -> str:
     return (tool_name(first) or first[0]) if first else tool
 
 
-def _named(name: str, prefix: str, between: str) -> tuple[str, str]:
+def _named(name: str) -> tuple[str, str]:
     """Take the server's name out of a tool's, where it has one."""
-    if not name.startswith(prefix):
-        return "", name
-    server, found, tool = name.removeprefix(prefix).partition(between)
-    return (server, tool) if found else ("", name)
+    found = _MCP_TOOL.fullmatch(name)
+    return (found["server"], found["tool"]) if found else ("", name)
 
 
 def _identifier(server: str) -> str:

@@ -98,7 +98,7 @@ def test_what_the_last_check_of_traffic_found_is_on_the_page(home: Home, tmp_pat
     page = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
     section = page.partition('id="findings"')[2].partition("</section>")[0]
     assert "nmae" in section
-    assert "matches nothing any more" in section
+    assert "matches nothing in this traffic" in section
     assert "contract" in section
 
 
