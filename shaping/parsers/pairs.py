@@ -36,7 +36,8 @@ def _paths(text: str) -> dict[str, Any] | None:
     """Read `net.ipv4.ip_forward = 1`; where things of one kind have the same names, they are objects of one map."""
     lines = [line for line in text.splitlines() if line.strip()]
     found = [_EQUALS.fullmatch(line.strip()) for line in lines]
-    if len(lines) < _LEAST or not all(found):
+    # Lines that end with a semicolon are code, which somebody may edit.
+    if len(lines) < _LEAST or not all(found) or lines[-1].rstrip().endswith(";"):
         return None
     pairs = [(match[1], number(match[2].strip())) for match in found if match is not None]
     dotted = sum("." in name for name, _ in pairs) >= _DOTTED * len(pairs)

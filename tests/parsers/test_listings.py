@@ -144,6 +144,12 @@ def test_what_is_no_listing_stays_text(text: str) -> None:
     assert parse(text) is None
 
 
+def test_code_is_no_list_of_names_and_values() -> None:
+    code = "".join(f"exports.name{n} = required.name{n};\n" for n in range(40))
+    assert parse(code) is None
+    assert parse(code.replace(";", "")) is not None
+
+
 def test_blamed_lines_are_rows() -> None:
     lines = [
         f"{'e60075f9' if n < 6 else '^1474be6'} (Ada Byron 2026-11-16 09:07:58 +0000 {n:>3})  x = {n}" for n in range(9)
