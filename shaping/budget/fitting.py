@@ -136,6 +136,8 @@ def fit_value(
         if tokens <= limit:
             return replace(whole, tokens=tokens)
         room, over = int(size * _AIM * limit / tokens), size
+    elif isinstance(trimmed, str) and len(trimmed) > most:
+        room = int(len(trimmed) * _AIM * limit / _sampled(trimmed, exact))
     found = Search(limit, fitting.attempt, over=over).run(min(room, size))
     return found or fitting.minimal()
 
@@ -145,13 +147,18 @@ def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
     if text.isascii() and (guess := cheap(text)) * _SURELY <= limit:
         return guess
     if len(text) > 2 * _BLOCKS * _BLOCK:
-        span = len(text) - _BLOCK
-        starts = [int((block + block * _UNEVEN % 1) * span / _BLOCKS) for block in range(_BLOCKS)]
-        sample = "\n".join(text[start : start + _BLOCK] for start in starts)
-        tokens = exact(sample) * len(text) / len(sample)
+        tokens = _sampled(text, exact)
         if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
             return tokens
     return exact(text)
+
+
+def _sampled(text: str, exact: Callable[[str], int]) -> float:
+    """Estimate a text's tokens by samples from all over it."""
+    span = len(text) - _BLOCK
+    starts = [int((block + block * _UNEVEN % 1) * span / _BLOCKS) for block in range(_BLOCKS)]
+    sample = "\n".join(text[start : start + _BLOCK] for start in starts)
+    return exact(sample) * len(text) / len(sample)
 
 
 @dataclass(frozen=True)
@@ -230,7 +237,7 @@ class Fitted:
 T = TypeVar("T")
 
 _TRIES: Final = 32  # never reached in practice: every second try halves what is left
-_ENOUGH: Final = 0.97  # of the limit: one more try costs more than it shows
+_ENOUGH: Final = 0.96  # of the limit: one more try costs more than it shows
 _AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 
 

@@ -64,7 +64,7 @@ def _templates(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str
     if len(rows) < _TIMES:
         return
     columns = list(zip(*(words[at] for at in rows), strict=True))
-    differing = {at: kinds for at, column in enumerate(columns) if (kinds := len(set(column))) > 1}
+    differing = {at: len(set(each)) for at, each in enumerate(columns) if each.count(each[0]) < len(each)}
     shared = sum(len(column[0]) + 1 for at, column in enumerate(columns) if at not in differing)
     if differing and shared >= _SHARED and 2 * len(differing) <= len(columns):
         if found := _template(columns, differing, rows):
