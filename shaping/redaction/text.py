@@ -48,8 +48,8 @@ _LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file t
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
 )
-_CODE: Final = re.compile(r"[ux](?:00)?([2-7][0-9a-fA-F])")
-_AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t"}
+_CODE: Final = re.compile(r"(?:u\{?00|x)([0-9a-fA-F]{2})\}?")
+_AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t", "b": "\b", "f": "\f"}
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 _MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 
@@ -106,6 +106,9 @@ def candidates(text: str) -> Ruleset:
     plain = _without_backslashes(text)
     seen = encodable(plain)
     found = CREDENTIALS.matching(seen)
+    if "\b" in plain or "\f" in plain:
+        # Written in a text, the escapes of these two stand for a blank.
+        found += CREDENTIALS.matching(seen.replace("\b", " ").replace("\f", " "))
     if hides(text):
         plain = _without_backslashes(visible_text(text))
         seen = encodable(plain)

@@ -349,3 +349,15 @@ def test_a_path_holds_inside_strings_that_hold_json_at_any_depth() -> None:
         assert json.loads(clean["result"]) == {"ssn": "[redacted:path]", "n": 1}
         assert (clean["other"], clean["text"], len(hits) > 0) == ('{"a": 1}', "{not json", True)
         assert b"123-45" not in redact_json(orjson.dumps(value), paths=paths)
+
+
+@pytest.mark.parametrize("sign", [*map(chr, range(33)), "\x7f", "é", "\\b", "\\f", "\\u0000", "\\u00e9", "\\x07"], ids=ascii)
+def test_a_sign_that_json_escapes_makes_no_difference(sign: str) -> None:
+    for text in (
+        f"https://admin:aZ7oO56vB5WJ{sign}@internal.example.com/path",
+        f"redis://:aZ7Ins7pJg9i{sign}eeI9@cache:6379/0",
+        f'{{"a": "https://admin:p{sign}ssw0rdX1@host.example/"}}',
+    ):
+        clean, _ = redact_text(text)
+        assert redact([text])[0] == [clean]
+        assert orjson.loads(redact_json(orjson.dumps([text]))) == [clean]
