@@ -162,7 +162,12 @@ def print_savings(ledger: Ledger) -> None:
 
 def print_line(name: str, line: bytes) -> None:
     """Print a line of a server's log without the secrets in it."""
+    sys.stderr.write(f"[{name}] {without_secrets(line.decode(errors='replace').rstrip())}\n")
+    sys.stderr.flush()
+
+
+def without_secrets(said: Any) -> Any:
+    """Take secrets out of what a server says by the rules that hold without a config."""
     from shaping.redaction import scrub  # noqa: PLC0415 (loaded by now, or the process ends)
 
-    sys.stderr.write(f"[{name}] {scrub(line.decode(errors='replace').rstrip())}\n")
-    sys.stderr.flush()
+    return scrub(said)

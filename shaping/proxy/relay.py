@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.loading import UnusableConfigError
+from shaping.proxy.loading import UnusableConfigError, without_secrets
 from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
@@ -115,14 +115,16 @@ class Relay:
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
-                await self._send(self._without_secrets(message, shaping))
+                clean = partial(self._without_secrets, message, shaping)
+                large = len(message.line) > _LARGE
+                await self._send(await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean())
         else:
             await self._send(message)
 
     async def _refuse(self, message: Message, asked: Asked | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private; a handshake passes."""
         if asked is not None and asked.method in HANDSHAKE:
-            await self._send(message)
+            await self._send(_changed_members(message, without_secrets))
         elif asked is not None:
             await self._send(error(message.id, INTERNAL_ERROR, str(problem)))
         else:
@@ -206,9 +208,9 @@ class Relay:
         try:
             shaping = self._shaping or await self._open()
         except UnusableConfigError as problem:
-            # A list of tools holds no secrets of the server's.
-            refused = error(message.id, INTERNAL_ERROR, str(problem))
-            await self._send(message if asked.method == "tools/list" else refused)
+            # A list of tools holds nothing private: without it a client would not show its user the reason.
+            listed = _changed_members(message, without_secrets) if asked.method == "tools/list" else None
+            await self._send(listed or error(message.id, INTERNAL_ERROR, str(problem)))
             return
         if asked.method == "tools/list":
             self._announce(shaping)

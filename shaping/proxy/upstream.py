@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     ServerFactory: TypeAlias = Callable[[Log], "Upstream"]
 
 logger = logging.getLogger("shaping")
+_LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread
 
 # A little under the minute for which clients wait, so that they hear the reason and not their own clock.
 START_SECONDS = 55.0
@@ -140,7 +141,9 @@ class Upstream:
 
     async def received(self, line: bytes) -> bool:
         """Handle a line from the server; return whether it is a message."""
-        messages = [self._with_own_id(message) for message in from_server(line)]
+        large = len(line) > _LARGE_LINE
+        read = await asyncio.get_running_loop().run_in_executor(None, from_server, line) if large else from_server(line)
+        messages = [self._with_own_id(message) for message in read]
         for message in messages:
             await self._take(message)
         if not messages and (request_id := unreadable_answer_id(line)) in self._unanswered:

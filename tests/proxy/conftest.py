@@ -92,7 +92,7 @@ def connect(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
             yield driver
         finally:
             await driver.relay.close()
-            await loading.wait()
+            await loading.get()
             loading.close()
 
     return connected

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping.proxy import upstream
 from shaping.proxy.child import command_server
 from shaping.proxy.messages import may_hold_secret
+from shaping.proxy.relay import Relay
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect
@@ -122,3 +125,60 @@ def test_every_kind_of_secret_is_worth_a_look() -> None:
     planted = runpy.run_path(str(TESTS / "redaction" / "conftest.py"))["plant"](1)
     assert [one.kind for one in planted if not may_hold_secret(json.dumps({"a": one.text}).encode())] == []
     assert not may_hold_secret(b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","serverInfo":{}}}')
+
+
+LARGE = {"rows": [{"id": number, "note": "some words " * 20} for number in range(3000)]}
+
+
+@pytest.mark.parametrize(
+    "method", ["tools/call", "tools/list", "resources/read", "resources/list", "nobody/knows", "log"]
+)
+async def test_a_large_message_is_read_and_looked_at_beside_the_event_loop(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    threads: dict[str, set[int]] = {}
+
+    def watch(place: Any, name: str) -> None:
+        work = getattr(place, name)
+
+        def watched(*given: Any, **more: Any) -> Any:
+            threads.setdefault(name, set()).add(threading.get_ident())
+            return work(*given, **more)
+
+        monkeypatch.setattr(place, name, watched)
+
+    text = {"content": [{"type": "text", "text": json.dumps(LARGE)}], "contents": [], **LARGE}
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", result={"content": []})
+        watch(Relay, "_shaped")
+        watch(Relay, "_without_secrets")
+        watch(upstream, "from_server")
+        if method == "log":
+            said = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": LARGE}}
+            await driver.call("mirror", before=[said], raw=EMPTY)
+            looked = threads["_without_secrets"]
+        else:
+            raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(text) + "}"
+            await driver.ask(method, {"name": "mirror", "uri": "file:///a", "arguments": {"raw": raw}})
+            looked = threads.get("_shaped", set()) | threads.get("_without_secrets", set())
+            assert threading.get_ident() not in threads["from_server"]
+        assert looked
+        assert threading.get_ident() not in looked
+
+
+async def test_a_config_that_cannot_be_used_lets_no_secret_of_a_handshake_or_list_out(
+    connect: Connect, tmp_path: Path
+) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text('{"global": {"private": 1}}')
+    async with connect(command_server(MIRROR), config=config, greet=False) as driver:
+        for method, result in (
+            ("initialize", {"instructions": f"log in with {TOKEN}", "capabilities": {}}),
+            ("tools/list", {"tools": [{"name": "t", "description": TOKEN, "inputSchema": {}}]}),
+        ):
+            raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+            answer = await driver.ask(method, {"arguments": {"raw": raw}, "clientInfo": {"name": "x"}})
+            assert TOKEN not in json.dumps(answer)
+            assert "result" in answer
+        config.write_text("{}")  # or the end of the program would tell of it too
+        await driver.call("mirror", result={"content": []})

@@ -351,7 +351,9 @@ def test_a_path_holds_inside_strings_that_hold_json_at_any_depth() -> None:
         assert b"123-45" not in redact_json(orjson.dumps(value), paths=paths)
 
 
-@pytest.mark.parametrize("sign", [*map(chr, range(33)), "\x7f", "é", "\\b", "\\f", "\\u0000", "\\u00e9", "\\x07"], ids=ascii)
+@pytest.mark.parametrize(
+    "sign", [*map(chr, range(33)), "\x7f", "é", "\\b", "\\f", "\\u0000", "\\u00e9", "\\x07"], ids=ascii
+)
 def test_a_sign_that_json_escapes_makes_no_difference(sign: str) -> None:
     for text in (
         f"https://admin:aZ7oO56vB5WJ{sign}@internal.example.com/path",
