@@ -108,7 +108,7 @@ class Recorder:
                 "form": form,
                 "tokens_before": None if before is None else int(count(before(), plan.tokenizer)),
                 "tokens_after": None if after is None else int(count(after(), plan.tokenizer)),
-                "arguments": scrub(dict(arguments), names=True) if arguments is not None and self._arguments else None,
+                "arguments": _kept_arguments(arguments, plan) if arguments is not None and self._arguments else None,
                 "result": storable(orjson.loads(result) if isinstance(result, bytes) else result, plan, form),
             }
             self._append(server, line["tool"], now, line)
@@ -231,6 +231,12 @@ def storable(result: Any, plan: Plan, form: str = "mcp") -> Any:
     from shaping.mcp.redaction import redact_whole  # noqa: PLC0415 (the MCP side is loaded only where it is used: 100 ms)
 
     return redact_whole(result, held)
+
+
+def _kept_arguments(arguments: Mapping[str, Any], plan: Plan) -> Any:
+    """Return arguments as they may be kept on disk: what is private of an answer may be asked with, too."""
+    kept = dict(arguments) if plan.private is None else plan.private.at_any_depth().apply(dict(arguments))
+    return scrub(kept, names=True)
 
 
 def _safe(name: str) -> str:
