@@ -226,7 +226,7 @@ def main() -> int:
         tables = [
             f"Caught {sum(ours.values()):,} of {cells:,}: {len(planted)} kinds in {len(places)} places. {WHOSE}\n",
             markdown_table(("place", "shaping", "detect-secrets"), rows),
-            f"\n{differing} of {options.texts:,} fuzzed texts show a secret by one way of redaction and not by another.",
+            f"\n{differing} of {options.texts:,} fuzzed texts show a secret by one way of redaction only.",
             f"\n{proxied} of {options.proxied:,} private fields left a real proxy, or stand in its files.",
             f"\n{sum(left.values())} of {options.placements:,} private fields left by a function:\n",
             markdown_table(("way", "left"), [(way.replace("_", " "), str(left[way])) for way in sorted(left)]),
