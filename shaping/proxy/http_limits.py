@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Collection
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -34,6 +35,23 @@ class BearerGuard:
             return
         refusal = Response("a bearer token is needed", 401, {"www-authenticate": "Bearer"})
         await refusal(scope, receive, send)
+
+
+class OriginGuard:
+    """ASGI middleware that refuses pages of other addresses, those of other ports of this machine included."""
+
+    def __init__(self, app: ASGIApp, allowed: Collection[str]) -> None:
+        self._app = app
+        self._allowed = {origin.lower() for origin in allowed}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on that no page sends, or one of this address, or one that is allowed."""
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
+        if origin and origin not in {f"http://{host}", f"https://{host}", *self._allowed}:
+            await Response("Forbidden Origin", 403)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
 
 class TimedProtocol(H11Protocol):

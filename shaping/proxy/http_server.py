@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.ledger.telemetry import CONTENT_TYPE
-from shaping.proxy.http_limits import MOST_CONNECTIONS, BearerGuard, TimedProtocol
+from shaping.proxy.http_limits import MOST_CONNECTIONS, BearerGuard, OriginGuard, TimedProtocol
 from shaping.proxy.http_session import HttpSession
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read
 from shaping.proxy.stdio import to_the_end
@@ -73,6 +73,8 @@ class HttpServer:
             allowed_origins=list(allowed_origins) or None,
             mode="strict",
         )
+        # The guard of FastMCP lets in pages of any port of this machine, where another user may serve one.
+        own = Middleware(OriginGuard, allowed=allowed_origins)
         self._one_token = bearer is not None
         # The page has a token of its own, because a browser sends no other.
         token = [] if bearer is None else [Middleware(BearerGuard, token=bearer)]
@@ -80,7 +82,7 @@ class HttpServer:
         events = [("GET", "/sse", self._get_events), ("POST", "/messages", self._post_event)]
         served = [*(events if older else streamable), ("GET", "/metrics", self._metrics)]
         routes = [Route(path, handle, methods=[method], middleware=token) for method, path, handle in served]
-        return Starlette(routes=[*routes, *pages], middleware=[guard])
+        return Starlette(routes=[*routes, *pages], middleware=[guard, own])
 
     async def sweep(self) -> None:
         """End sessions that have been idle for long, again and again."""
