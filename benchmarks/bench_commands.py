@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.results import compiled_modules, markdown_table, write_section
 from shaping import tokens
 from shaping.commands.storage import read_stream, streams_of
 from shaping.shaper import Shaper
@@ -102,9 +104,9 @@ LANGUAGES: list[list[str]] = [
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", choices=["commands", "memory", "pytest"])
+    parser.add_argument("--only", choices=["commands", "memory", "pytest", "added"])
     only = parser.parse_args().only
-    parts = {"commands": bench_commands, "memory": bench_memory, "pytest": bench_pytest}
+    parts = {"commands": bench_commands, "memory": bench_memory, "pytest": bench_pytest, "added": bench_added}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = str(Path(folder, "cache"))
         os.environ["XDG_CONFIG_HOME"] = str(Path(folder, "config"))
@@ -214,6 +216,42 @@ def bench_pytest(folder: Path) -> bool:
         print(f"pytest {' '.join(words)}: exit {done.returncode}, {cost} tokens, missing {missing}")
         good = good and done.returncode == 1 and cost <= 600 and not missing
     return good
+
+
+EVERYDAY = (
+    "git status; git log -50; git diff HEAD~3; ls -la; cat pyproject.toml; grep -rn import shaping/store; env; "
+    "find shaping -name *.py; head -100 CHANGELOG.md; wc -l README.md; cat config/clients.json; echo done"
+)
+ADDED_SECONDS = 0.25
+TIMES = 5
+
+
+def bench_added(_: Path) -> bool:
+    """Measure what `shaping run` adds to everyday commands, in seconds of the processor: the best of several."""
+    root = Path(__file__).parents[1]
+    rows = []
+    with compiled_modules():
+        for command in EVERYDAY.split("; "):
+            alone, run = (_processor([*words, *command.split()], root) for words in ((), (SHAPING, "run", "--")))
+            rows.append((f"`{command}`", f"{alone:.3f}", f"{run:.3f}", f"{run - alone:.3f}"))
+    table = markdown_table(("command", "alone", "with shaping run", "added"), rows)
+    print(table)
+    recipe = {
+        "what": f"seconds of the processor until the command line is back, the best of {TIMES}",
+        "target": f"at most {ADDED_SECONDS} added",
+    }
+    write_section("What shaping run adds", table, recipe=recipe)
+    return all(float(row[-1]) <= ADDED_SECONDS for row in rows)
+
+
+def _processor(words: list[str], where: Path) -> float:
+    spent = []
+    for _ in range(TIMES):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(words, cwd=where, capture_output=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
 
 
 if __name__ == "__main__":
