@@ -9,7 +9,7 @@ from shaping.budget.cut import Sizes, TreeCutter, columns
 from shaping.budget.limits import Trim, gone
 from shaping.paths import join
 from shaping.response import Listed, Omission, Reason
-from shaping.tokens.sampling import cheap, upper_bound
+from shaping.tokens.sampling import upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +103,6 @@ _LOOK: Final = 8  # bytes a token: a text's beginning of that length tells wheth
 # Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
 # because records are.
 _BLOCKS, _BLOCK, _UNEVEN = 24, 400, 0.618
-_SURELY: Final = 2  # times a guess by bytes: measured, no text of ASCII has 1.7 times as many tokens
 _CLEARLY, _NEARLY = 1.4, 1.05  # times under and over the limit, beyond which an estimate is enough
 
 
@@ -143,9 +142,7 @@ def fit_value(
 
 
 def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
-    """Return a text's tokens: exactly where they are near the limit, else a guess or an estimate by samples."""
-    if text.isascii() and (guess := cheap(text)) * _SURELY <= limit:
-        return guess
+    """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
     if len(text) > 2 * _BLOCKS * _BLOCK:
         tokens = _sampled(text, exact)
         if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
