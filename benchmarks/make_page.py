@@ -32,7 +32,8 @@ DAYS: Final = 14
 def _record(folder: Path) -> PageSource:
     """Shape every payload as a proxy does, and enter it on several days."""
     shaper = Shaper({}, expandable=True, watch=False)
-    ledger = Ledger()
+    recorded = LedgerDatabase(folder / "recorded.sqlite")
+    ledger = Ledger(recorded)
     messages = MessageShaper(shaper, relay=True, ledger=ledger)
     session = Session(shaper.generation, {"name": "claude-code", "version": "2.0"})
     found = payloads()
@@ -40,7 +41,7 @@ def _record(folder: Path) -> PageSource:
         server, _, tool = payload.name.partition("_")[2].partition("_")
         messages.shape_result(session, tool or server, ToolCallOptions(), payload.result, server=server)
         ledger.flush(60)
-    entries, start = ledger.entries(), time.time() - DAYS * 86_400
+    entries, start = recorded.entries(), time.time() - DAYS * 86_400
     database = LedgerDatabase(folder / "ledger.sqlite")
     for day in range(DAYS):
         size = 1 + (day * 7) % len(entries)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_CACHED = 20_000  # words: 2 MB
-_LONGEST_CACHED = 96  # characters
+_LONGEST_CACHED = 256  # characters: columns are aligned by runs of a hundred spaces and more
 # A word of ASCII with the signs before it. In no piece of the patterns does a sign of ASCII follow a letter or a digit,
 # but for the apostrophe of a contraction: so words may be counted one by one, and most come again.
 _WORD = re.compile(
