@@ -19,6 +19,7 @@ from shaping.mcp.errors import error_from_exception, error_from_text
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.recording import error_text
 from shaping.mcp.redaction import redact_answer, redact_protocol_error
+from shaping.redaction import scrub
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 
@@ -111,6 +112,22 @@ class ShapingMiddleware(Middleware):
         if name not in session.tools and self.messages.is_hidden(session, name):
             raise NotFoundError(f"Unknown tool: {name!r}")
         return await call_next(context)
+
+    async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """List resources without the secrets in what is said of them."""
+        return [self._described(one) for one in await call_next(context)]
+
+    on_list_resource_templates = on_list_resources
+    on_list_prompts = on_list_resources
+
+    def _described(self, listed: Any) -> Any:
+        """Return a resource, a template or a prompt without secrets in its title, description and `_meta`."""
+        shaper = self.messages.shaper
+        if shaper.mode != "on" or shaper.plan("", surface="mcp").redact.off:
+            return listed
+        said = {name: getattr(listed, name, None) for name in ("title", "description", "meta")}
+        clean = scrub(said)
+        return listed if clean is said else listed.model_copy(update=clean)
 
     async def on_read_resource(
         self,

@@ -176,3 +176,16 @@ def test_nothing_is_taken_out_where_shaping_is_off(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SHAPING", "off")
     wire = {"contents": [{"uri": "data://x", "text": TOKEN}]}
     assert redact_answer(Shaper({}), "data://x", wire) is wire
+
+
+async def test_what_a_server_says_of_its_resources_and_prompts_holds_no_secret() -> None:
+    token = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+    server = FastMCP("s", middleware=[ShapingMiddleware({})])
+    server.resource("data://a", description=f"use {token}")(lambda: "x")
+    server.resource("data://{name}", name="t", description=f"use {token}")(lambda name: name)
+    server.prompt("p", description=f"use {token}")(lambda: "x")
+    async with Client(server) as client:
+        listed = [await client.list_resources(), await client.list_resource_templates(), await client.list_prompts()]
+    assert all(len(each) == 1 for each in listed)
+    assert token not in str(listed)
+    assert str(listed).count("[redacted:github-token]") == 3
