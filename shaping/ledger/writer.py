@@ -30,7 +30,7 @@ logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _BATCH: Final = 16  # calls that are counted at once; each that waits holds what its tool sent
-_EXACT_UP_TO: Final = 2_000_000  # characters: 40 ms
+_EXACT_UP_TO: Final = 1_000_000  # characters: 50 ms
 _MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
