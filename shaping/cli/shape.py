@@ -117,7 +117,8 @@ def _print_shaped(
     _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
         typer.echo(price(_token_counts(shaped, printed)), err=True)
-        _print_missing(shaped, everything=whole)
+        if not _is_whole(printed, data):
+            _print_missing(shaped, everything=whole)
         shaper.close()
 
 
@@ -128,6 +129,14 @@ def price(tokens: Tokens) -> str:
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
     change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
     return f"{counted(tokens.before, 'token')} before, {tokens.after:,} after: {change} ({how})"
+
+
+def _is_whole(printed: str, data: Any) -> bool:
+    """Return whether all of the data was printed: nulls stay where naming them costs more."""
+    try:
+        return bool(orjson.loads(printed) == data)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _print_missing(shaped: Shaped, *, everything: bool) -> None:
