@@ -294,7 +294,12 @@ class _Agent:
             await self._ask("convert_time", source_timezone=zone, time=clock[1], target_timezone="UTC")
         await self._ask("get-structured-content", location="Chicago")
         await self._ask("echo", message="that is all")
-        thought = {"thought": "done", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}
+        thought: dict[str, Any] = {
+            "thought": "done",
+            "nextThoughtNeeded": False,
+            "thoughtNumber": 1,
+            "totalThoughts": 1,
+        }
         await self._ask("sequentialthinking", **thought)
 
 

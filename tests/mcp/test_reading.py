@@ -122,7 +122,7 @@ def test_what_is_said_to_need_no_intake_is_plain_and_written_as_it_is(
     result = {"content": [text(json.dumps(value, indent=indent))]}
     for piece in read_result(result | ({"structuredContent": value} if beside else {})).parts:
         if piece.written is not None:
-            assert plain(piece.value, 0) is piece.value
+            assert plain(piece.value) is piece.value
             assert piece.written == orjson.dumps(piece.value)
 
 
@@ -140,11 +140,11 @@ def test_a_mirror_that_only_compares_equal_does_not_replace_the_data(structured:
 @pytest.mark.parametrize("levels", [DEEPEST + 1, 300])
 def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
     [piece] = read_result({"content": [text("[" * levels + "]" * levels)]}).parts
-    assert piece.written is None or plain(piece.value, 0) is piece.value
+    assert piece.written is None or plain(piece.value) is piece.value
     [deeper] = read_result({"content": [text("[" * (levels + 1) + "]" * (levels + 1))]}).parts
     assert deeper.written is None
     with pytest.raises(OddError):
-        plain(deeper.value, 0)
+        plain(deeper.value)
 
 
 @pytest.mark.parametrize("beside", [False, True])
