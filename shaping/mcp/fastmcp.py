@@ -19,7 +19,6 @@ from shaping.mcp.errors import error_from_exception, error_from_text
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.recording import error_text
 from shaping.mcp.redaction import redact_answer, redact_protocol_error
-from shaping.redaction import scrub
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 AskedT = TypeVar("AskedT")
 ResultT = TypeVar("ResultT")
+_WORDS = ("title", "description", "instructions", "meta")
 _CONTENT: TypeAdapter[list[mcp_types.ContentBlock]] = TypeAdapter(list[mcp_types.ContentBlock])
 
 
@@ -120,14 +120,22 @@ class ShapingMiddleware(Middleware):
     on_list_resource_templates = on_list_resources
     on_list_prompts = on_list_resources
 
-    def _described(self, listed: Any) -> Any:
-        """Return a resource, a template or a prompt without secrets in its title, description and `_meta`."""
-        shaper = self.messages.shaper
-        if shaper.mode != "on" or shaper.plan("", surface="mcp").redact.off:
-            return listed
-        said = {name: getattr(listed, name, None) for name in ("title", "description", "meta")}
-        clean = scrub(said)
-        return listed if clean is said else listed.model_copy(update=clean)
+    async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """Introduce the server without the secrets in its instructions."""
+        return self._described(await call_next(context))
+
+    on_discover = on_initialize
+
+    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """Pass completions on without the secrets in them; every other answer has a hook of its own."""
+        answer = await call_next(context)
+        return self.messages.scrub(answer) if context.method == "completion/complete" else answer
+
+    def _described(self, described: Any) -> Any:
+        """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
+        said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
+        clean = self.messages.scrub(said)
+        return described if clean is said else described.model_copy(update=clean)
 
     async def on_read_resource(
         self,

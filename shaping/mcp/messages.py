@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.errors import from_exception, make_error
 from shaping.mcp.parts import ResultContext, decide
@@ -38,6 +38,7 @@ _WAITS = (
 )
 _LOOK_SECONDS = 0.25
 
+ValueT = TypeVar("ValueT")
 logger = logging.getLogger("shaping")
 
 
@@ -106,7 +107,13 @@ class MessageShaper:
             if entry is not None:
                 listed.append(entry.wire)
         session.arguments = frozenset(names)
-        return listed if self.shaper.plan("", surface="mcp").redact.off else scrub(listed)
+        return self.scrub(listed)
+
+    def scrub(self, said: ValueT) -> ValueT:
+        """Take the secrets out of what a server says of itself: lists, instructions, completions."""
+        if self.shaper.mode != "on" or self.shaper.plan("", surface="mcp").redact.off:
+            return said
+        return scrub(said)
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""

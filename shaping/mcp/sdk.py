@@ -37,7 +37,7 @@ _CRASHES: ContextVar[list[BaseException] | None] = ContextVar("shaping_crashes",
 _MASKS = (UnexpectedToolError, UnexpectedResourceError)
 _READ = {"resources/read": "uri", "prompts/get": "name"}
 _MOST_PAGES = 100  # a server whose list never ends must not keep a call from being made
-_OURS = frozenset({"tools/list", "tools/call", *_READ})
+_TOOLS = frozenset({"tools/list", "tools/call"})
 
 
 def shape_server(
@@ -80,11 +80,14 @@ class ShapedServer:
         self._notifier = ToolListNotifier(messages)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Shape what passes where it is a list of tools or a tool's result."""
-        if ctx.request_id is None or ctx.method not in _OURS:
+        """Shape tools and their results, and take the secrets out of every other answer of the server."""
+        if ctx.request_id is None:
             return await call_next(ctx)
         if ctx.method in _READ:
             return await self._read(ctx, call_next)
+        if ctx.method not in _TOOLS:
+            answer = await call_next(ctx)
+            return self.messages.scrub(answer) if isinstance(answer, dict) else answer
         session = self.messages.session(ctx.session)
         if self.messages.refresh(session):
             await ctx.session.send_tool_list_changed()

@@ -15,7 +15,6 @@ from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
 from shaping.proxy.loading import UnknownProfileError
 from shaping.proxy.messages import READ_MEMBERS
-from shaping.redaction import scrub
 from shaping.redaction.redact import rules_for
 from shaping.response import did_you_mean, nearest
 from shaping.settings.resolve import fits, is_pattern
@@ -154,10 +153,7 @@ class ClientShaping:
 
     def scrub(self, said: Any) -> Any:
         """Take the secrets out of whatever else a server says; the same object where there are none."""
-        shaper = self.messages.shaper
-        if shaper.mode != "on" or shaper.plan("", surface="mcp").redact.off:
-            return said
-        return scrub(said)
+        return self.messages.scrub(said)
 
     def may_hold_back(self, line: bytes) -> bool:
         """Return whether the bytes of a message may hold a secret, or something private."""

@@ -189,3 +189,35 @@ async def test_what_a_server_says_of_its_resources_and_prompts_holds_no_secret()
     assert all(len(each) == 1 for each in listed)
     assert token not in str(listed)
     assert str(listed).count("[redacted:github-token]") == 3
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("kind", [MCPServer, FastMCP])
+async def test_what_a_server_says_of_itself_holds_no_secret(kind: Any, mode: Any) -> None:
+    server = kind("s", instructions=f"log in with {TOKEN}")
+    words = f"use {TOKEN}"
+    server.resource("data://a", name="r", description=words)(lambda: "x")
+    server.resource("data://{name}", name="t", description=words)(lambda name: name)
+    server.prompt("p", description=words)(lambda: "x")
+    server.tool("q", description=words)(lambda: "x")
+    async with Client(shape_server(server, {}), mode=mode) as client:
+        said = [client.instructions, await client.list_resources(), await client.list_resource_templates()]
+        said += [await client.list_prompts(), await client.list_tools()]
+    assert TOKEN not in str(said)
+    assert [str(each).count(MARK) for each in said] == [1] * 5
+
+
+async def test_completions_hold_no_secret() -> None:
+    server: MCPServer[Any] = MCPServer("s", log_level="CRITICAL")
+    server.prompt("p")(lambda word: word)
+
+    async def complete(ref: Any, argument: Any, context: Any) -> mcp_types.Completion:
+        return mcp_types.Completion(values=[TOKEN, "plain"])
+
+    decorate: Any = server.completion
+    decorate()(complete)
+
+    async with SdkClient(shape_server(server, {})) as client:
+        reference = mcp_types.PromptReference(name="p")
+        found = await client.complete(reference, {"name": "word", "value": ""})
+    assert found.completion.values == [MARK, "plain"]
