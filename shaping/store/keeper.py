@@ -24,7 +24,7 @@ logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
-_REST: Final = 0.2  # seconds that writes to a store of this machine wait, so that answers go out first
+_REST: Final = 0.05  # seconds that writes to a store of this machine wait, so that answers go out first
 _PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another

@@ -75,7 +75,7 @@ def test_what_a_config_says_is_shown_even_where_the_default_is_the_same() -> Non
 
 def test_what_a_preset_says_of_a_command_differs_from_the_default() -> None:
     found = rows(run("--tool", "pytest", "--surface", "command"))
-    assert found["parse"] == ["[]", "tool override pytest (bundled)"]
+    assert found["parse"] == ["[]", "preset pytest"]
     assert found["keep_lines"][0].startswith('["^(?:FAILED|ERROR)')
 
 
