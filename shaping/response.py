@@ -98,7 +98,7 @@ class CallContext:
     warnings: tuple[Warned, ...] = ()
     arguments: frozenset[str] = frozenset()  # names that other tools of the same server take as arguments
     source: Envelope[Any] | None = None  # an envelope whose meta the answer keeps
-    shown: Callable[[], str] | None = None  # what the client would have shown its model, where it is not compact JSON
+    text_before: Callable[[], str] | None = None  # what the client would show its model, where it is not compact JSON
     owner: str | None = None  # the session or identity that alone may expand what was left out
     written: bytes | None = None  # the value's compact JSON, where it was read from JSON and so is plain data
     as_json: bool = True  # whether the wire value itself goes out, so that a budget counts its JSON and not the text

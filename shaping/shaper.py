@@ -171,7 +171,7 @@ class Shaper:
             call = replace(call, error=call.error or source.error, source=source)
             value = value.data
         if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
-            call, value = replace(call, shown=call.shown or partial(str, value)), parsed.value
+            call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
         call, started = clean_call(call, plan), perf_counter()
         try:
             cleaned = clean(value, plan, call)

@@ -164,7 +164,7 @@ def _shape_each(
             part.value,
             replace(
                 context.call if index == 0 else CallContext(owner=context.call.owner),
-                shown=partial(_shown, result, data, part, context.client),
+                text_before=partial(_text_before, result, data, part, context.client),
                 arguments=context.arguments,
                 written=part.written,
                 as_json=as_json,
@@ -174,7 +174,7 @@ def _shape_each(
     ]
 
 
-def _shown(result: Mapping[str, Any], data: ResultData, part: DataPart, client: KnownClient) -> str:
+def _text_before(result: Mapping[str, Any], data: ResultData, part: DataPart, client: KnownClient) -> str:
     """Return what this client would have shown its model of a part, had nobody shaped it."""
     text = "\n".join(result["content"][index]["text"] for index in part.blocks)
     if part is not data.structured or (client.reads in {None, "content"} and text):

@@ -48,12 +48,12 @@ def present(
 ) -> Shaped:
     """Wrap cleaned data, and cut it where its text would be over the plan's budget."""
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
-    shown = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings or {})
+    response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings or {})
     if not _surely_fits(cleaned, plan):
-        cut = _fit(shown)
-        shown = shown if _is_dearer(cut, shown) else cut
-    shown.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
-    return shown
+        cut = _fit(response)
+        response = response if _is_dearer(cut, response) else cut
+    response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
+    return response
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +65,7 @@ class Presented(Shaped):
     facts: Facts
     cleaned: Cleaned
     original: Original
-    cut: Fitted
+    fitted: Fitted
     terse: bool = False  # the budget is smaller than what the envelope would say about itself
     timings: Mapping[str, float] = field(default_factory=dict)
 
@@ -117,7 +117,7 @@ class Presented(Shaped):
     @cached_property
     def omissions(self) -> tuple[Omission, ...]:
         """Everything that was left out, exactly: where, how many and why."""
-        return (*self.original.omissions, *self.cut.omissions)
+        return (*self.original.omissions, *self.fitted.omissions)
 
     @property
     def ref(self) -> str | None:
@@ -132,19 +132,19 @@ class Presented(Shaped):
     @property
     def truncated(self) -> bool:
         """Whether a budget cut something."""
-        return self.cut.truncated or self.call.cursor is not None
+        return self.fitted.truncated or self.call.cursor is not None
 
     @property
     def shown(self) -> tuple[Listed, ...]:
         """Of each list that was cut, how many elements are shown of how many."""
-        return self.cut.lists
+        return self.fitted.lists
 
     @cached_property
     def cursor(self) -> str | None:
         """Where the next page starts, if there is one."""
-        if self.call.cursor is not None or self.cut.position is None:
+        if self.call.cursor is not None or self.fitted.position is None:
             return self.call.cursor
-        return self.original.cursor(self.cut.position)
+        return self.original.cursor(self.fitted.position)
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
@@ -160,7 +160,7 @@ class Presented(Shaped):
 
     @cached_property
     def _tag(self) -> str:
-        return tag_of(self.cut.value)
+        return tag_of(self.fitted.value)
 
     @property
     def not_modified(self) -> bool:
@@ -185,12 +185,12 @@ class Presented(Shaped):
     def within(self, max_tokens: int) -> Shaped:
         """Return this response, cut where its text has more tokens than that."""
         plan = replace(self.plan, max_tokens=max_tokens)
-        return _fit(replace(self, plan=plan, cut=Fitted(self.cleaned.value)))
+        return _fit(replace(self, plan=plan, fitted=Fitted(self.cleaned.value)))
 
     def text_before(self) -> str:
         """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
-        if self.call.shown is not None:
-            return self.call.shown()
+        if self.call.text_before is not None:
+            return self.call.text_before()
         raw = self.cleaned.plain_raw(self.plan)
         return raw if isinstance(raw, str) else orjson.dumps(raw).decode()
 
@@ -210,41 +210,41 @@ def _is_dearer(cut: Presented, whole: Presented) -> bool:
     plan = whole.plan
     if not cut.truncated or plan.limited_by_call or (plan.max_items is None and plan.max_string is None):
         return False
-    if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.cut.value)) > _SAID:
+    if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.fitted.value)) > _SAID:
         return False
     exact, written = counter(plan.tokenizer).exact, _as_json if whole.call.as_json else _text
     tokens = exact(written(whole))
     return tokens <= exact(written(cut)) and (plan.max_tokens is None or tokens <= plan.max_tokens)
 
 
-def _text(shown: Presented) -> str:
-    return shown.text
+def _text(response: Presented) -> str:
+    return response.text
 
 
-def _as_json(shown: Presented) -> str:
+def _as_json(response: Presented) -> str:
     # Bare data has its notice below it in the text.
-    return orjson.dumps(shown.value).decode() + (shown.notice if shown.plan.dialect == "none" else "")
+    return orjson.dumps(response.value).decode() + (response.notice if response.plan.dialect == "none" else "")
 
 
 def _fit(whole: Presented) -> Presented:
     """Try cuts until one fits: each is wrapped and written as it would go out, and counted exactly."""
     plan, exact = whole.plan, counter(whole.plan.tokenizer).exact
-    shown, tokens = _cut(whole, _as_json if whole.call.as_json else _text, exact)
+    response, tokens = _cut(whole, _as_json if whole.call.as_json else _text, exact)
     if not whole.call.as_json or plan.max_tokens is None or tokens < _CLOSE * plan.max_tokens:
-        return shown
+        return response
     # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
-    if len(shown.text) > _SHORTER * len(_as_json(shown)) and exact(shown.text) > plan.max_tokens:
-        shown, _ = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
-    return shown
+    if len(response.text) > _SHORTER * len(_as_json(response)) and exact(response.text) > plan.max_tokens:
+        response, _ = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
+    return response
 
 
 def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> tuple[Presented, float]:
     """Return the largest cut that fits, with the tokens of its text."""
-    shown, fitted = _largest(whole, render, exact)
+    response, fitted = _largest(whole, render, exact)
     if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
         # What is said about the cut would take all of the budget: then it is only said that there was one.
-        shown, fitted = _largest(replace(whole, terse=True), render, exact)
-    return shown, fitted.tokens
+        response, fitted = _largest(replace(whole, terse=True), render, exact)
+    return response, fitted.tokens
 
 
 def _largest(
@@ -254,14 +254,14 @@ def _largest(
     tried: list[Presented] = []
 
     def text(cut: Fitted) -> str:
-        tried.append(replace(whole, cut=cut))
+        tried.append(replace(whole, fitted=cut))
         return render(tried[-1])
 
     budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
     fitted = fit_value(whole.cleaned.value, budget, text, exact, size=whole.cleaned.size)
     # What was written to be counted is not written again to go out.
-    written = (one for one in reversed(tried) if one.cut.value is fitted.value)
-    return next(written, None) or replace(whole, cut=fitted), fitted
+    written = (one for one in reversed(tried) if one.fitted.value is fitted.value)
+    return next(written, None) or replace(whole, fitted=fitted), fitted
 
 
 def _is_mute(fitted: Fitted, value: Any) -> bool:

@@ -55,82 +55,85 @@ _SIZES: Final = (
 )
 
 
-def omission_members(shown: Presented) -> dict[str, Any]:
+def omission_members(response: Presented) -> dict[str, Any]:
     """Return the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
-    plan, ref = shown.plan, shown.ref if shown.says_ref else None
+    plan, ref = response.plan, response.ref if response.says_ref else None
     if plan.omissions in {"list", "full"}:
-        listed = plan.dialect != "none" and shown.omissions
-        priced = shown.original.priced(shown.omissions, with_ref=shown.says_ref) if listed else ()
-        return {"omissions": priced, "ref": ref} if priced and shown.expandable else {"omissions": priced}
-    if plan.dialect != "none" and shown.truncated and shown.original.file is not None:
-        return {"omissions": _rest_in_file(shown)} | ({"ref": ref} if ref and shown.cleaned.saved > 0 else {})
-    if not shown.expandable:
-        return _members_gone(shown)
+        listed = plan.dialect != "none" and response.omissions
+        priced = response.original.priced(response.omissions, with_ref=response.says_ref) if listed else ()
+        return {"omissions": priced, "ref": ref} if priced and response.expandable else {"omissions": priced}
+    if plan.dialect != "none" and response.truncated and response.original.file is not None:
+        return {"omissions": _rest_in_file(response)} | ({"ref": ref} if ref and response.cleaned.saved > 0 else {})
+    if not response.expandable:
+        return _members_gone(response)
     if ref is None:
         return {}
     # Bare data has no member for the line: it stands below the data.
-    return {"omissions": _line(_unasked(shown), plan) if plan.dialect != "none" else "", "ref": ref}
+    return {"omissions": _line(_unasked(response), plan) if plan.dialect != "none" else "", "ref": ref}
 
 
-def notice(shown: Presented) -> str:
+def notice(response: Presented) -> str:
     """Describe below bare data what was left out and how to ask for it; nothing where nothing unasked is missing."""
-    if shown.call.page is not None:
-        return _page_notice(shown)
-    if shown.terse:
-        return "\n(cut)" if shown.truncated else ""
-    count, most = counter(shown.plan.tokenizer).exact, _most_tokens(shown)
-    lines = (_notice(shown, size) for size in _SIZES)
+    if response.call.page is not None:
+        return _page_notice(response)
+    if response.terse:
+        return "\n(cut)" if response.truncated else ""
+    count, most = counter(response.plan.tokenizer).exact, _most_tokens(response)
+    lines = (_notice(response, size) for size in _SIZES)
     # The smallest goes out where even that is longer, as by the names of its lists.
     # No text has more tokens than bytes: a short line is not counted, for which a vocabulary would be loaded.
     fits = (line for line in lines if upper_bound(line) <= most or count(line) <= most)
-    return next(fits, "") or _notice(shown, _SIZES[-1])
+    return next(fits, "") or _notice(response, _SIZES[-1])
 
 
-def _most_tokens(shown: Presented) -> float:
+def _most_tokens(response: Presented) -> float:
     """Return how long the line may be: no longer than what was cut, which can be little where elements are limited."""
-    plan = shown.plan
-    if isinstance(shown.cut.value, str):
+    plan = response.plan
+    if isinstance(response.fitted.value, str):
         return inf  # the files of a diff are listed whole
-    if not shown.truncated or (plan.max_items is None and plan.max_string is None):
+    if not response.truncated or (plan.max_items is None and plan.max_string is None):
         return _MOST
-    cut = len(orjson.dumps(shown.cleaned.value)) - len(orjson.dumps(shown.cut.value))
-    return min(_MOST, (cut + max(shown.cleaned.saved, 0)) / _BYTES)
+    cut = len(orjson.dumps(response.cleaned.value)) - len(orjson.dumps(response.fitted.value))
+    return min(_MOST, (cut + max(response.cleaned.saved, 0)) / _BYTES)
 
 
-def _notice(shown: Presented, size: _Size) -> str:
-    parts = _lists(shown, size)
-    if shown.truncated and shown.original.file is not None:
+def _notice(response: Presented, size: _Size) -> str:
+    parts = _lists(response, size)
+    if response.truncated and response.original.file is not None:
         # What noise rules took is not in the file.
-        parts += [_rest_in_file(shown), *([_ask(shown)] if shown.expandable and shown.cleaned.saved > 0 else [])]
-    elif shown.expandable and shown.worth_a_line:
-        parts += _columns(shown, size)
-        parts += _unlisted(shown, size)
-        parts += [] if shown.ref is None else [_ask(shown)]
-        parts += [f"cursor={shown.cursor}"] if shown.truncated and shown.cursor else []
-    elif shown.worth_a_line:
-        parts += _unlisted(shown, size)
+        parts += [
+            _rest_in_file(response),
+            *([_ask(response)] if response.expandable and response.cleaned.saved > 0 else []),
+        ]
+    elif response.expandable and response.worth_a_line:
+        parts += _columns(response, size)
+        parts += _unlisted(response, size)
+        parts += [] if response.ref is None else [_ask(response)]
+        parts += [f"cursor={response.cursor}"] if response.truncated and response.cursor else []
+    elif response.worth_a_line:
+        parts += _unlisted(response, size)
     return f"\n({'; '.join(parts)})" if parts else ""
 
 
-def noise_notice(shown: Presented) -> str:
+def noise_notice(response: Presented) -> str:
     """Name below data without an envelope what noise rules took, for a reader who was given no ref to ask for it."""
-    if shown.expandable or shown.terse or shown.call.page is not None or not shown.cleaned.saved:
+    if response.expandable or response.terse or response.call.page is not None or not response.cleaned.saved:
         return ""
-    return "".join(f"\n({line})" for line in _unlisted(shown, _WHOLE))
+    return "".join(f"\n({line})" for line in _unlisted(response, _WHOLE))
 
 
-def _ask(shown: Presented) -> str:
-    return _ASK[shown.plan.surface].format(shown.ref)
+def _ask(response: Presented) -> str:
+    return _ASK[response.plan.surface].format(response.ref)
 
 
-def _rest_in_file(shown: Presented) -> str:
-    line = str(shown.original.file)
-    return line if shown.plan.redact.off else scrub(line)
+def _rest_in_file(response: Presented) -> str:
+    line = str(response.original.file)
+    return line if response.plan.redact.off else scrub(line)
 
 
-def _lists(shown: Presented, size: _Size) -> list[str]:
+def _lists(response: Presented, size: _Size) -> list[str]:
     """Say of each list that was cut how much is shown, of those inside one record only some."""
-    lists = sorted(shown.shown, key=lambda one: "[" in one.path)
+    lists = sorted(response.shown, key=lambda one: "[" in one.path)
     more = [f"{counted(len(lists) - size.lists, 'more list')} cut"] if len(lists) > size.lists else []
     return [*(f"{one.path or 'items'}: {one.shown} of {one.total} shown" for one in lists[: size.lists]), *more]
 
@@ -146,52 +149,60 @@ def missing(shaped: Shaped) -> str:
     return _line(sorted(gone, key=lambda each: each.reason in EMPTY), plan) if gone else ""
 
 
-def _unasked(shown: Presented) -> list[Omission]:
-    taken = (*shown.cleaned.omissions, *shown.cut.omissions)
+def _unasked(response: Presented) -> list[Omission]:
+    taken = (*response.cleaned.omissions, *response.fitted.omissions)
     return [omission for omission in taken if omission.reason in _UNASKED and omission.tokens != 0]
 
 
-def _members_gone(shown: Presented) -> dict[str, Any]:
+def _members_gone(response: Presented) -> dict[str, Any]:
     """Name, for a reader who cannot expand, the members that a budget took: lists and texts say it in their place."""
-    gone = [each for each in shown.cut.omissions if each.reason == "depth"] if shown.plan.dialect != "none" else []
-    return {"omissions": _line(gone, shown.plan)} if gone else {}
+    gone = (
+        [each for each in response.fitted.omissions if each.reason == "depth"]
+        if response.plan.dialect != "none"
+        else []
+    )
+    return {"omissions": _line(gone, response.plan)} if gone else {}
 
 
-def _columns(shown: Presented, size: _Size) -> list[str]:
+def _columns(response: Presented, size: _Size) -> list[str]:
     """Describe what the first list that was cut holds in all: what can be asked in SQL without reading it."""
     # A list inside one record says little of all of them.
     lists = sorted(
-        (one for one in shown.shown if "[" not in one.path and "*" not in one.path), key=lambda one: -one.total
+        (one for one in response.shown if "[" not in one.path and "*" not in one.path), key=lambda one: -one.total
     )
     if not lists:
         return []
-    told, budget = shown.original.columns(lists[0].path)[: size.columns], shown.plan.max_tokens
+    told, budget = response.original.columns(lists[0].path)[: size.columns], response.plan.max_tokens
     # In a small budget rows say more than the names of tables, which are told on request.
     roomy = budget is None or budget >= _ROOMY
-    tables = shown.original.tables(tuple(one.path for one in lists), size.tables) if roomy and size.tables else ""
+    tables = response.original.tables(tuple(one.path for one in lists), size.tables) if roomy and size.tables else ""
     if tables.endswith("…"):
-        tables += f"; {_SCHEMA[shown.plan.surface]} lists all"
+        tables += f"; {_SCHEMA[response.plan.surface]} lists all"
     return [*([f"in all {'; '.join(told)}"] if told else []), *([f"sql tables {tables}"] if tables else [])]
 
 
-def _unlisted(shown: Presented, size: _Size) -> list[str]:
+def _unlisted(response: Presented, size: _Size) -> list[str]:
     """Describe what was left out besides the tails of lists, which are named one by one."""
-    listed = {"items"} if shown.shown else set()
-    gone = [each for each in _unasked(shown) if each.reason not in listed]
-    return [_line(gone, shown.plan, size.members) + _sections(shown)] if gone else []
+    listed = {"items"} if response.shown else set()
+    gone = [each for each in _unasked(response) if each.reason not in listed]
+    return [_line(gone, response.plan, size.members) + _sections(response)] if gone else []
 
 
-def _sections(shown: Presented) -> str:
+def _sections(response: Presented) -> str:
     """List what is missing of a diff or a log that was cut, by file or section, where a budget has room for it."""
-    budget, cut = shown.plan.max_tokens, [each for each in shown.cut.omissions if each.reason == "string"]
-    if shown.cut.position is None or not isinstance(shown.cut.value, str) or (budget is not None and budget < _ROOMY):
+    budget, cut = response.plan.max_tokens, [each for each in response.fitted.omissions if each.reason == "string"]
+    if (
+        response.fitted.position is None
+        or not isinstance(response.fitted.value, str)
+        or (budget is not None and budget < _ROOMY)
+    ):
         return ""
-    told = shown.original.missing_sections(shown.cut.position[1], sum(each.count for each in cut))
+    told = response.original.missing_sections(response.fitted.position[1], sum(each.count for each in cut))
     return f" of {told}" if told else ""
 
 
-def _page_notice(shown: Presented) -> str:
-    call = shown.call
+def _page_notice(response: Presented) -> str:
+    call = response.call
     parts = [f"{call.page}; cursor={call.cursor}"] if call.cursor else []
     parts += [f"to see whose: path={call.path_with_ids}"] if call.path_with_ids else []
     return f"\n({'; '.join(parts)})" if parts else ""

@@ -58,7 +58,7 @@ class Unshaped(Shaped):
         """What it cost before and after."""
         if self.would_be is not None:
             return self.would_be.tokens
-        before = self.call.shown or (lambda: _json(self.envelope.data))
+        before = self.call.text_before or (lambda: _json(self.envelope.data))
         return Tokens(before=before, after=lambda: self.text, tokenizer=self.plan.tokenizer)
 
 

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 
-def wrap(shown: Presented) -> Envelope[Any]:
+def wrap(response: Presented) -> Envelope[Any]:
     """Put the data into an envelope with what is known about the call."""
-    plan = shown.plan
-    envelope = _envelope(shown)
+    plan = response.plan
+    envelope = _envelope(response)
     return _priced(envelope, plan) if plan.dialect == "flat" or "estimated_tokens" in plan.envelope else envelope
 
 
-def wire_value(shown: Presented) -> Any:
+def wire_value(response: Presented) -> Any:
     """Write the response in the plan's dialect; a plain success in `lean` needs no envelope object for that."""
-    plan, call = shown.plan, shown.call
-    if plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source or shown.meta):
-        return {"data": shown.cut.value}
-    return _rendered(shown.envelope, plan)
+    plan, call = response.plan, response.call
+    if plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source or response.meta):
+        return {"data": response.fitted.value}
+    return _rendered(response.envelope, plan)
 
 
 def _rendered(envelope: Envelope[Any], plan: Plan) -> Any:
@@ -53,41 +53,41 @@ def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     return envelope
 
 
-def _envelope(shown: Presented) -> Envelope[Any]:
-    call, meta = shown.call, dict(shown.meta)
-    data = None if shown.not_modified else shown.cut.value
+def _envelope(response: Presented) -> Envelope[Any]:
+    call, meta = response.call, dict(response.meta)
+    data = None if response.not_modified else response.fitted.value
     if call.source is None:
-        warnings = () if shown.terse else shown.warnings
-        return local_envelope(data, shown.plan.tool, error=call.error, warnings=warnings, **meta)
+        warnings = () if response.terse else response.warnings
+        return local_envelope(data, response.plan.tool, error=call.error, warnings=warnings, **meta)
     kept = call.source.meta.model_copy(update=_settled(meta))
-    warnings = (*call.source.warnings, *shown.warnings)
+    warnings = (*call.source.warnings, *response.warnings)
     return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
 
 
-def known_meta(shown: Presented) -> dict[str, Any]:
+def known_meta(response: Presented) -> dict[str, Any]:
     """Collect what is known about the call, leaving out what is not: most calls know nothing and pay nothing."""
-    call, plan = shown.call, shown.plan
+    call, plan = response.call, response.plan
     meta: dict[str, Any] = {}
     if call.request_id is not None:
         meta["request_id"] = call.request_id
     if call.upgrade_hints:
         meta["upgrade_hints"] = call.upgrade_hints
-    if shown.truncated or shown.cleaned.cut_short:
+    if response.truncated or response.cleaned.cut_short:
         meta["truncated"] = True
-    if shown.terse:
+    if response.terse:
         return meta
-    if shown.truncated:
-        meta["shown"] = shown.shown
-        if shown.expandable or call.cursor is not None:
-            meta["cursor"] = shown.cursor
-    if shown.not_modified:
+    if response.truncated:
+        meta["shown"] = response.shown
+        if response.expandable or call.cursor is not None:
+            meta["cursor"] = response.cursor
+    if response.not_modified:
         meta["not_modified"] = True
-    if shown.etag is not None:
-        meta["etag"] = shown.etag
+    if response.etag is not None:
+        meta["etag"] = response.etag
     if plan.omissions != "none" and call.page is None:
-        meta.update(omission_members(shown))
+        meta.update(omission_members(response))
     if plan.envelope or plan.debug or plan.dialect != "lean":
-        meta.update(_particulars(shown))
+        meta.update(_particulars(response))
     return meta
 
 
@@ -99,10 +99,10 @@ def _settled(meta: dict[str, Any]) -> dict[str, Any]:
     return {**meta, "extensions": extra} if extra else meta
 
 
-def _particulars(shown: Presented) -> dict[str, Any]:
-    plan, facts = shown.plan, shown.facts
+def _particulars(response: Presented) -> dict[str, Any]:
+    plan, facts = response.plan, response.facts
     known: dict[str, Any] = {
-        "duration_ms": shown.call.duration_ms,
+        "duration_ms": response.call.duration_ms,
         "tool_id": plan.tool or None,
         "tool_version": facts.tool_version,
         "tier": facts.tier,
@@ -111,15 +111,15 @@ def _particulars(shown: Presented) -> dict[str, Any]:
         "config_hash": plan.config_hash,
     }
     if plan.debug:
-        known |= {"timings": dict(shown.timings), "plan": _plan_said(shown)}
+        known |= {"timings": dict(response.timings), "plan": _plan_said(response)}
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _plan_said(shown: Presented) -> dict[str, Any]:
+def _plan_said(response: Presented) -> dict[str, Any]:
     """Describe by which choices a response was shaped."""
-    plan = shown.plan
+    plan = response.plan
     names = ("profile", "encoding", "dialect", "max_tokens", "max_items", "max_string", "noise", "tokenizer")
-    raw = orjson.dumps(shown.cleaned.plain_raw(plan))
+    raw = orjson.dumps(response.cleaned.plain_raw(plan))
     return {**{name: getattr(plan, name) for name in names}, "noise": list(plan.noise), "raw_bytes": len(raw)}
 
 
@@ -128,56 +128,61 @@ SMALL = 128
 _MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 
 
-def write(shown: Presented) -> tuple[str, str]:
+def write(response: Presented) -> tuple[str, str]:
     """Write a response and name its form; the bare dialect has no member for a notice, so it stands below the data."""
-    bare = shown.plan.dialect == "none"
-    if bare and shown.not_modified:
+    bare = response.plan.dialect == "none"
+    if bare and response.not_modified:
         return "not modified", "text"
-    value = shown.value
-    if shown.plan.dialect == "lean" and shown.plan.encoding != "json" and value.keys() == {"data"}:
+    value = response.value
+    if response.plan.dialect == "lean" and response.plan.encoding != "json" and value.keys() == {"data"}:
         # An envelope of which nothing but the data is left would only make the text dearer.
         value = value["data"]
-    text, encoding = _write_numbers(value, shown)
-    only_data = bare or value is not shown.value
-    text = _with_absent(shown, text, encoding, only_data=only_data)
+    text, encoding = _write_numbers(value, response)
+    only_data = bare or value is not response.value
+    text = _with_absent(response, text, encoding, only_data=only_data)
     if only_data and not bare and encoding != "json":
-        text += noise_notice(shown)
-    return (text + shown.notice if bare else text), encoding
+        text += noise_notice(response)
+    return (text + response.notice if bare else text), encoding
 
 
-def _with_absent(shown: Presented, text: str, encoding: str, *, only_data: bool) -> str:
+def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bool) -> str:
     """Name once what is null or empty: that nobody is assigned, and that nothing was found, are answers.
 
     Where a short answer would cost more by the line than by the members themselves, they stay in their places.
     """
-    original = shown.original
+    original = response.original
     # A page says what its first page said, and an envelope in JSON stays parseable.
-    if shown.terse or shown.call.page is not None or (encoding == "json" and not only_data) or not original.absent:
+    if (
+        response.terse
+        or response.call.page is not None
+        or (encoding == "json" and not only_data)
+        or not original.absent
+    ):
         return text
-    fits = len(text) + len(original.absent_line) <= len(shown.text_before())
+    fits = len(text) + len(original.absent_line) <= len(response.text_before())
     if fits and original.absent_pays:
         return text + original.absent_line
-    if shown.plan.prune.asked:
+    if response.plan.prune.asked:
         return text
-    cleaned = shown.cleaned
-    if encoding == "json" and shown.cut.value is cleaned.value and not cleaned.omissions:
-        whole, kind = _write_numbers(redact_value(cleaned.selected, shown.plan)[0], shown)
-        if kind == "json" and len(whole) <= len(shown.text_before()):
+    cleaned = response.cleaned
+    if encoding == "json" and response.fitted.value is cleaned.value and not cleaned.omissions:
+        whole, kind = _write_numbers(redact_value(cleaned.selected, response.plan)[0], response)
+        if kind == "json" and len(whole) <= len(response.text_before()):
             return whole
     return text + original.absent_line if fits else text
 
 
-def _write_numbers(value: Any, shown: Presented) -> tuple[str, str]:
+def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
     """Write a value with its integers beyond 64 bits as the numbers that the tool sent."""
-    if not any(warned.code == "BIG_INTEGER" for warned in shown.cleaned.warnings):
-        return written(value, shown.plan)
+    if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
+        return written(value, response.plan)
     if isinstance(value, BigInteger):
         return str(value), "json"
-    text, encoding = written(mark_numbers(value), shown.plan)
+    text, encoding = written(mark_numbers(value), response.plan)
     text = _MARKED.sub(r"\1", text)
     # Where a form has taken a mark apart, or the data has such signs itself, the digits stay strings.
     taken = MARK in text or MARK in orjson.dumps(value).decode()
-    return written(value, shown.plan) if taken else (text, encoding)
+    return written(value, response.plan) if taken else (text, encoding)
 
 
 def written(value: Any, plan: Plan) -> tuple[str, str]:
