@@ -205,8 +205,9 @@ def _block(item: Any) -> Any:
 
 
 def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool) -> dict[str, Any]:
-    shaped = tool.shaper.shape_result(wire, tool=tool.name, profile=tool.profile)
+    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile)
     if tool.advertises:
         # A framework that was told of data by the annotation refuses an answer without.
-        shaped["structuredContent"] = tool.shaper.shape(value, tool=tool.name, request=tool.pinned).value
+        data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned)
+        shaped["structuredContent"] = data.value
     return shaped

@@ -59,15 +59,18 @@ def shape_result(
     channels: Setting | None = None,
     schema: Mapping[str, Any] | None = None,
     profile: str | None = None,
+    default_profile: str | None = None,
     request: Overrides | None = None,
     relay: bool = False,
     **about: Any,
 ) -> dict[str, Any]:
     """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema.
 
-    `about` is what the caller knows of the call (see `CallContext`).
+    `about` is what the caller knows of the call (see `CallContext`); the profiles are those of `Shaper.shape`.
     """
-    plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, request=request)
+    plan, warnings = shaper.choose(
+        tool, surface="mcp", profile=profile, request=request, default_profile=default_profile
+    )
     setting = channels or plan.channels
     known = find_client(client)
     chosen = decide(setting, known, typed=plan.typed, relay=relay)

@@ -139,6 +139,21 @@ async def test_content_is_left_alone_where_shaping_is_off(monkeypatch: pytest.Mo
         assert wire(await client.call_tool_mcp("result", {}))["content"] == [text(f"say {TOKEN}")]
 
 
+async def test_the_profile_of_a_decorator_holds_for_content_where_the_environment_names_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = {"profiles": {"own": {"debug": True, "exclude_null_values": False}}}
+    made: FastMCP[Any] = FastMCP("s")
+    made.tool(shape(profile="own", config=config)(mixed))
+    async with Client(made) as client:
+        own = await client.call_tool_mcp("mixed", {})
+        monkeypatch.setenv("SHAPING_DEBUG", "1")
+        debug = await client.call_tool_mcp("mixed", {})
+    assert [answer.meta["shaping"]["profile"] for answer in (own, debug) if answer.meta] == ["own", "debug"]
+    assert own.structured_content is not None
+    assert own.structured_content["data"][2] == {"a": None, "b": 1}
+
+
 async def test_a_tool_that_calls_another_gets_its_answer_as_data() -> None:
     inner = shape(config={})(block)
 
