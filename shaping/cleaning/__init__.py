@@ -55,7 +55,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
     if fields is not None and _opens_what_it_selects(fields, plan, call):
         selected, opening = select_then_open(raw, fields, plan)
     else:
-        opened, opening = open_plain(raw, plan) if call.written is None else (raw, StepNotes(original=raw))
+        opened, opening = open_plain(raw, plan) if call.compact_json is None else (raw, StepNotes(original=raw))
         if fields is not None and plan.private is not None:
             # A text that may hold what is private is withheld, whatever else is selected.
             opened, holding = select_fields(opened, plan.private)
@@ -96,6 +96,6 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
 
 def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> bool:
     """Whether a list of fields is applied first, so that what it never selects is never opened."""
-    if call.written is not None or not fields.selective or plan.prune.defaults or plan.private is not None:
+    if call.compact_json is not None or not fields.selective or plan.prune.defaults or plan.private is not None:
         return False
     return not (fields.rename and plan.redact.by_place)

@@ -166,7 +166,7 @@ def _shape_each(
                 context.call if index == 0 else CallContext(owner=context.call.owner),
                 text_before=partial(_text_before, result, data, part, context.client),
                 arguments=context.arguments,
-                written=part.written,
+                compact_json=part.compact_json,
                 as_json=as_json,
             ),
         )

@@ -27,7 +27,7 @@ class DataPart:
     value: Any
     blocks: tuple[int, ...]
     prose: bool = False
-    written: bytes | None = field(default=None, compare=False)  # its compact JSON, where it comes from a text of JSON
+    compact_json: bytes | None = field(default=None, compare=False)  # of a value that was read from a text of JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,12 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
     if not isinstance(value, dict | list):
         index = next((index for index, text in texts if _says(value, text)), None)
         return DataPart(value, () if index is None else (index,))
-    written = _compact(value)
+    compact_json = _compact(value)
     for index, text in texts:
         data, read = _read(text)
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
-        if read is not None and read == written:
-            return DataPart(data, (index,), written=read)
+        if read is not None and read == compact_json:
+            return DataPart(data, (index,), compact_json=read)
         if data is _MISSING:
             continue
         if data == value or contains(value, data):
@@ -224,8 +224,8 @@ def _one_list(parts: Sequence[DataPart]) -> bool:
 
 
 def _text_piece(index: int, text: str) -> DataPart:
-    data, written = _read(text)
-    return _prose(index, text) if data is _MISSING else DataPart(data, (index,), written=written)
+    data, compact_json = _read(text)
+    return _prose(index, text) if data is _MISSING else DataPart(data, (index,), compact_json=compact_json)
 
 
 def _to_the_letter(index: int, text: str) -> DataPart:
@@ -251,8 +251,8 @@ def _read(text: str) -> tuple[Any, bytes | None]:
         except orjson.JSONDecodeError:
             data = None
         if isinstance(data, dict | list):
-            written = _compact(data)
-            return data, written if written is not None and shallow(data, written) else None
+            compact_json = _compact(data)
+            return data, compact_json if compact_json is not None and shallow(data, compact_json) else None
     parsed = parse(text, EXACT)  # other formats are read by the Shaper, where they are cheaper as data
     return (_MISSING if parsed is None else parsed.value), None
 

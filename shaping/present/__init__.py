@@ -212,9 +212,9 @@ def _is_dearer(cut: Presented, whole: Presented) -> bool:
         return False
     if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.fitted.value)) > _SAID:
         return False
-    exact, written = counter(plan.tokenizer).exact, _as_json if whole.call.as_json else _text
-    tokens = exact(written(whole))
-    return tokens <= exact(written(cut)) and (plan.max_tokens is None or tokens <= plan.max_tokens)
+    exact, render = counter(plan.tokenizer).exact, _as_json if whole.call.as_json else _text
+    tokens = exact(render(whole))
+    return tokens <= exact(render(cut)) and (plan.max_tokens is None or tokens <= plan.max_tokens)
 
 
 def _text(response: Presented) -> str:

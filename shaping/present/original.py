@@ -60,7 +60,7 @@ class Original:
     def ref(self) -> str | None:
         """The ref of the raw value, which is kept with the first look."""
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
-        content = self.call.written or orjson.dumps(self.cleaned.plain_raw(self.plan))
+        content = self.call.compact_json or orjson.dumps(self.cleaned.plain_raw(self.plan))
         about = about_pages(self.plan, self.cleaned.fields, self.call)
         if any(warned.code == "BIG_INTEGER" for warned in self.cleaned.warnings) and MARK not in content.decode():
             content, about = orjson.dumps(mark_numbers(self.cleaned.plain_raw(self.plan))), {**about, "numbers": MARK}

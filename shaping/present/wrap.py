@@ -48,7 +48,7 @@ def tag_of(value: Any) -> str:
 def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     """Write the price of the text into the text; the second count includes the number itself."""
     for _ in range(2):
-        price = int(count(written(_rendered(envelope, plan), plan)[0], plan.tokenizer))
+        price = int(count(encode_value(_rendered(envelope, plan), plan)[0], plan.tokenizer))
         envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
     return envelope
 
@@ -175,17 +175,17 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
 def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
     """Write a value with its integers beyond 64 bits as the numbers that the tool sent."""
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
-        return written(value, response.plan)
+        return encode_value(value, response.plan)
     if isinstance(value, BigInteger):
         return str(value), "json"
-    text, encoding = written(mark_numbers(value), response.plan)
+    text, encoding = encode_value(mark_numbers(value), response.plan)
     text = _MARKED.sub(r"\1", text)
     # Where a form has taken a mark apart, or the data has such signs itself, the digits stay strings.
     taken = MARK in text or MARK in orjson.dumps(value).decode()
-    return written(value, response.plan) if taken else (text, encoding)
+    return encode_value(value, response.plan) if taken else (text, encoding)
 
 
-def written(value: Any, plan: Plan) -> tuple[str, str]:
+def encode_value(value: Any, plan: Plan) -> tuple[str, str]:
     """Write a value in the plan's encoding and name it; a bare string is its own text."""
     if isinstance(value, str):
         return value, "text"

@@ -94,9 +94,9 @@ def _plain(value: Any, depth: int) -> Any:
     return _plain(opened, depth + 1)
 
 
-def shallow(value: Any, written: bytes) -> bool:
+def shallow(value: Any, compact_json: bytes) -> bool:
     """Whether data read from JSON, which is plain otherwise, is nested no deeper than the other steps can follow."""
-    if written.count(b"[") + written.count(b"{") <= DEEPEST:
+    if compact_json.count(b"[") + compact_json.count(b"{") <= DEEPEST:
         return True
     level = [value]
     for _ in range(DEEPEST + 1):

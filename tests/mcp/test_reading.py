@@ -121,28 +121,28 @@ def test_what_is_said_to_need_no_intake_is_plain_and_written_as_it_is(
 ) -> None:
     result = {"content": [text(json.dumps(value, indent=indent))]}
     for piece in read_result(result | ({"structuredContent": value} if beside else {})).parts:
-        if piece.written is not None:
+        if piece.compact_json is not None:
             assert plain(piece.value) is piece.value
-            assert piece.written == orjson.dumps(piece.value)
+            assert piece.compact_json == orjson.dumps(piece.value)
 
 
 def test_a_mirror_needs_no_intake_however_it_is_printed() -> None:
     [piece] = read_result({"content": [text(ITEMS)], "structuredContent": {"result": ITEMS}}).parts
-    assert piece.written == orjson.dumps(ITEMS)
+    assert piece.compact_json == orjson.dumps(ITEMS)
 
 
 @pytest.mark.parametrize(("structured", "told"), [({"a": 1}, {"a": True}), ({"a": 1.0}, {"a": 1})])
 def test_a_mirror_that_only_compares_equal_does_not_replace_the_data(structured: Any, told: Any) -> None:
     [piece] = read_result({"content": [text(told)], "structuredContent": structured}).parts
-    assert (repr(piece.value), piece.blocks, piece.written) == (repr(structured), (0,), None)
+    assert (repr(piece.value), piece.blocks, piece.compact_json) == (repr(structured), (0,), None)
 
 
 @pytest.mark.parametrize("levels", [DEEPEST + 1, 300])
 def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
     [piece] = read_result({"content": [text("[" * levels + "]" * levels)]}).parts
-    assert piece.written is None or plain(piece.value) is piece.value
+    assert piece.compact_json is None or plain(piece.value) is piece.value
     [deeper] = read_result({"content": [text("[" * (levels + 1) + "]" * (levels + 1))]}).parts
-    assert deeper.written is None
+    assert deeper.compact_json is None
     with pytest.raises(OddError):
         plain(deeper.value)
 
@@ -156,4 +156,4 @@ def test_an_integer_beyond_64_bits_in_a_text_is_not_rounded(beside: bool) -> Non
 
 def test_a_wide_value_needs_no_intake() -> None:
     [piece] = read_result({"content": [text([[[index]] for index in range(DEEPEST)])]}).parts
-    assert piece.written is not None
+    assert piece.compact_json is not None
