@@ -13,9 +13,9 @@ from shaping import Shaper, tokens, using
 from shaping.cleaning.prune import without_empties
 from shaping.encoders import decode
 from shaping.mcp.schema import data_schema
-from shaping.settings.plan import Prune
+from shaping.settings.plan import Empties
 
-EMPTIES = Prune(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)
+EMPTIES = Empties(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)
 SHAPER = Shaper(
     {
         "tool_overrides": {

@@ -49,7 +49,7 @@ class Cleaned:
 
 
 def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
-    """Run the steps in their order: each gives the value, the same object where nothing changed, and its notes."""
+    """Run the steps in their order; a step that changes nothing returns the same object."""
     fields = plan.fields if call.error is None else plan.error_fields
     holding = early = selecting = NOTHING
     if fields is not None and _opens_what_it_selects(fields, plan, call):
@@ -64,7 +64,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
             opened, early = redact_value(opened, plan)
         selected, selecting = select_fields(opened, fields)
     try:
-        pruned, _ = prune(selected, plan)
+        pruned = prune(selected, plan)
         measured = selected if opening.original is None else opening.original
         quiet, quieting = quieten(pruned, plan, call.arguments, opening.size if pruned is measured else None)
         value, masking = redact_value(quiet, plan)
@@ -96,6 +96,6 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
 
 def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> bool:
     """Whether a list of fields is applied first, so that what it never selects is never opened."""
-    if call.compact_json is not None or not fields.selective or plan.prune.defaults or plan.private is not None:
+    if call.compact_json is not None or not fields.selective or plan.empties.defaults or plan.private is not None:
         return False
     return not (fields.rename and plan.redact.by_place)

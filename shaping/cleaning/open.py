@@ -52,7 +52,7 @@ def data_in(text: str, plan: Plan) -> Parsed | None:
 
 def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
-    if not plan.prune.defaults:
+    if not plan.empties.defaults:
         if (size := plain_size(value)) is not None:
             return value, StepNotes(original=value, size=size)
         try:
@@ -61,7 +61,7 @@ def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
             pass
         else:
             return opened, StepNotes(original=opened)
-    found = open_carefully(value, drop_defaults=plan.prune.defaults, closed=plan.closed)
+    found = open_carefully(value, drop_defaults=plan.empties.defaults, closed=plan.closed)
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
 
 

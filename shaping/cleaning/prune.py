@@ -13,7 +13,7 @@ from shaping.response import NOTHING, StepNotes
 if TYPE_CHECKING:
     from shaping.response import Json
     from shaping.settings import Plan
-    from shaping.settings.plan import Prune
+    from shaping.settings.plan import Empties
 
 
 _GONE = object()
@@ -22,12 +22,12 @@ _MAY_GO = _NESTED | {type(None)}
 _MANY = 32  # members or elements from which it is faster to look at all of their types first
 
 
-def prune(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
+def prune(value: Any, plan: Plan) -> Any:
     """Leave out what the plan calls empty or default; what went is listed when somebody asks."""
-    return (without_empties(value, plan.prune) if plan.prune.anything else value), NOTHING
+    return without_empties(value, plan.empties) if plan.empties.anything else value
 
 
-def without_empties(value: Any, flags: Prune) -> Any:
+def without_empties(value: Any, flags: Empties) -> Any:
     """Drop members that are null, empty or default; share what did not change."""
     kept = _without_listed(value, flags.default_values) if flags.defaults and flags.default_values else value
     if type(kept) is dict:
@@ -38,7 +38,7 @@ def without_empties(value: Any, flags: Prune) -> Any:
     return value if value and not kept and type(kept) in {dict, list} else kept
 
 
-def _object(value: dict[str, Any], flags: Prune) -> dict[str, Any]:
+def _object(value: dict[str, Any], flags: Empties) -> dict[str, Any]:
     if len(value) > _MANY and _MAY_GO.isdisjoint(map(type, value.values())):
         return value
     out: dict[str, Any] | None = None
@@ -68,7 +68,7 @@ def _object(value: dict[str, Any], flags: Prune) -> dict[str, Any]:
     return value if out is None else out
 
 
-def _array(value: list[Any], flags: Prune) -> list[Any]:
+def _array(value: list[Any], flags: Empties) -> list[Any]:
     # Elements stay even where they are null or empty: their position and their number are information.
     if len(value) > _MANY and _NESTED.isdisjoint(map(type, value)):
         return value

@@ -13,7 +13,7 @@ from shaping.budget.fitting import count_near
 from shaping.clients.table import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, is_listing, read_result
 from shaping.response import CallContext
-from shaping.settings.plan import PRUNE_NOTHING
+from shaping.settings.plan import KEEP_EMPTIES
 from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def protecting_plan(plan: Plan) -> Plan:
         plan,
         fields=plan.private,
         error_fields=plan.private,
-        prune=PRUNE_NOTHING,
+        empties=KEEP_EMPTIES,
         noise=(),
     )
 

@@ -29,7 +29,7 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
         return declared if plan.dialect == "none" else {}
     try:
         projected = declared if plan.fields is None else plan.fields.schema(declared)
-        return open_schema(projected, prune=plan.prune.anything or bool(plan.noise), lossy=True)
+        return open_schema(projected, prune=plan.empties.anything or bool(plan.noise), lossy=True)
     except Unprojectable as reason:
         logger.warning("the output schema of %r is not advertised: %s", plan.tool, reason)
     except Exception as fault:  # noqa: BLE001 - a server may declare anything, and its tools must still be listed

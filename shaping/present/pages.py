@@ -11,7 +11,7 @@ from shaping.cleaning import clean
 from shaping.paths import compile_fields
 from shaping.paths.rules import original
 from shaping.response import CallContext
-from shaping.settings.plan import PRUNE_NOTHING, Prune
+from shaping.settings.plan import KEEP_EMPTIES, Empties
 from shaping.store.expand import expand
 from shaping.store.originals import SHAPED
 from shaping.store.parts import listed
@@ -34,7 +34,7 @@ def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict
     """Write down by which choices a response was shaped."""
     paths = None if fields is None else (fields.include, fields.exclude, dict(fields.rename))
     said = {name: getattr(plan, name) for name in _AS_THEY_ARE}
-    said |= {"fields": paths, "prune": asdict(plan.prune), "arguments": sorted(call.arguments)}
+    said |= {"fields": paths, "prune": asdict(plan.empties), "arguments": sorted(call.arguments)}
     return {"plan": orjson.dumps(said).decode()}
 
 
@@ -43,10 +43,11 @@ def first_page_plan(now: Plan, meta: Mapping[str, str]) -> tuple[Plan, frozenset
     if "plan" not in meta:
         return now, frozenset()
     said: dict[str, Any] = orjson.loads(meta["plan"])
-    prune = {**said["prune"], "default_values": tuple(map(tuple, said["prune"]["default_values"]))}
+    empties = {**said["prune"], "default_values": tuple(map(tuple, said["prune"]["default_values"]))}
     fields = None if said["fields"] is None else compile_fields(*said["fields"])
-    choices = {name: said[name] for name in _AS_THEY_ARE} | {"noise": tuple(said["noise"]), "prune": Prune(**prune)}
-    return replace(now, fields=fields, error_fields=fields, **choices), frozenset(said["arguments"])
+    choices = {name: said[name] for name in _AS_THEY_ARE} | {"noise": tuple(said["noise"])}
+    plan = replace(now, fields=fields, error_fields=fields, empties=Empties(**empties), **choices)
+    return plan, frozenset(said["arguments"])
 
 
 def whole_plan(plan: Plan) -> Plan:
@@ -55,7 +56,7 @@ def whole_plan(plan: Plan) -> Plan:
         plan,
         fields=None,
         error_fields=None,
-        prune=PRUNE_NOTHING,
+        empties=KEEP_EMPTIES,
         noise=tuple(rule for rule in plan.noise if rule in {"repeats", "constants"}),
         max_tokens=None,
         max_items=None,

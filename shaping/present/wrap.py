@@ -162,7 +162,7 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
     fits = len(text) + len(original.absent_line) <= len(response.text_before())
     if fits and original.absent_pays:
         return text + original.absent_line
-    if response.plan.prune.asked:
+    if response.plan.empties.asked:
         return text
     cleaned = response.cleaned
     if encoding == "json" and response.fitted.value is cleaned.value and not cleaned.omissions:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shaping.settings.files import bundled
-from shaping.settings.plan import Overrides, Plan, Prune, Redact, Surface
+from shaping.settings.plan import Empties, Overrides, Plan, Redact, Surface
 from shaping.settings.problems import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigProblem",
+    "Empties",
     "LiveConfig",
     "LoadedConfig",
     "Origin",
     "Overrides",
     "Plan",
-    "Prune",
     "Redact",
     "ResolvedChoice",
     "StoreConfig",

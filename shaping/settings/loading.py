@@ -245,7 +245,7 @@ def _idle(generation: LoadedConfig) -> Iterator[ConfigProblem]:
     """Find lists of default values for tools from whose answers no defaults are dropped."""
     listing = ((name, stanza) for name, stanza in _overrides(generation) if "defaults" in stanza.choices)
     for name, stanza in islice(listing, _MOST_COMPILED):
-        if not generation.plan(name).prune.defaults:
+        if not generation.plan(name).empties.defaults:
             keys = (*stanza.keys, "defaults")
             yield stanza.document.problem(keys, None, "exclude_default_values: true", says="has no effect")
 

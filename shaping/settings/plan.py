@@ -74,7 +74,7 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
-class Prune:
+class Empties:
     """Which values say nothing and are dropped."""
 
     nulls: bool
@@ -90,7 +90,7 @@ class Prune:
         return self.nulls or self.empty_arrays or self.empty_objects or self.defaults
 
 
-PRUNE_NOTHING = Prune(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
+KEEP_EMPTIES = Empties(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Plan:
     error_fields: FieldPlan | None  # the same, with include_on_error added back
     private: FieldPlan | None  # only what a reader may never have, private or by tier: for debug and all that is stored
     private_paths: tuple[str, ...]
-    prune: Prune
+    empties: Empties
     noise: tuple[str, ...]
     redact: Redact
     max_tokens: int | None
@@ -178,8 +178,8 @@ def compile_plan(
         tokenizer=tokenizer,
         **filters,
         private_paths=choices["private"],
-        prune=_prune(choices, filters["fields"], asked=asked),
-        noise=choices["prune"],
+        empties=_empties(choices, filters["fields"], asked=asked),
+        noise=choices["prune"],  # the config's name for the noise rules
         envelope=_envelope_members(choices),
         keep_lines=tuple(choices["keep_lines"]),
         drop_lines=tuple(choices["drop_lines"]),
@@ -206,8 +206,8 @@ def _envelope_members(choices: Mapping[str, Any]) -> MemberChoice:
     return MemberChoice([*included, *listed], [member[1:] for member in choices["envelope"] if member.startswith("!")])
 
 
-def _prune(choices: Mapping[str, Any], fields: FieldPlan | None, *, asked: bool) -> Prune:
-    return Prune(
+def _empties(choices: Mapping[str, Any], fields: FieldPlan | None, *, asked: bool) -> Empties:
+    return Empties(
         asked=asked,
         nulls=choices["exclude_null_values"],
         empty_arrays=choices["exclude_empty_arrays"],

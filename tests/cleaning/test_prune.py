@@ -9,15 +9,15 @@ from hypothesis import given, strategies as st
 from shaping.cleaning.omitted import members_missing
 from shaping.cleaning.prune import without_empties
 from shaping.response import Omission
-from shaping.settings.plan import Prune
+from shaping.settings.plan import Empties
 
 
-def empties_left_out(value: Any, flags: Prune) -> list[Omission]:
+def empties_left_out(value: Any, flags: Empties) -> list[Omission]:
     return [found.omission for found in members_missing(value, without_empties(value, flags))]
 
 
-ALL = Prune(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)
-NOTHING = Prune(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
+ALL = Empties(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)
+NOTHING = Empties(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,18 @@ def test_an_empty_result_is_never_pruned_into_nothing(value: Any) -> None:
 
 def test_each_flag_works_by_itself() -> None:
     value: dict[str, Any] = {"n": None, "a": [], "o": {}, "x": 1}
-    assert without_empties(value, Prune(True, False, False, False)) == {"a": [], "o": {}, "x": 1}
-    assert without_empties(value, Prune(False, True, False, False)) == {"n": None, "o": {}, "x": 1}
-    assert without_empties(value, Prune(False, False, True, False)) == {"n": None, "a": [], "x": 1}
+    assert without_empties(value, Empties(True, False, False, False)) == {"a": [], "o": {}, "x": 1}
+    assert without_empties(value, Empties(False, True, False, False)) == {"n": None, "o": {}, "x": 1}
+    assert without_empties(value, Empties(False, False, True, False)) == {"n": None, "a": [], "x": 1}
     assert without_empties(value, NOTHING) is value
 
 
 def test_an_object_that_becomes_empty_stays_where_its_flag_says_keep() -> None:
-    assert without_empties({"a": {"b": None}, "x": 1}, Prune(True, True, False, False)) == {"a": {}, "x": 1}
+    assert without_empties({"a": {"b": None}, "x": 1}, Empties(True, True, False, False)) == {"a": {}, "x": 1}
 
 
 def test_listed_defaults_go_by_path_and_value() -> None:
-    flags = Prune(
+    flags = Empties(
         nulls=True,
         empty_arrays=True,
         empty_objects=True,

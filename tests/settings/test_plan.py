@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from shaping.parsers import Format
-from shaping.settings import Overrides, Plan, Prune, Redact, load
+from shaping.settings import Empties, Overrides, Plan, Redact, load
 
 DATA = {"a": 1, "b": {"c": 2, "trace": 3}, "trace": 4, "secret": 5, "paid": 6}
 
@@ -32,7 +32,7 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "error_fields": None,
         "private": None,
         "private_paths": (),
-        "prune": Prune(nulls=True, empty_arrays=True, empty_objects=True, defaults=False, default_values=()),
+        "empties": Empties(nulls=True, empty_arrays=True, empty_objects=True, defaults=False, default_values=()),
         "noise": ("links", "opaque", "bulk", "boilerplate", "repeats", "constants"),
         "redact": Redact(),
         "max_tokens": 20_000,
@@ -94,7 +94,7 @@ def test_everything_a_tool_can_say_reaches_its_plan() -> None:
         "typed": True,
         "noise": ("links",),
         "envelope": frozenset({"error", "warnings", "upgrade_hints", "etag", "omissions"}),
-        "prune": Prune(
+        "empties": Empties(
             nulls=False, empty_arrays=True, empty_objects=True, defaults=True, default_values=(("page", 1),), asked=True
         ),
         "private_paths": ("p",),
@@ -108,7 +108,7 @@ def test_everything_a_tool_can_say_reaches_its_plan() -> None:
 
 
 def test_listed_defaults_wait_until_dropping_defaults_is_asked_for() -> None:
-    assert plan({"defaults": {"page": 1}}).prune.default_values == ()
+    assert plan({"defaults": {"page": 1}}).empties.default_values == ()
 
 
 def test_a_limit_of_null_is_no_limit() -> None:
