@@ -46,11 +46,11 @@ def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[s
     """Find the config file that applies, or None where only the bundled default does."""
     demanded = _demanded(config, cwd, environ)
     if demanded is None:
-        return next((place for place in config_places(config, cwd=cwd, environ=environ) if is_file(place)), None)
+        return next((place for place in config_places(config, cwd=cwd, environ=environ) if is_there(place)), None)
     place, asked_by = demanded
-    if is_file(place):
+    if os.path.isfile(place):  # noqa: PTH113 (the method of a path raises where a directory may not be looked at)
         return place
-    says = "does not exist" if not place.exists() else "is not a file"
+    says = "is not a file" if is_there(place) else "does not exist"
     raise ConfigError([ConfigProblem(str(place), asked_by, None, str(place), "a config file", says=says)])
 
 
@@ -110,12 +110,13 @@ def ledger_path(environ: Mapping[str, str] = os.environ) -> Path | None:
     return user_data_path(_APP, appauthor=False) / "ledger.sqlite"
 
 
-def is_file(place: Path) -> bool:
-    """Return whether there is a file; a place that may not be looked at holds none."""
-    try:
-        return place.is_file()
-    except OSError:
-        return False
+def is_there(place: Path) -> bool:
+    """Return whether anything has a config's name, be it a link to nothing or the directory that Docker made.
+
+    What cannot be read is an error then, and not a config that was never there. A place that may not be looked at
+    holds none.
+    """
+    return os.path.lexists(place)
 
 
 def _demanded(config: str | os.PathLike[str] | None, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, str] | None:

@@ -31,6 +31,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re
 _WORD = re.compile(r"(?:true|false|null)(?!\w)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(r"\n")
+END_OF_FILE = "the end of the file"
 
 
 class JsoncError(ValueError):
@@ -39,7 +40,7 @@ class JsoncError(ValueError):
     def __init__(self, text: str, at: int, expected: str) -> None:
         self.line = text.count("\n", 0, at) + 1
         self.column = at - text.rfind("\n", 0, at)
-        self.found = repr(text[at]) if at < len(text) else "the end of the file"
+        self.found = repr(text[at]) if at < len(text) else END_OF_FILE
         self.expected = expected
         super().__init__(f"line {self.line}: expected {expected}")
 
@@ -199,7 +200,7 @@ class _Scanner:
         node = self._value(())
         self._skip()
         if self.at < len(self.text):
-            self._fail("the end of the file")
+            self._fail(END_OF_FILE)
         return node
 
     def _value(self, keys: Keys, key_start: int | None = None) -> JsonNode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import time
 import weakref
@@ -11,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import config_places, is_file
+from shaping.settings.files import config_places, is_there
+from shaping.settings.jsonc import END_OF_FILE
 from shaping.settings.loading import load
 from shaping.settings.problems import ConfigError, ConfigProblem, report
 from shaping.settings.trust import allowed_file
@@ -28,6 +30,9 @@ _STEP_MS = 50
 _LOOK_AGAIN_MS = 500
 # The clock of a file system ticks every few milliseconds, and two edits within one tick bear the same time.
 _FRESH_NS = 100_000_000
+
+_PROTECTING = ("private", "redact")
+_ESCAPED = re.compile(rb"\\u00([0-9a-fA-F]{2})")
 
 _log = logging.getLogger("shaping")
 
@@ -135,31 +140,34 @@ class LiveConfig:
         """Return whether a config that cannot be used holds something back, as far as its bytes tell.
 
         Without it, what is private would leave: such a config is used as it is written or not at all. One that was
-        asked for by name and is not there, or that cannot be read, may have said so.
+        asked for by name and is not there, that cannot be read, or that is empty or cut short, as a file is while it
+        is being written, may have said so.
         """
+        if any(problem.suggestion in _PROTECTING or _is_cut_short(problem) for problem in error.problems):
+            return True
         places = self._places()
-        if len(places) == 1 and not is_file(places[0]):
+        if len(places) == 1 and not is_there(places[0]):
             return True
         wrong = {problem.file for problem in error.problems}
-        found = [place for place in (next(filter(is_file, places), None), self._own_file()) if place is not None]
+        found = [place for place in (next(filter(is_there, places), None), self._own_file()) if place is not None]
         together = [[place, *_profiles_beside(place)] for place in found]
         try:
             raw = b"".join(file.read_bytes() for files in together if wrong & {*map(str, files)} for file in files)
         except OSError:
             return True
-        return any(word in raw or word.decode().encode("utf-16-le") in raw for word in (b"private", b"redact"))
+        return _mentions_protection(raw)
 
     def _own_file(self) -> Path | None:
         """Return the user's own config where there is one, and another of the working tree comes before it."""
         places = self._places()
         own = places[-1] if len(places) > 1 else None
-        return own if own is not None and is_file(own) and any(map(is_file, places[:-1])) else None
+        return own if own is not None and is_there(own) and any(map(is_there, places[:-1])) else None
 
     def _refuse_lost_config(self) -> None:
         """Raise ConfigError where the config in use is gone and nothing as strong has taken its place."""
         places = self._places()
         used = [at for at, place in enumerate(places) if str(place) in self._current.files]
-        if used and not any(is_file(place) for place in places[: used[0] + 1]):
+        if used and not any(is_there(place) for place in places[: used[0] + 1]):
             lost = str(places[used[0]])
             problem = ConfigProblem(
                 lost, "$", None, None, "the file to be there, or a restart without it", says="is gone"
@@ -208,6 +216,17 @@ class LiveConfig:
         self._lock = threading.RLock()
         self._forked = self._stop is not None
         self._stop = None
+
+
+def _is_cut_short(problem: ConfigProblem) -> bool:
+    says = problem.says or ""
+    return says == "is empty" or END_OF_FILE in says
+
+
+def _mentions_protection(raw: bytes) -> bool:
+    """Look for the words in any case and encoding, and with letters that are escaped."""
+    plain = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), raw.replace(b"\0", b"")).lower()
+    return any(word.encode() in plain for word in _PROTECTING)
 
 
 def _profiles_beside(place: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
 from shaping.settings.check import check, missing_encoder, validate
-from shaping.settings.files import is_file, user_directory
+from shaping.settings.files import is_there, user_directory
 from shaping.settings.jsonc import ConfigDocument
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
@@ -212,7 +212,7 @@ def _narrowed(
 ) -> tuple[Sources, ConfigProblem | None]:
     """Return what applies of a config in the working tree that is not allowed, and a warning where that is not all."""
     own = user_directory(environ) / path.name
-    users = read_sources(own if is_file(own) else {}, cwd=cwd, environ=environ)
+    users = read_sources(own if is_there(own) else {}, cwd=cwd, environ=environ)
     _checked(users)
     sources, left_out = narrow(sources, users)
     if not left_out:

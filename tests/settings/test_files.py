@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from shaping.settings.files import config_places, find, is_file, user_directory
+from shaping.settings.files import config_places, find, is_there, user_directory
 from shaping.settings.problems import ConfigError
 
 
@@ -94,8 +95,8 @@ def test_xdg_config_home_moves_the_users_directory() -> None:
 
 
 def test_a_place_that_may_not_be_looked_at_holds_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Path) -> bool:
+    def refuse(_: Path) -> os.stat_result:
         raise PermissionError
 
-    monkeypatch.setattr(Path, "is_file", refuse)
-    assert not is_file(Path("/root/response_config.json"))
+    monkeypatch.setattr(os, "lstat", refuse)
+    assert not is_there(Path("/root/response_config.json"))

@@ -226,6 +226,11 @@ PROTECTING = {
     "redact beside a mistake": '{"global": {"redact": {"names": true}, "max_tokens": -5}}',
     "a misspelt tool section": '{"tool_overides": {"x": {"private": ["ssn"]}}}',
     "cut short": '{"tool_overrides": {"x": {"redact": {"pa',
+    "cut short before the word": '{"tool_overrides": {"x": {"priv',
+    "empty": "",
+    "the word itself misspelt": '{"global": {"privat": ["ssn"]}}',
+    "the word in capitals": '{"global": {"Private": ["ssn"]}}',
+    "the word escaped": '{"global": {"priv\\u0061te" ["ssn"]}}',
 }
 
 
@@ -238,9 +243,27 @@ def test_a_config_that_protects_something_is_used_as_written_or_not_at_all(
         LiveConfig(cwd=project, environ=environ)
 
 
-def test_a_config_that_cannot_be_read_may_protect_something(project: Path, environ: dict[str, str]) -> None:
-    (project / NAME).write_bytes(b"\xff\xfe" + '{"global": {"private": ["ssn"]}}'.encode("utf-16-le"))
-    with pytest.raises(ConfigError, match="UTF-16"):
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+def test_a_config_that_cannot_be_read_may_protect_something(
+    project: Path, environ: dict[str, str], encoding: str
+) -> None:
+    (project / NAME).write_bytes('{"global": {"private": ["ssn"]}}'.encode(encoding))
+    with pytest.raises(ConfigError, match=NAME):
+        LiveConfig(cwd=project, environ=environ)
+
+
+@pytest.mark.parametrize("where", ["the tree", "the user's directory"])
+@pytest.mark.parametrize("kind", ["a directory", "a link to nothing", "a link to itself"])
+def test_a_config_that_is_no_file_may_protect_something(
+    project: Path, environ: dict[str, str], kind: str, where: str
+) -> None:
+    place = (project if where == "the tree" else Path(environ["XDG_CONFIG_HOME"], "shaping")) / NAME
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "a directory":
+        place.mkdir()
+    else:
+        place.symlink_to(place if kind == "a link to itself" else "gone.json")
+    with pytest.raises(ConfigError, match=r"cannot be read \(.*expected a file that can be read"):
         LiveConfig(cwd=project, environ=environ)
 
 

@@ -169,10 +169,10 @@ def test_a_store_may_lie_in_the_project_or_in_the_users_directories(tree: Path, 
 
 
 PROTECTS = {"global": {"private": ["**.email"], "max_tokens": 300}, "tool_overrides": {"*": {"include_only": ["ok"]}}}
-WRONG = ['{"glob', '{"tool_overrides": {"t": {"answers": {}}}}', '{"tools": {"include": ["*"]}}', "[]", "\udcff"]
+WRONG = ['{"global" {}}', '{"tool_overrides": {"t": {"answers": {}}}}', '{"tools": {"include": ["*"]}}', "[]", "\udcff"]
 
 
-@pytest.mark.parametrize("text", WRONG, ids=["cut", "a wrong type", "an unknown key", "a list", "no text"])
+@pytest.mark.parametrize("text", WRONG, ids=["no JSON", "a wrong type", "an unknown key", "a list", "no text"])
 def test_a_mistake_in_a_config_of_the_working_tree_takes_nothing_from_the_users_own(
     tree: Path, environ: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
