@@ -45,7 +45,9 @@ _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=F
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
 _SURE: Final = 1.7  # by how much a guess of tokens must differ, for two writings of the same data
-_FORMATS: Final = (*EXACT, "csv", "table")  # other texts are cheaper as they are
+# What is read as data of a command's text: JSON and its like, and tables (`ps`, `kubectl get`). Commits, files and hits
+# of grep stay lines, though a table of them would be cheaper: `keep_lines`, `drop_lines` and cuts go by lines.
+_FORMATS: Final = (*EXACT, "csv", "table")
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
     "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",

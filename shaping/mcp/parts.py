@@ -1,17 +1,20 @@
-"""The parts of one result, shaped within one budget."""
+"""The parts of one result, and its blocks besides them (resources, links, unknown ones), within one budget."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.budget.fitting import count_near
+from shaping.cleaning.call import limit_value
 from shaping.clients.table import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, is_listing, read_result
+from shaping.mcp.redaction import binary_members
+from shaping.parsers.json import write_json
 from shaping.response import CallContext
 from shaping.settings.plan import KEEP_EMPTIES
 from shaping.tokens import counter, upper_bound
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 
 _LEAST = 32  # tokens: in fewer a part of a result says nothing
+_BLOCKS_FREE: Final = 0.125  # the share of a budget that blocks may have besides what the texts have
+_BLOCKS_MOST: Final = 0.5  # and the share above which they are cut
+_TEXT_MEMBERS: Final = frozenset({"type", "text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,39 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     return shaped
 
 
+def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mapping[str, Any], ResultContext]:
+    """Return a result whose blocks besides its texts are within the budget, and the context with what they leave of it.
+
+    Blocks that are too large become one text block of JSON, which is shaped, cut and kept like any other data. Base64
+    is not read as text by a model, and stays.
+    """
+    plan = context.plan
+    if plan.max_tokens is None:
+        return result, context
+    if result.get("_meta") and context.client.shows_meta(failed=result.get("isError") is True):
+        result = {**result, "_meta": limit_value(result["_meta"], _BLOCKS_FREE, plan)}
+    texts = [_readable(block) for block in result.get("content") or ()]
+    written = write_json([text for text in texts if text]).decode()
+    if len(written) <= plan.max_tokens * _BLOCKS_FREE:
+        return result, context
+    tokens = counter(plan.tokenizer).exact(written)
+    if tokens <= plan.max_tokens * _BLOCKS_MOST:
+        return result, replace(context, plan=replace(plan, max_tokens=plan.max_tokens - tokens))
+    first = next(place for place, text in enumerate(texts) if text)
+    folded = [text.get("resource", text) for text in texts if text]
+    content: list[Any] = []
+    for place, block in enumerate(result["content"]):
+        if place == first:
+            content.append({"type": "text", "text": write_json(folded[0] if len(folded) == 1 else folded).decode()})
+        if not texts[place]:
+            content.append(block)
+        elif block.get("type") == "text":
+            content.append({name: block[name] for name in block if name in _TEXT_MEMBERS})
+        elif binary := _binary(block):
+            content.append(binary)
+    return {**result, "content": content}, context
+
+
 def shares(costs: Sequence[int], budget: int) -> list[int]:
     """Divide a budget so that small parts stay whole and the largest are cut first, to one level."""
     given = [0] * len(costs)
@@ -190,3 +229,24 @@ def _plan_for(part: DataPart, plan: Plan, budget: int | None) -> Plan:
         # Field rules apply to the data that stands in prose, and hold back prose that may hold what is private.
         return replace(plan, dialect="none", max_tokens=budget)
     return plan if plan.max_tokens == budget else replace(plan, max_tokens=budget)
+
+
+def _readable(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model may read of a block besides a tool's text; nothing where it is only that, or base64."""
+    resource = block.get("resource")
+    if isinstance(resource, dict):
+        text = {name: value for name, value in resource.items() if name not in binary_members(resource)}
+        return {**block, "resource": text}
+    own = _TEXT_MEMBERS if block.get("type") == "text" and isinstance(block.get("text"), str) else binary_members(block)
+    rest = {name: value for name, value in block.items() if name not in own}
+    return {} if rest.keys() <= {"type", "mimeType"} and own else rest
+
+
+def _binary(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a block that holds base64 without its texts, or nothing where it holds none."""
+    resource = block.get("resource")
+    if isinstance(resource, dict):
+        held = {name: resource[name] for name in ("uri", "mimeType", *binary_members(resource)) if name in resource}
+        return {"type": block["type"], "resource": held} if binary_members(resource) else {}
+    named = ("type", "mimeType", *binary_members(block))
+    return {name: block[name] for name in named if name in block} if binary_members(block) else {}

@@ -10,13 +10,13 @@ import orjson
 
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients.table import find_client
-from shaping.mcp.blocks import fit_blocks
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
     TEXT,
     ResultContext,
     decide,
     error_plan,
+    fit_blocks,
     possible_channels,
     protecting_plan,
     read_parts,
