@@ -9,7 +9,7 @@ import orjson
 from pydantic import ValidationError
 
 from shaping.budget import Budget, fit_value
-from shaping.cleaning.redact import without_held
+from shaping.cleaning.redact import without_private_and_secrets
 from shaping.envelope import presentable
 from shaping.errors.detail import change_texts, plain_texts
 from shaping.response import Warned
@@ -39,7 +39,7 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
         error = source.error
     else:
         error = None if call.error is None else clean_error(call.error, plan)
-    hints = [without_held(dict(hint), _anywhere(plan)) for hint in call.upgrade_hints]
+    hints = [without_private_and_secrets(dict(hint), _anywhere(plan)) for hint in call.upgrade_hints]
     return replace(
         call,
         error=error,
@@ -52,8 +52,10 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
 def clean_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
     """Take secrets and private fields out of an error, and cut it to its share; the same where nothing is to go."""
     anywhere = _anywhere(plan)
-    cleaned = change_texts(error, lambda said: {name: without_held(value, anywhere) for name, value in said.items()})
-    if (code := without_held(error.code, anywhere)[:_CODE]) != error.code:
+    cleaned = change_texts(
+        error, lambda said: {name: without_private_and_secrets(value, anywhere) for name, value in said.items()}
+    )
+    if (code := without_private_and_secrets(error.code, anywhere)[:_CODE]) != error.code:
         cleaned = cleaned.model_copy(update={"code": code})
     return limit_error(cleaned, plan)
 
@@ -93,8 +95,10 @@ def _clean_source(source: Envelope[Any], plan: Plan) -> Envelope[Any]:
 
 
 def _clean_warning(warned: Warned, plan: Plan) -> Warned:
-    path = warned.path and without_held(warned.path, plan)
-    return Warned(without_held(warned.code, plan), without_held(warned.message, plan), path)
+    path = warned.path and without_private_and_secrets(warned.path, plan)
+    return Warned(
+        without_private_and_secrets(warned.code, plan), without_private_and_secrets(warned.message, plan), path
+    )
 
 
 def _clean_meta(meta: M, plan: Plan) -> M:
@@ -107,7 +111,9 @@ def _clean_meta(meta: M, plan: Plan) -> M:
         # A header's name is the name of a member to a private path.
         said["headers"] = [{name: value} for name, value in said["headers"]]
     anywhere = _anywhere(plan)
-    clean = limit_value({name: without_held(value, anywhere) for name, value in said.items()}, _META, plan)
+    clean = limit_value(
+        {name: without_private_and_secrets(value, anywhere) for name, value in said.items()}, _META, plan
+    )
     if "headers" in clean:
         clean["headers"] = [pair for header in clean["headers"] for pair in header.items()]
     if clean == said:

@@ -39,13 +39,13 @@ WITHHELD = "[withheld: redaction failed]"
 def fail_safe(value: Any, plan: Plan) -> Any:
     """Return the value as plain data without private paths and secrets; where that fails too, only a mark."""
     try:
-        return without_held(to_plain(value, closed=plan.closed), plan)
+        return without_private_and_secrets(to_plain(value, closed=plan.closed), plan)
     except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
         log_fault("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
         return WITHHELD
 
 
-def without_held(data: Any, plan: Plan) -> Any:
+def without_private_and_secrets(data: Any, plan: Plan) -> Any:
     """Take private paths and secrets out of plain data that the steps of cleaning never saw."""
     rules = plan.redact
     kept = data if plan.private is None else plan.private.apply(data)

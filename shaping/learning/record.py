@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import orjson
 
-from shaping.cleaning.redact import without_held
+from shaping.cleaning.redact import without_private_and_secrets
 from shaping.redaction import scrub
 from shaping.tokens import count
 
@@ -227,7 +227,7 @@ def storable(result: Any, plan: Plan, form: str = "mcp") -> Any:
     """Return a result as it may be kept on disk: without private fields, and without secrets in any profile."""
     held = replace(plan, redact=replace(plan.redact, off=False, values=True))
     if form != "mcp":
-        return without_held(result, held)
+        return without_private_and_secrets(result, held)
     from shaping.mcp.redaction import redact_whole  # noqa: PLC0415 (the MCP side is loaded only where it is used: 100 ms)
 
     return redact_whole(result, held)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.cleaning.call import limit_value
-from shaping.cleaning.redact import WITHHELD, replaced, without_held
+from shaping.cleaning.redact import WITHHELD, replaced, without_private_and_secrets
 from shaping.mcp.reading import read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields
@@ -99,8 +99,8 @@ def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, 
         # The address is what was asked for and comes back as it was.
         skipped = [{"uri", *binary_members(one)} for one in wire["contents"]]
         out["contents"] = [
-            _members(_without(one, private, held), "", plan.redact, hits, held)
-            for one, held in zip(wire["contents"], skipped, strict=True)
+            _members(_without(one, private, skipped_here), "", plan.redact, hits, skipped_here)
+            for one, skipped_here in zip(wire["contents"], skipped, strict=True)
         ]
     if "messages" in wire:
         out["messages"] = [_prompt_message(one, private, plan.redact, hits) for one in wire["messages"]]
@@ -216,7 +216,7 @@ def _unshaped_structure(structured: dict[str, Any], plan: Plan) -> dict[str, Any
     if plan.private is not None:
         # A framework may have put the data under a member of its own, so that paths begin anywhere.
         plan = replace(plan, private=plan.private.at_any_depth())
-    clean = without_held({key: value for key, value in structured.items() if key not in binary}, plan)
+    clean = without_private_and_secrets({key: value for key, value in structured.items() if key not in binary}, plan)
     return {key: structured[key] if key in binary else clean[key] for key in structured if key in {*binary, *clean}}
 
 
@@ -225,8 +225,8 @@ def _unshaped_block(block: Any, plan: Plan) -> Any:
         return block
     data = read_data(block["text"]) if plan.private is not None else None
     if isinstance(data, dict | list):
-        return {**block, "text": orjson.dumps(without_held(data, plan)).decode()}
-    return {**block, "text": without_held(block["text"], plan)}
+        return {**block, "text": orjson.dumps(without_private_and_secrets(data, plan)).decode()}
+    return {**block, "text": without_private_and_secrets(block["text"], plan)}
 
 
 def _block(
