@@ -225,12 +225,12 @@ def recordings(folder: Path) -> list[Path]:
 
 def storable(result: Any, plan: Plan, form: str = "mcp") -> Any:
     """Return a result as it may be kept on disk: without private fields, and without secrets in any profile."""
-    held = replace(plan, redact=replace(plan.redact, off=False, values=True))
+    redacting = replace(plan, redact=replace(plan.redact, off=False, values=True))
     if form != "mcp":
-        return without_private_and_secrets(result, held)
+        return without_private_and_secrets(result, redacting)
     from shaping.mcp.redaction import redact_whole  # noqa: PLC0415 (the MCP side is loaded only where it is used: 100 ms)
 
-    return redact_whole(result, held)
+    return redact_whole(result, redacting)
 
 
 def _kept_arguments(arguments: Mapping[str, Any], plan: Plan) -> Any:
