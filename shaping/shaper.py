@@ -135,12 +135,12 @@ class Shaper:
             tool, surface=surface, profile=profile, request=request, default_profile=default_profile
         )
         call = CallContext(
-            error,
-            request_id,
-            duration_ms,
-            if_none_match,
-            upgrade_hints,
-            (*warnings, *wrong),
+            error=error,
+            request_id=request_id,
+            duration_ms=duration_ms,
+            if_none_match=if_none_match,
+            upgrade_hints=upgrade_hints,
+            warnings=(*warnings, *wrong),
             source=source,
             owner=owner,
             as_json=as_json,
@@ -287,7 +287,7 @@ class Shaper:
         return present_rows(rows, plan, self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
-        """Return what writes to this shaper's store, opened when something is first kept."""
+        """Return what writes to this shaper's store; the surface of the first call decides which."""
         if self._keeper is None:
             self._keeper = Keeper(open_store(self.generation.store_for(surface), environ=self._environ))
         return self._keeper

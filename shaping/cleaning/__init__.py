@@ -65,8 +65,10 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         selected, selecting = select_fields(opened, fields)
     try:
         pruned = prune(selected, plan)
-        measured = selected if opening.original is None else opening.original
-        quiet, quieting = quieten(pruned, plan, call.arguments, opening.size if pruned is measured else None)
+        # The size that opening measured holds only while no step has changed what it opened.
+        opened_value = selected if opening.original is None else opening.original
+        known_size = opening.size if pruned is opened_value else None
+        quiet, quieting = quieten(pruned, plan, call.arguments, known_size)
         value, masking = redact_value(quiet, plan)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
@@ -80,17 +82,17 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         # Paths are made of keys, and a tool's own warnings of anything.
         warnings = tuple(scrub_warning(warned) for warned in warnings)
     return Cleaned(
-        value,
-        raw,
-        selected,
-        pruned,
-        fields,
-        opening.original,
-        warnings,
-        opening.omissions + quieting.omissions,
-        quieting.saved,
-        quieting.size if value is quiet else None,
-        opening.cut_short,
+        value=value,
+        raw=raw,
+        selected=selected,
+        pruned=pruned,
+        fields=fields,
+        original=opening.original,
+        warnings=warnings,
+        omissions=opening.omissions + quieting.omissions,
+        saved=quieting.saved,
+        size=quieting.size if value is quiet else None,
+        cut_short=opening.cut_short,
     )
 
 

@@ -102,7 +102,7 @@ def _print_shaped(
     """Shape data and print what a model would read; what is missing and what it cost goes to standard error."""
     plan = shaper.plan(tool)
     if not quiet:
-        shaper.keeper("command")  # the user's own store, where `shaping expand` looks
+        shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
     # A budget is for what is printed: the text of a table holds more of it than its JSON would.
     shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept, plan))
     # These are for whoever writes the config, so they are no part of what the model would read.
