@@ -178,7 +178,7 @@ class Shaped(ABC):
 
     @property
     def absent_line(self) -> str:
-        """The line of the text that names them, where that costs less than dropping them saved."""
+        """The line of the text that names the null and empty members that were dropped; empty where it has none."""
         return ""
 
     @property

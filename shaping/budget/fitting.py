@@ -192,8 +192,8 @@ class _Fitting:
 
     def tokens(self, text: str, *, whole: bool) -> float:
         """Count a text as exactly as the limit needs."""
-        # No text has more tokens than bytes, which is all there is to know where nothing was cut: a cut one is counted,
-        # or the search would stop at as many bytes as there may be tokens.
+        # An uncut text whose bytes fit needs no count: none has more tokens than bytes. A cut one is counted, or the
+        # search would stop too early.
         if whole and (most := upper_bound(text)) <= self.limit:
             return most
         return count_near(text, self.limit, self.exact)

@@ -84,7 +84,7 @@ class ResultContext:
     forced: bool = False  # whether a config asked for these channels
     for_app: bool = False  # whether the structured content is drawn by an app (MCP Apps)
     for_model: bool = True  # whether the model is shown this tool's results at all
-    marked: bool = True  # whether another shaper of this process may meet the result, and has to know it as shaped
+    marked: bool = True  # whether to mark it as shaped, because middleware in this process may see it again
     arguments: frozenset[str] = frozenset()
     tools: Collection[str] = ()
     expand_name: str = "shaping_expand"

@@ -50,7 +50,7 @@ def with_meta(
 ) -> dict[str, Any]:
     """Add our `_meta` to a result, unless this client's model would read it.
 
-    It is `marked` as shaped where it may come to another shaper of this process.
+    It is `marked` as shaped where middleware in this process may see it again.
     """
     if client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
         return dict(result)

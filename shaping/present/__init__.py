@@ -30,8 +30,8 @@ __all__ = ["Presented", "present"]
 
 # What an envelope may add to its data, in bytes, before it is counted.
 _ENVELOPE = 256
-# The share of a budget above which the text is looked at besides the JSON, and how much shorter than the JSON it is
-# where it cannot have more tokens.
+# Where the wire value goes out, its JSON is what is fitted. Where that takes `_CLOSE` of the budget or more, and the
+# text is longer than `_SHORTER` of the JSON, the text is counted too.
 _CLOSE, _SHORTER = 0.8, 0.8
 # Bytes of JSON that cost more than anything that is said of a cut.
 _SAID = 4000
@@ -105,7 +105,7 @@ class Presented(Shaped):
 
     @property
     def absent_line(self) -> str:
-        """The line of the text that names them, where that costs less than dropping them saved."""
+        """The line of the text that names the null and empty members that were dropped; empty where it has none."""
         line = self.original.absent_line
         return line if line and self.text.removesuffix(self.notice).endswith(line) else ""
 

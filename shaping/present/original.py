@@ -154,13 +154,13 @@ class Original:
 
     @cached_property
     def absent_line(self) -> str:
-        """The line that names them below the data."""
+        """The line below the data that names the null and empty members."""
         line = "; ".join(f"{reason}: {_some(names)}" for reason, names in self.absent.items())
         return line and "\n" + (line if self.plan.redact.off else scrub(line))
 
     @cached_property
     def absent_pays(self) -> bool:
-        """Whether the line costs less than dropping them saved."""
+        """Whether the line costs less than dropping the null and empty members saved."""
         counts = {each.path: each.count for each in self._absent}
         if sum(counts.values()) == 1:
             return False  # of one member no line is cheaper than the member
