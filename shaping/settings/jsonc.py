@@ -32,6 +32,7 @@ _WORD = re.compile(r"(?:true|false|null)(?!\w)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(r"\n")
 END_OF_FILE = "the end of the file"
+READABLE = "a file that can be read"
 
 
 class JsoncError(ValueError):
@@ -121,7 +122,7 @@ def read_file(path: Path) -> ConfigDocument:
         raw = path.read_bytes()
     except OSError as error:
         says = f"cannot be read ({error.strerror})"
-        raise ConfigError([ConfigProblem(str(path), "$", None, None, "a file that can be read", says=says)]) from None
+        raise ConfigError([ConfigProblem(str(path), "$", None, None, READABLE, says=says)]) from None
     return read_text(_decode(raw, str(path)), str(path))
 
 

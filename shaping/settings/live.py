@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import config_places, is_there
-from shaping.settings.jsonc import END_OF_FILE
+from shaping.settings.jsonc import END_OF_FILE, READABLE
 from shaping.settings.loading import load
 from shaping.settings.problems import ConfigError, ConfigProblem, report
 from shaping.settings.trust import allowed_file
@@ -94,8 +94,8 @@ class LiveConfig:
         with self._lock:
             self._seen = self._as_seen()
             try:
-                self._refuse_lost_config()
                 fresh = self._load()
+                self._refuse_lost_config(fresh)
                 fresh.warm(self._current)
             except ConfigError as error:
                 self._keep_last_good(error)
@@ -143,7 +143,7 @@ class LiveConfig:
         asked for by name and is not there, that cannot be read, or that is empty or cut short, as a file is while it
         is being written, may have said so.
         """
-        if any(problem.suggestion in _PROTECTING or _is_cut_short(problem) for problem in error.problems):
+        if any(problem.suggestion in _PROTECTING or _is_unread(problem) for problem in error.problems):
             return True
         places = self._places()
         if len(places) == 1 and not is_there(places[0]):
@@ -163,11 +163,14 @@ class LiveConfig:
         own = places[-1] if len(places) > 1 else None
         return own if own is not None and is_there(own) and any(map(is_there, places[:-1])) else None
 
-    def _refuse_lost_config(self) -> None:
-        """Raise ConfigError where the config in use is gone and nothing as strong has taken its place."""
+    def _refuse_lost_config(self, fresh: LoadedConfig) -> None:
+        """Raise ConfigError where the config in use is gone and nothing as strong has taken its place.
+
+        What was read tells, not what is there now: a file may come and go while it is looked for.
+        """
         places = self._places()
         used = [at for at, place in enumerate(places) if str(place) in self._current.files]
-        if used and not any(is_there(place) for place in places[: used[0] + 1]):
+        if used and not any(str(place) in fresh.files for place in places[: used[0] + 1]):
             lost = str(places[used[0]])
             problem = ConfigProblem(
                 lost, "$", None, None, "the file to be there, or a restart without it", says="is gone"
@@ -218,9 +221,9 @@ class LiveConfig:
         self._stop = None
 
 
-def _is_cut_short(problem: ConfigProblem) -> bool:
+def _is_unread(problem: ConfigProblem) -> bool:
     says = problem.says or ""
-    return says == "is empty" or END_OF_FILE in says
+    return says == "is empty" or END_OF_FILE in says or problem.expected == READABLE
 
 
 def _mentions_protection(raw: bytes) -> bool:

@@ -276,6 +276,22 @@ def test_a_config_that_protects_nothing_falls_back_with_a_warning(
     assert "the bundled default is used, because" in caplog.text
 
 
+def test_a_config_that_disappears_while_it_is_looked_for_stays_in_use(
+    project: Path, environ: dict[str, str], write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(NAME, config(1))
+    live = LiveConfig(cwd=project, environ=environ)
+
+    def too_late(*given: Any, **named: Any) -> Any:
+        path.unlink()
+        return load(*given, **named)
+
+    monkeypatch.setattr("shaping.settings.live.load", too_late)
+    assert live.reload() is False
+    assert number(live) == 1
+    assert "is gone" in str(live.problem)
+
+
 def test_reloading_says_whether_anything_changed(project: Path, environ: dict[str, str], write: Write) -> None:
     live = LiveConfig(cwd=project, environ=environ)
     assert live.reload() is False
