@@ -78,8 +78,8 @@ class Relay:
         self._client: dict[str, Any] | None = None
         self._shaping: ClientShaping | None = None
         self._requests: dict[Any, Asked] = {}
-        self._background: dict[Any, Asked] = {}  # calls that the server answers later, by the id of their task
-        self._tasks = BackgroundTasks()
+        self._calls_by_task_id: dict[Any, Asked] = {}  # those that the server answers later
+        self._running = BackgroundTasks()
         self._announcing: asyncio.Task[None] | None = None
         upstream.attach(self)
 
@@ -107,7 +107,10 @@ class Relay:
         if message.is_answer and asked is None and "result" in message.data:
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
-        elif asked is not None and (asked.method in _SHAPED or ("error" in message.data and _is_read(asked))):
+        elif asked is not None and (
+            # A model may read any error but those of the handshake, which have nothing of a tool's in them.
+            asked.method in _SHAPED or ("error" in message.data and asked.method not in HANDSHAKE)
+        ):
             await self._answer(message, asked)
         elif may_hold_secret(message.line) or message.method in READ_MEMBERS:
             try:
@@ -142,15 +145,15 @@ class Relay:
     @property
     def is_busy(self) -> bool:
         """Whether there are requests that are not answered yet."""
-        return self.upstream.is_busy or bool(self._tasks)
+        return self.upstream.is_busy or bool(self._running)
 
     async def close(self) -> None:
         """End the connection to the server, and finish what is being shaped."""
         await self.upstream.close()
         if self._announcing is not None:
             self._announcing.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_FINISH_SECONDS)
+        if self._running:
+            await asyncio.wait(self._running, timeout=_FINISH_SECONDS)
 
     def _note_client(self, message: Message) -> None:
         if self._client is None:
@@ -159,7 +162,7 @@ class Relay:
 
     def _asked(self, message: Message) -> Asked:
         method = message.method or ""
-        if method == "tasks/result" and (call := self._background.get(message.params.get("taskId"))) is not None:
+        if method == "tasks/result" and (call := self._calls_by_task_id.get(message.params.get("taskId"))) is not None:
             return call
         return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
@@ -180,9 +183,9 @@ class Relay:
         self._announce(shaping)
         name = str(message.params.get("name", ""))
         if shaping.is_expand(name):
-            self._tasks.start(self._expand(message, shaping))
+            self._running.start(self._expand(message, shaping))
             return
-        if shaping.is_dropped(name):
+        if shaping.is_hidden(name):
             await self._send(_own(message, shaping.unknown(name, self.upstream.server_of(name))))
             return
         params, options = shaping.take_options(message.params)
@@ -199,7 +202,7 @@ class Relay:
 
     async def _answer(self, message: Message, asked: Asked) -> None:
         if self._shaping is None or len(message.line) > _LARGE:
-            self._tasks.start(self._answer_later(message, asked))
+            self._running.start(self._answer_later(message, asked))
         else:
             await self._send(self._shaped(message, asked, self._shaping, monotonic() - asked.at))
 
@@ -221,24 +224,24 @@ class Relay:
     def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
         shaped = self._shaped_by_method(message, asked, shaping, took)
-        return _as_read(message, shaping) if shaped is message else shaped
+        return _without_unread_bytes(message, shaping) if shaped is message else shaped
 
     def _shaped_by_method(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         try:
             message = _changed_members(message, shaping.scrub, {"result", "error"})
             if "error" in message.data:
-                return _changed(message, "error", message.data["error"], shaping.error(message.data["error"]))
+                return _changed(message, "error", message.data["error"], shaping.redact_error(message.data["error"]))
             result = exact_result(message)
             if not isinstance(result, dict):
                 return _changed_members(message, shaping.scrub)
             if asked.method == "tools/list":
                 return _changed(message, "result", result, shaping.list_tools(result, self.upstream.server_of))
             if asked.method != "tools/call":
-                return _changed(message, "result", result, shaping.read(asked.name, result))
+                return _changed(message, "result", result, shaping.redact_resource(asked.name, result))
             self._remember_task(result, asked)
             server = self.upstream.server_of(asked.name)
             # A task was called long before its result is asked for.
-            seconds = took if asked.at and asked not in self._background.values() else None
+            seconds = took if asked.at and asked not in self._calls_by_task_id.values() else None
             shaped = shaping.result(asked.name, asked.options, result, server, seconds)
             return _changed(message, "result", result, shaped)
         except Exception:
@@ -249,13 +252,13 @@ class Relay:
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
-            self._background[task["taskId"]] = asked
+            self._calls_by_task_id[task["taskId"]] = asked
 
     def _without_secrets(self, message: Message, shaping: ClientShaping) -> Message:
         try:
             if (params := message.data.get("params")) and isinstance(params, dict):
-                message = _changed(message, "params", params, shaping.params(message.method or "", params))
-            return _as_read(_changed_members(message, shaping.scrub), shaping)
+                message = _changed(message, "params", params, shaping.redact_params(message.method or "", params))
+            return _without_unread_bytes(_changed_members(message, shaping.scrub), shaping)
         except Exception:
             logger.exception("looking for secrets in a message failed")
             return _withheld(message)
@@ -272,11 +275,6 @@ class Relay:
                 await self._send(write(_CHANGED))
 
 
-def _is_read(asked: Asked) -> bool:
-    """Return whether a model may read an error of a method; those of the handshake have nothing of a tool's in them."""
-    return asked.method not in HANDSHAKE
-
-
 def _is_modern(message: Message) -> bool:
     return PROTOCOL_VERSION in message.meta
 
@@ -291,7 +289,7 @@ def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     return message if after is before else write({**message.data, member: after})
 
 
-def _as_read(message: Message, shaping: ClientShaping) -> Message:
+def _without_unread_bytes(message: Message, shaping: ClientShaping) -> Message:
     """Return a message in its own bytes, or written anew where they may say more than was read of them.
 
     Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.

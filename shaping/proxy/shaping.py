@@ -105,7 +105,7 @@ class ClientShaping:
         """Whether a call is for our own tool."""
         return self.is_on and self.messages.is_expand(self.session, tool)
 
-    def is_dropped(self, tool: str) -> bool:
+    def is_hidden(self, tool: str) -> bool:
         """Whether the config keeps a tool from this client."""
         return self.is_on and tool not in self.session.tools and self.messages.is_hidden(self.session, tool)
 
@@ -147,7 +147,7 @@ class ClientShaping:
         """Let the session see the config of now where it says so; say whether the tools changed by it."""
         return self.messages.refresh(self.session)
 
-    def read(self, name: str, result: dict[str, Any]) -> dict[str, Any]:
+    def redact_resource(self, name: str, result: dict[str, Any]) -> dict[str, Any]:
         """Take the secrets out of a resource or a prompt."""
         return redact_answer(self.messages.shaper, name, result)
 
@@ -162,13 +162,13 @@ class ClientShaping:
             return False
         return has_private(shaper) or bool(rules_for(line.decode(errors="replace")).rules)
 
-    def error(self, error: Any) -> Any:
+    def redact_error(self, error: Any) -> Any:
         """Take the secrets out of a JSON-RPC error."""
         if not isinstance(error, dict):
             return self.scrub(error)
         return clean_error_object(self.messages.shaper, error)
 
-    def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def redact_params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Take the secrets out of a notification or a request of the server's that somebody reads."""
         members: tuple[str, ...] = READ_MEMBERS.get(method, ())
         return redact_members(self.messages.shaper, params, members, names=method.startswith("notifications/"))
