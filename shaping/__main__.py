@@ -15,12 +15,12 @@ _RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
 def main() -> None:
     """Run the command line."""
     words = sys.argv[1:] if hasattr(os, "killpg") else []  # the command line says that these two are not for Windows
-    found = plain_proxy(words)
-    if found is not None:
-        _proxy(*found)
+    proxy_options = plain_proxy(words)
+    if proxy_options is not None:
+        _proxy(*proxy_options)  # does not return
     run_options = plain_run(words)
     if run_options is not None:
-        _run(*run_options)
+        _run(*run_options)  # does not return
     from shaping.cli.app import main as run  # noqa: PLC0415 (the proxy does without it: costs 100 ms)
 
     run()

@@ -17,7 +17,8 @@ import typer
 
 from shaping.cli.app import PlainCommand
 from shaping.cli.support.output import failure, progress
-from shaping.commands.program import OURS, run_program
+from shaping.commands.errors import OURS
+from shaping.commands.program import run_program
 from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.learning.record import Recorder
@@ -89,7 +90,7 @@ def run(
 
     Besides: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
     """
-    said: CommandOptions = {
+    options: CommandOptions = {
         "tool": tool,
         "profile": profile,
         "fields": [path.strip() for path in fields.split(",")] if fields else None,
@@ -101,10 +102,10 @@ def run(
     try:
         _need_something(command, cursor)
         if cursor:
-            code = _next_page(config, cursor, said)
+            code = _next_page(config, cursor, options)
         else:
             recorder = None if record is None else Recorder(record)
-            code = run_program(command or [], config, said, stream=stream, progress=progress, recorder=recorder)
+            code = run_program(command or [], config, options, stream=stream, progress=progress, recorder=recorder)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise
@@ -119,10 +120,10 @@ def _need_something(command: list[str] | None, cursor: str | None) -> None:
         raise ToolError("BAD_ARGUMENT", "there is no command to run", hint="Give one after --: shaping run -- git log")
 
 
-def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:
+def _next_page(config: Path | None, cursor: str, options: CommandOptions) -> int:
     ref, _, place = cursor.partition(":")
     shaper = Shaper(config, expandable=True, watch=False)
-    dialect: Dialect = said.get("dialect") or "none"
+    dialect: Dialect = options.get("dialect") or "none"
 
     def wire_of(page: Shaped) -> str:
         # A cursor on a command line carries its ref.
@@ -136,7 +137,7 @@ def _next_page(config: Path | None, cursor: str, said: CommandOptions) -> int:
         return data if isinstance(data, str) else orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE).decode()
 
     written = text_of if dialect == "none" else wire_of
-    page = shaper.expand(ref, cursor=place, max_tokens=said.get("max_tokens"), surface="command", written=written)
+    page = shaper.expand(ref, cursor=place, max_tokens=options.get("max_tokens"), surface="command", written=written)
     sys.stdout.write(written(page))
     if written is text_of and page.cursor:
         typer.echo(f"(there is more: shaping run --cursor {quote(f'{ref}:{page.cursor}')})", err=True)

@@ -49,13 +49,13 @@ class CommandOptions(TypedDict, total=False):
 
 
 async def command(
-    argv: Sequence[str], *, shaper: Shaper | None = None, **said: Unpack[CommandOptions]
+    argv: Sequence[str], *, shaper: Shaper | None = None, **options: Unpack[CommandOptions]
 ) -> Envelope[Any]:
     """Run a command without a shell and return its envelope; a cancelled call ends its whole process group."""
     import asyncio  # noqa: PLC0415 (takes 40 ms to import, and shaping run does without)
 
     stop = threading.Event()
-    running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, said, stop))
+    running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, options, stop))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -64,18 +64,18 @@ async def command(
         raise
 
 
-def plan_for(shaper: Shaper, argv: Sequence[str], said: CommandOptions, *, strict: bool = False) -> Plan:
+def plan_for(shaper: Shaper, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
     """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
-    fields = said.get("fields")
+    fields = options.get("fields")
     request = Overrides(
         fields=None if fields is None else tuple(fields),
-        max_tokens=said.get("max_tokens"),
-        dialect=said.get("dialect"),
+        max_tokens=options.get("max_tokens"),
+        dialect=options.get("dialect"),
     )
-    tool = said.get("tool") or tool_name(argv, _named(shaper, argv))
+    tool = options.get("tool") or tool_name(argv, _named(shaper, argv))
     choices: dict[str, Any] = {
         "surface": "command",
-        "profile": said.get("profile"),
+        "profile": options.get("profile"),
         "request": None if request == Overrides() else request,
     }
     if strict:
@@ -83,24 +83,24 @@ def plan_for(shaper: Shaper, argv: Sequence[str], said: CommandOptions, *, stric
     return shaper.plan(tool, **choices)
 
 
-def invocation_of(argv: Sequence[str], said: CommandOptions) -> Invocation:
+def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:
     """Build the invocation from the options of a call."""
-    cwd = said.get("cwd")
+    cwd = options.get("cwd")
     return Invocation(
         tuple(argv),
-        timeout=said.get("timeout"),
-        etag=said.get("etag"),
-        fields=tuple(said.get("fields") or ()),
+        timeout=options.get("timeout"),
+        etag=options.get("etag"),
+        fields=tuple(options.get("fields") or ()),
         cwd=None if cwd is None else os.fspath(cwd),
-        env=said.get("env"),
-        stdin=said.get("stdin"),
+        env=options.get("env"),
+        stdin=options.get("stdin"),
     )
 
 
 def run_command(
     shaper: Shaper,
     plan: Plan,
-    asked: Invocation,
+    invocation: Invocation,
     *,
     stop: threading.Event | None = None,
     copies: tuple[BinaryIO, BinaryIO] | None = None,
@@ -111,10 +111,10 @@ def run_command(
     if copies is not None:
         sinks = _Tee(stdout.capture, copies[0]), _Tee(stderr.capture, copies[1])
     try:
-        ended = run_process(asked, *sinks, stop=stop)
+        ended = run_process(invocation, *sinks, stop=stop)
     except (OSError, ValueError) as problem:
-        return _not_started_response(not_started_envelope(problem, asked), plan)
-    response = respond(shaper, plan, Finished(asked, plan.tool, ended, stdout, stderr))
+        return _not_started_response(not_started_envelope(problem, invocation), plan)
+    response = respond(shaper, plan, Finished(invocation, plan.tool, ended, stdout, stderr))
     return replace(response, raw=stdout.capture.text() + stderr.capture.text())
 
 
@@ -136,11 +136,11 @@ def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
     return CapturedOutput(Capture(None if writer is None else writer.write, Rules.of(plan).important), writer)
 
 
-def not_started_envelope(problem: Exception, asked: Invocation) -> Envelope[Any]:
+def not_started_envelope(problem: Exception, invocation: Invocation) -> Envelope[Any]:
     """Return the envelope of a command that could not be started."""
-    error, code = not_started(problem, asked.argv, asked.environ)
+    error, code = not_started(problem, invocation.argv, invocation.environ)
     return command_envelope(
-        None, exit_code=code, argv=asked.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
+        None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
     )
 
 
@@ -155,15 +155,15 @@ def _not_started_response(envelope: Envelope[Any], plan: Plan) -> CommandRespons
 
 
 def _answered(
-    argv: tuple[str, ...], shaper: Shaper | None, said: CommandOptions, stop: threading.Event
+    argv: tuple[str, ...], shaper: Shaper | None, options: CommandOptions, stop: threading.Event
 ) -> Envelope[Any]:
     if not argv:
         raise ValueError("a command needs at least the name of a program")
     using = shaper or Shaper(expandable=True)
     try:
         # The caller gets an envelope, so that is what the budget is for.
-        plan = plan_for(using, argv, {"dialect": "invariant", **said})
-        return run_command(using, plan, invocation_of(argv, said), stop=stop).envelope
+        plan = plan_for(using, argv, {"dialect": "invariant", **options})
+        return run_command(using, plan, invocation_of(argv, options), stop=stop).envelope
     finally:
         if shaper is None:
             using.close()
@@ -182,16 +182,18 @@ _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
 _WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
 
 
-def stream_command(shaper: Shaper, plan: Plan, asked: Invocation, emit: Callable[[bytes], None]) -> CommandResponse:
+def stream_command(
+    shaper: Shaper, plan: Plan, invocation: Invocation, emit: Callable[[bytes], None]
+) -> CommandResponse:
     """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
     try:
-        ended = run_process(asked, lines, stderr.capture)
+        ended = run_process(invocation, lines, stderr.capture)
     except (OSError, ValueError) as problem:
-        return _not_started_response(not_started_envelope(problem, asked), plan)
+        return _not_started_response(not_started_envelope(problem, invocation), plan)
     lines.finish()
-    finished = Finished(asked, plan.tool, ended, stdout, stderr)
+    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
     envelope = respond_to_stream(shaper, plan, finished, {"lines": lines.count})
     exit_code = int(getattr(envelope.meta, "exit_code", OURS))
     return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())

@@ -187,7 +187,7 @@ class CapturedOutput:
 class Finished:
     """How a command ended and what it printed."""
 
-    asked: Invocation
+    invocation: Invocation
     tool: str
     ended: ProcessExit
     stdout: CapturedOutput

@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -31,15 +31,13 @@ if TYPE_CHECKING:
     from shaping.response import Shaped
     from shaping.settings import Plan
 
-OURS: Final = 125  # as env(1) and docker(1) exit for a failure of their own
-
 logger = logging.getLogger("shaping")
 
 
 def run_program(
     argv: list[str],
     config: str | Path | None,
-    said: CommandOptions,
+    options: CommandOptions,
     *,
     stream: bool = False,
     progress: Callable[[str], AbstractContextManager[object]] = nullcontext,
@@ -47,18 +45,18 @@ def run_program(
 ) -> int:
     """Run a command, print its output as the options say, and return its exit code."""
     shaper = Shaper(config, expandable=True, watch=False)
-    plan = plan_for(shaper, argv, said, strict=True)
-    asked = invocation_of(argv, said)
-    untouched = shaper.mode != "on" and not (stream or said.get("dialect"))
-    if untouched and shaper.mode == "off" and not said.get("timeout"):
-        _become(asked)
+    plan = plan_for(shaper, argv, options, strict=True)
+    invocation = invocation_of(argv, options)
+    untouched = shaper.mode != "on" and not (stream or options.get("dialect"))
+    if untouched and shaper.mode == "off" and not options.get("timeout"):
+        _become(invocation)
     if stream:
-        code = _stream(shaper, plan, asked)
+        code = _stream(shaper, plan, invocation)
     elif untouched and shaper.mode == "observe":
-        code = _observe(config, plan, asked)
+        code = _observe(config, plan, invocation)
     else:
         with progress(plan.tool):
-            response = run_command(shaper, plan, asked)
+            response = run_command(shaper, plan, invocation)
         code = response.exit_code
         sys.stdout.write(response.stdout)
         sys.stdout.flush()
@@ -77,10 +75,10 @@ def run_program(
     return code
 
 
-def _observe(config: str | Path | None, plan: Plan, asked: Invocation) -> int:
+def _observe(config: str | Path | None, plan: Plan, invocation: Invocation) -> int:
     """Pass a command's output on untouched, and log what shaping would have made of it."""
     shaper = Shaper(config, expandable=True, watch=False, environ={**os.environ, "SHAPING": "on"})
-    response = run_command(shaper, plan, asked, copies=(sys.stdout.buffer, sys.stderr.buffer))
+    response = run_command(shaper, plan, invocation, copies=(sys.stdout.buffer, sys.stderr.buffer))
     if not response.started:
         sys.stderr.write(response.stderr)
     if logger.isEnabledFor(logging.INFO):
@@ -92,12 +90,12 @@ def _observe(config: str | Path | None, plan: Plan, asked: Invocation) -> int:
     return response.exit_code
 
 
-def _become(asked: Invocation) -> None:
+def _become(invocation: Invocation) -> None:
     """Let the command take this process over, untouched; one that cannot be run is left to be reported as usual."""
     if os.name == "posix":
         sys.stdout.flush()
         with suppress(OSError):
-            os.execvpe(asked.argv[0], asked.argv, asked.environ)  # noqa: S606 (the command that the user asked for, without a shell)
+            os.execvpe(invocation.argv[0], invocation.argv, invocation.environ)  # noqa: S606 (the command that the user asked for, without a shell)
 
 
 def _unshaped(response: CommandResponse, printed: str, plan: Plan) -> str:
@@ -108,7 +106,7 @@ def _unshaped(response: CommandResponse, printed: str, plan: Plan) -> str:
     return max(response.raw, printed, key=len)
 
 
-def _stream(shaper: Shaper, plan: Plan, asked: Invocation) -> int:
+def _stream(shaper: Shaper, plan: Plan, invocation: Invocation) -> int:
     """Print a command's JSON lines shaped as they come, then the envelope of its end."""
     printed = bytearray()
 
@@ -117,7 +115,7 @@ def _stream(shaper: Shaper, plan: Plan, asked: Invocation) -> int:
         if len(printed) < SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
             printed.extend(line)
 
-    response = stream_command(shaper, plan, asked, emit)
+    response = stream_command(shaper, plan, invocation, emit)
     wire = response.envelope.render("invariant", include=plan.envelope, debug=plan.debug)
     emit(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE))
     _record(shaper, plan, response.raw, printed.decode(errors="replace"))

@@ -19,6 +19,7 @@ from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
 from shaping.parsers import EXACT, Parsed, parse
+from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 _REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored
 _CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"
 _TRIES: Final = 8
-_ROOMY: Final = 400  # tokens of a budget that has room for the names of a diff's files
 _SPARE: Final = 4  # tokens that may be added where text and envelope join
 _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
@@ -120,13 +120,13 @@ class _Response:
         if parsed is None:
             return self._text()
         if self._plain:
-            return self._table(parsed)
-        return self._data(parsed) if self._error is None else self._failed_data(parsed, self._error)
+            return self._data_as_text(parsed)
+        return self._data_in_envelope(parsed) if self._error is None else self._error_with_data(parsed, self._error)
 
     def end_of_stream(self, data: Any) -> Envelope[Any]:
         meta = {"ref": self._stored.text_ref} if self._finished.stdout.capture.size else {}
         if self._error is not None:
-            return self._failed(self._error, data, self._stderr(2).text, meta, [])
+            return self._error_envelope(self._error, data, self._stderr(2).text, meta, [])
         return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
 
     # The outputs, cleaned.
@@ -179,7 +179,7 @@ class _Response:
 
     def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
         """Cut the text to what its notice leaves of the budget; None where that is too little."""
-        room = self._left(self._fill(_NO_TEXT, _REF, notice, shape=False), _SPARE) or 0
+        room = self._budget_besides(self._assemble(_NO_TEXT, _REF, notice, shape=False), _SPARE) or 0
         for _ in range(_TRIES):
             cuts = self._cutter.to(room)
             if notice == FULL and cuts.meagre:
@@ -195,9 +195,9 @@ class _Response:
         exact = self._out.exact and self._err.exact and cuts.whole
         # Plain text says nothing of lines that the config drops where saying it costs more than they did.
         silent = self._plain and cuts.whole and not self._drop_pays
-        return self._fill(cuts, None if exact or silent else self._stored.text_ref, notice, warnings=warnings)
+        return self._assemble(cuts, None if exact or silent else self._stored.text_ref, notice, warnings=warnings)
 
-    def _fill(
+    def _assemble(
         self,
         cuts: CutOutputs,
         ref: str | None,
@@ -220,12 +220,12 @@ class _Response:
 
         def envelope() -> Envelope[Any]:
             if self._error is not None:
-                return self._failed(self._error, {"stdout": out} if out else {}, err, meta, told)
+                return self._error_envelope(self._error, {"stdout": out} if out else {}, err, meta, told)
             return self._shaped_text(value, meta, told) if shape else self._envelope(value, None, meta, told)
 
         if not self._plain:
             return self._wire(envelope())
-        roomy = self._plan.max_tokens is None or self._plan.max_tokens >= _ROOMY
+        roomy = self._plan.max_tokens is None or self._plan.max_tokens >= ROOMY
         file = None if cuts.whole or ref == _REF else self._file
         more = cut_facts(cuts, ref, self._dropped, notice, file, roomy=roomy)
         facts = RunFacts(self._error, (*self._warnings(), *told), self._own, *self._etag(value))
@@ -234,7 +234,7 @@ class _Response:
 
     def _etag(self, value: dict[str, str]) -> tuple[str | None, bool]:
         """Return a tag of a text where the caller or the plan asked for one, and whether the caller has that text."""
-        asked = self._finished.asked.etag
+        asked = self._finished.invocation.etag
         if self._error is not None or (asked is None and "etag" not in self._plan.envelope and not self._plan.debug):
             return None, False
         tag = tag_of(value)
@@ -258,12 +258,12 @@ class _Response:
 
     # Data, as the text that `shaping shape` prints.
 
-    def _table(self, parsed: Parsed) -> CommandResponse:
+    def _data_as_text(self, parsed: Parsed) -> CommandResponse:
         """Print data as a table where that is no dearer than the command's own text, or where field rules apply."""
         err = self._stderr(4)
         source = self._envelope(None if self._error else parsed.value, self._error, {}, [])
         bare = self._printed(lambda: source, "", err.text, RunFacts.of(source, self._own))
-        plan = replace(self._plan, max_tokens=self._left(bare, _SPARE))
+        plan = replace(self._plan, max_tokens=self._budget_besides(bare, _SPARE))
         if self._error is None:
             shaped = self._shaper.shape_by(plan, parsed.value, self._context(source, as_json=False))
             envelope = _command(shaped, source)
@@ -271,7 +271,7 @@ class _Response:
             shaped = self._shaper.shape_by(
                 replace(plan, fields=plan.error_fields), parsed.value, CallContext(as_json=False)
             )
-            envelope = self._failed(self._error, {"stdout": shaped.data}, err.text, {}, list(shaped.warnings))
+            envelope = self._error_envelope(self._error, {"stdout": shaped.data}, err.text, {}, list(shaped.warnings))
         if not self._filters and not self._pays(shaped.text, parsed):
             return self._text()
         ref = envelope.meta.ref or shaped.ref
@@ -291,11 +291,11 @@ class _Response:
 
     def _pays(self, text: str, parsed: Parsed) -> bool:
         own = "\n".join(self._out.lines.lines)
-        return is_cheaper(text, own, self._plan, 1 if parsed.exact else _TABLE_PAYS)
+        return costs_at_most(text, own, self._plan, 1 if parsed.exact else _TABLE_PAYS)
 
     # Data in an envelope.
 
-    def _data(self, parsed: Parsed) -> CommandResponse:
+    def _data_in_envelope(self, parsed: Parsed) -> CommandResponse:
         err = self._stderr(4)
         source = self._envelope(parsed.value, None, {}, [], stderr=err.text)
         shaped = self._shaped_data(parsed.value, source)
@@ -311,7 +311,7 @@ class _Response:
         """Shape data, with room for a ref and a cursor that carries it; for the ref alone where nothing else fits."""
         shaped = None
         for spare in (40, 22):
-            plan = replace(self._plan, max_tokens=self._less(spare))
+            plan = replace(self._plan, max_tokens=self._budget_less(spare))
             shaped = self._shaper.shape_by(plan, value, self._context(source))
             if not _is_mute(shaped.envelope):
                 break
@@ -326,11 +326,11 @@ class _Response:
         # A warning must not be what goes over a budget that the rest keeps.
         return told if not count(response.printed) <= limit < count(told.printed) else response
 
-    def _failed_data(self, parsed: Parsed, error: ErrorDetail) -> CommandResponse:
+    def _error_with_data(self, parsed: Parsed, error: ErrorDetail) -> CommandResponse:
         """Put the data of a command that failed into its error, shaped by the same rules."""
         err = self._stderr(2)
-        bare = self._failed(error, {"stdout": None}, err.text, {"ref": _REF}, [])
-        room = self._left(self._wire(bare))
+        bare = self._error_envelope(error, {"stdout": None}, err.text, {"ref": _REF}, [])
+        room = self._budget_besides(self._wire(bare))
         plan = replace(self._plan, fields=self._plan.error_fields, dialect="none", max_tokens=room)
         shaped = self._shaper.shape_by(plan, parsed.value)
         shown = shaped.envelope.meta
@@ -341,7 +341,7 @@ class _Response:
         meta |= {"truncated": shown.truncated, "omissions": shown.omissions} | self._passed_on(shaped.envelope)
         # A program that follows the contract says by null that there is no data besides its error.
         details = {} if self._own and parsed.value is None else {"stdout": shaped.data}
-        return self._wire(self._failed(error, details, err.text, meta, list(shaped.warnings)))
+        return self._wire(self._error_envelope(error, details, err.text, meta, list(shaped.warnings)))
 
     def _passed_on(self, ours: Envelope[Any]) -> dict[str, Any]:
         """Return what a program's own envelope says about its data; where we cut the data, our cursor comes first."""
@@ -357,7 +357,7 @@ class _Response:
 
     # The envelope and its price.
 
-    def _failed(
+    def _error_envelope(
         self, error: ErrorDetail, details: dict[str, Any], err: str, meta: dict[str, Any], warnings: list[Warned]
     ) -> Envelope[Any]:
         partial_result = error.code == "PARTIAL_FAILURE" and details
@@ -385,7 +385,7 @@ class _Response:
         return command_envelope(
             data,
             exit_code=exit_code_for(error) if failed else self._exit_code,
-            argv=[redact_text(word)[0] for word in self._finished.asked.argv],
+            argv=[redact_text(word)[0] for word in self._finished.invocation.argv],
             signal=ended.signal,
             error=error,
             warnings=[*self._warnings(), *warnings],
@@ -399,7 +399,7 @@ class _Response:
         return TIMED_OUT if self._finished.ended.timed_out else self._finished.ended.exit_code
 
     def _context(self, source: Envelope[Any], *, as_json: bool = True) -> CallContext:
-        return CallContext(source=source, if_none_match=self._finished.asked.etag, as_json=as_json)
+        return CallContext(source=source, if_none_match=self._finished.invocation.etag, as_json=as_json)
 
     def _warnings(self) -> Iterator[Warned]:
         yield from self._shaper.warnings
@@ -410,7 +410,7 @@ class _Response:
             yield Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go")
         if self._parsed is None and self._plan.fields is not None and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
-        if self._parsed is not None and self._finished.asked.fields:
+        if self._parsed is not None and self._finished.invocation.fields:
             yield from self._unmatched
         if self._own is not None:
             yield from self._own.warnings
@@ -419,7 +419,7 @@ class _Response:
     @cached_property
     def _unmatched(self) -> list[Warned]:
         value = None if self._parsed is None else self._parsed.value
-        return unmatched(value, self._finished.asked.fields, self._plan.private)
+        return unmatched(value, self._finished.invocation.fields, self._plan.private)
 
     def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
         wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
@@ -440,7 +440,7 @@ class _Response:
         failure = f"({said[0]})\n" if facts.error is not None else ""
         return CommandResponse(envelope, self._exit_code, out, f"{err}{line}", failure=failure)
 
-    def _left(self, bare: CommandResponse, spare: int = 24) -> int | None:
+    def _budget_besides(self, bare: CommandResponse, spare: int = 24) -> int | None:
         limit = self._plan.max_tokens
         if limit is None:
             return None
@@ -448,7 +448,7 @@ class _Response:
         size = upper_bound(bare.printed)
         return max(1, limit - (size if size * 8 <= limit else self._counter.exact(bare.printed)) - spare)
 
-    def _less(self, tokens: int) -> int | None:
+    def _budget_less(self, tokens: int) -> int | None:
         limit = self._plan.max_tokens
         return None if limit is None else max(1, limit - tokens)
 
@@ -468,7 +468,7 @@ class _Response:
         return len(dropped) > len(notice) and self._counter.count(dropped) > self._counter.count(notice)
 
 
-def is_cheaper(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:
+def costs_at_most(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:
     """Return whether a text costs no more than this part of what another one costs."""
     # Where a guess of the tokens is sure enough, nothing is counted, and no vocabulary loaded.
     if _SURE * cheap(text) < cheap(other):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
 # What a member is called at the end of its path.
 _LAST: Final = re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
-_ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
+ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
 _MOST: Final = 150  # tokens of the line below a cut list
 _BYTES: Final = 4  # of JSON that one token stands for, at the most
 # What is counted, where it is not called as the reason is.
@@ -174,7 +174,7 @@ def _columns(response: Presented, size: _Size) -> list[str]:
         return []
     told, budget = response.original.columns(lists[0].path)[: size.columns], response.plan.max_tokens
     # In a small budget rows say more than the names of tables, which are told on request.
-    roomy = budget is None or budget >= _ROOMY
+    roomy = budget is None or budget >= ROOMY
     tables = response.original.tables(tuple(one.path for one in lists), size.tables) if roomy and size.tables else ""
     if tables.endswith("…"):
         tables += f"; {_SCHEMA[response.plan.surface]} lists all"
@@ -194,7 +194,7 @@ def _sections(response: Presented) -> str:
     if (
         response.fitted.position is None
         or not isinstance(response.fitted.value, str)
-        or (budget is not None and budget < _ROOMY)
+        or (budget is not None and budget < ROOMY)
     ):
         return ""
     told = response.original.missing_sections(response.fitted.position[1], sum(each.count for each in cut))

@@ -20,7 +20,7 @@ from shaping.clients.hooks.results import read_hook_result
 from shaping.commands.command import output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
-from shaping.commands.response import is_cheaper, respond
+from shaping.commands.response import costs_at_most, respond
 from shaping.ledger.texts import keep_output
 from shaping.settings.context import mode
 from shaping.shaper import Shaper
@@ -156,7 +156,7 @@ def _limited(plan: Plan, tokens: int) -> Plan:
 def _is_cheaper(text: str, result: HookedResult, plan: Plan) -> bool:
     if text == result.text:
         return False
-    return "secrets redacted" in text or is_cheaper(result.cut(text), result.cut(result.text), plan)
+    return "secrets redacted" in text or costs_at_most(result.cut(text), result.cut(result.text), plan)
 
 
 def _program() -> str:
