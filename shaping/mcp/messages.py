@@ -79,7 +79,7 @@ class MessageShaper:
         self.server = server
         self.ledger = ledger
         self.recorder = recorder
-        self._recorder = None if ledger is None and recorder is None else CallRecorder(ledger, shaper, recorder)
+        self._call_log = None if ledger is None and recorder is None else CallRecorder(ledger, shaper, recorder)
         self.sessions = Sessions()
         self.told_idle: set[str] = set()  # rules that match no tool, and were logged as such
         self._warmed = False
@@ -119,7 +119,7 @@ class MessageShaper:
         """Return the definition of our own tool, under a name that no tool of this session has."""
         entry = expand_entry(session.known, session.tools)
         session.expand_name = entry["name"]
-        if (recorder := self._recording) is not None:
+        if (recorder := self._active_call_log) is not None:
             recorder.record_definition(session, self._plan(session.generation, EXPAND, ToolCallOptions())[0], entry)
         return entry
 
@@ -207,7 +207,7 @@ class MessageShaper:
         started = perf_counter()
         context = self._context(session, EXPAND, ToolCallOptions())
         result, plan = self._expanded(session, arguments, context)
-        if (recorder := self._recording) is not None:
+        if (recorder := self._active_call_log) is not None:
             recorder.record_expansion(session, plan, arguments, result, seconds=perf_counter() - started)
         return result
 
@@ -240,15 +240,15 @@ class MessageShaper:
         server: str | None,
         seconds: float,
     ) -> None:
-        if (recorder := self._recording) is not None:
+        if (recorder := self._active_call_log) is not None:
             name = server or self.server or ""
             given, trace = options.arguments, options.trace
             recorder.record_call(session, context, raw, sent, given, server=name, seconds=seconds, trace=trace)
 
     @property
-    def _recording(self) -> CallRecorder | None:
+    def _active_call_log(self) -> CallRecorder | None:
         """What records calls, unless there is nothing to record them in or shaping is off."""
-        return self._recorder if self._recorder is not None and self.shaper.mode != "off" else None
+        return self._call_log if self._call_log is not None and self.shaper.mode != "off" else None
 
     def refresh(self, session: Session) -> bool:
         """Let a session see the config of now, where the config says to announce; return whether its tools changed."""

@@ -53,7 +53,7 @@ def read_result(
     structured = result.get("structuredContent")
     if structured is None:
         return ResultData(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
-    read = _to_the_letter if verbatim else _text_piece
+    read = _to_the_letter if verbatim else _text_part
     return _from_structured(structured, texts, _says_wrapped(result, schema), read)
 
 
@@ -72,17 +72,17 @@ def _from_structured(
     if (found := _one_string(structured, texts, read)) is not None:
         return found
     inner = structured["result"] if _is_wrap(structured) else _MISSING
-    piece = _mirrored(structured, texts)
-    if inner is not _MISSING and not piece.blocks:
+    part = _mirrored(structured, texts)
+    if inner is not _MISSING and not part.blocks:
         # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
         inside = _mirrored(inner, texts)
         wrapped = wrapped or bool(inside.blocks)
-        piece = inside if wrapped else piece
+        part = inside if wrapped else part
     elif wrapped and inner is not _MISSING:
-        piece = DataPart(inner, piece.blocks)
+        part = DataPart(inner, part.blocks)
     wrapped = wrapped and inner is not _MISSING
-    rest = [read(index, text) for index, text in texts if index not in piece.blocks]
-    return ResultData((piece, *rest), piece, wrapped)
+    rest = [read(index, text) for index, text in texts if index not in part.blocks]
+    return ResultData((part, *rest), part, wrapped)
 
 
 def _one_string(
@@ -103,16 +103,16 @@ def _one_string(
     blocks = () if index is None else (index,)
     rest = [read(other, text) for other, text in texts if other != index]
     inside = read(-1, string)
-    if inside.prose and read is _text_piece and (parsed := parse_if_cheaper(string)) is not None:
+    if inside.prose and read is _text_part and (parsed := parse_if_cheaper(string)) is not None:
         inside = DataPart(parsed.value, blocks)
     if not inside.prose:
-        piece = replace(inside, blocks=blocks)
-        return ResultData((piece, *rest), piece, member=key, packed=True)
+        part = replace(inside, blocks=blocks)
+        return ResultData((part, *rest), part, member=key, packed=True)
     if key == "result":
-        piece = DataPart(string, blocks)
-        return ResultData((piece, *rest), piece, wrapped=True)
-    piece = DataPart(structured, blocks)
-    return ResultData((piece, *rest), piece, member=key)
+        part = DataPart(string, blocks)
+        return ResultData((part, *rest), part, wrapped=True)
+    part = DataPart(structured, blocks)
+    return ResultData((part, *rest), part, member=key)
 
 
 def _is_wrap(structured: Any) -> bool:
@@ -209,27 +209,27 @@ def _says(value: Any, text: str) -> bool:
 
 
 def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[DataPart, ...]:
-    parts = [_text_piece(index, text) for index, text in texts]
+    parts = [_text_part(index, text) for index, text in texts]
     if len(parts) > 1 and _one_list(parts):
-        return (DataPart([piece.value for piece in parts], tuple(index for index, _ in texts)),)
+        return (DataPart([part.value for part in parts], tuple(index for index, _ in texts)),)
     return tuple(parts)
 
 
 def _one_list(parts: Sequence[DataPart]) -> bool:
     """Return whether blocks look like the items of one list: all of them objects, alike enough to share a member."""
-    if not all(isinstance(piece.value, dict) for piece in parts):
+    if not all(isinstance(part.value, dict) for part in parts):
         return False
     first = parts[0].value.keys()
-    return all(piece.value.keys() & first for piece in parts[1:])
+    return all(part.value.keys() & first for part in parts[1:])
 
 
-def _text_piece(index: int, text: str) -> DataPart:
+def _text_part(index: int, text: str) -> DataPart:
     data, compact_json = _read(text)
     return _prose(index, text) if data is _MISSING else DataPart(data, (index,), compact_json=compact_json)
 
 
 def _to_the_letter(index: int, text: str) -> DataPart:
-    if text.lstrip().startswith("[") and is_listing((listed := _text_piece(index, text)).value):
+    if text.lstrip().startswith("[") and is_listing((listed := _text_part(index, text)).value):
         return listed
     return _prose(index, text)
 
@@ -244,7 +244,7 @@ def read_data(text: str) -> Any:
 
 
 def _read(text: str) -> tuple[Any, bytes | None]:
-    """Read data that stands as text; with its compact JSON where it needs no intake."""
+    """Read data that stands as text; with its compact JSON where it needs no opening."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
             data = read_json(text)

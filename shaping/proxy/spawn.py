@@ -42,7 +42,7 @@ def signal_group(pid: int, number: int) -> None:
 def spawn_early(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
     """Start a process as the first thing of all; None where it cannot be started, which is told to whoever wants it.
 
-    A signal that comes before anything here can be ended in an orderly way ends what was started and us.
+    Until the event loop handles signals, one kills the child and exits.
     """
     started: list[subprocess.Popen[bytes]] = []
 

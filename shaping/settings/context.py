@@ -1,4 +1,4 @@
-"""What a call is told from outside: its `using` block, the environment, the tool's notes; and the plan that follows."""
+"""What a call is told from outside: its `using` block, the environment, the tool's notes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["on", "off", "observe"]
 
+# SCALPEL_MCP_INFO=DEBUG is how the first document of this project asked for what SHAPING_DEBUG=1 does.
 _VARIABLES = ("SHAPING", "SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")
 # As os.environ keeps them: bytes on POSIX, text on Windows.
 _ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIABLES)
