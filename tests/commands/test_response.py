@@ -380,7 +380,7 @@ def test_a_few_odd_bytes_leave_a_text_a_text(shaper: Shaper, replay: Any) -> Non
 def test_a_config_that_is_not_in_use_is_warned_of_in_the_envelope(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replay: Any
 ) -> None:
-    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "bad.json").write_text('{"globl": {}}')
     monkeypatch.setenv("SHAPING_CONFIG", str(tmp_path / "bad.json"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     mine = Shaper(expandable=True, watch=False)
