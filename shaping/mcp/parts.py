@@ -12,7 +12,7 @@ import orjson
 from shaping.budget.fitting import count_near
 from shaping.cleaning.call import limit_value
 from shaping.clients.table import UNKNOWN_CLIENT
-from shaping.mcp.reading import DataPart, is_listing, read_result
+from shaping.mcp.reading import DataPart, is_listing, is_text, read_result
 from shaping.mcp.redaction import binary_members
 from shaping.parsers.json import write_json
 from shaping.response import CallContext
@@ -152,7 +152,7 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
             content.append({"type": "text", "text": write_json(folded[0] if len(folded) == 1 else folded).decode()})
         if not texts[place]:
             content.append(block)
-        elif block.get("type") == "text":
+        elif is_text(block):
             content.append({name: block[name] for name in block if name in _TEXT_MEMBERS})
         elif binary := _binary(block):
             content.append(binary)
@@ -237,7 +237,7 @@ def _readable(block: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(resource, dict):
         text = {name: value for name, value in resource.items() if name not in binary_members(resource)}
         return {**block, "resource": text}
-    own = _TEXT_MEMBERS if block.get("type") == "text" and isinstance(block.get("text"), str) else binary_members(block)
+    own = _TEXT_MEMBERS if is_text(block) else binary_members(block)
     rest = {name: value for name, value in block.items() if name not in own}
     return {} if rest.keys() <= {"type", "mimeType"} and own else rest
 

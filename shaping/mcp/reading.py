@@ -45,16 +45,17 @@ def read_result(
     result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, *, verbatim: bool = False
 ) -> ResultData:
     """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
-    texts = [
-        (index, block["text"])
-        for index, block in enumerate(result.get("content") or ())
-        if block.get("type") == "text" and isinstance(block.get("text"), str)
-    ]
+    texts = [(index, block["text"]) for index, block in enumerate(result.get("content") or ()) if is_text(block)]
     structured = result.get("structuredContent")
     if structured is None:
         return ResultData(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
     read = _to_the_letter if verbatim else _text_part
     return _from_structured(structured, texts, _says_wrapped(result, schema), read)
+
+
+def is_text(block: Mapping[str, Any]) -> bool:
+    """Return whether a block is a text block, whose text is read as the tool's data; all others pass besides it."""
+    return block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
 def is_listing(value: Any) -> bool:

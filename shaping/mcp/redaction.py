@@ -12,7 +12,7 @@ import orjson
 
 from shaping.cleaning.call import limit_value
 from shaping.cleaning.redact import WITHHELD, replaced, without_private_and_secrets
-from shaping.mcp.reading import read_data
+from shaping.mcp.reading import is_text, read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields
 from shaping.redaction import redact
@@ -53,7 +53,7 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
 
 
 def _is_bare(block: Mapping[str, Any]) -> bool:
-    return not block.keys() - _BARE and isinstance(block.get("text"), str)
+    return not block.keys() - _BARE and is_text(block)
 
 
 def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
 
 def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:
     # The text of a result is its data, and goes the way of all data.
-    as_data = not failed and isinstance(block.get("text"), str)
+    as_data = not failed and is_text(block)
     return _private_members(block, plan, {*binary_members(block), *(["text"] if as_data else ())})
 
 
@@ -236,9 +236,10 @@ def _block(
     resource = block.get("resource")
     if isinstance(resource, dict):
         block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, binary_members(resource))}
-    as_text = block.get("type") == "text" and isinstance(block.get("text"), str)
-    passed = {*binary_members(block), "resource", *(skipped if as_text else ())}
-    return _members(block, place, rules, hits, passed)
+        skipped = {"resource"}
+    elif not is_text(block):
+        skipped = ()
+    return _members(block, place, rules, hits, {*binary_members(block), *skipped})
 
 
 def _members(

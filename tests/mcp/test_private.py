@@ -62,6 +62,35 @@ def test_what_an_error_says_in_any_member_is_free_of_private_fields() -> None:
     assert '"id": 1' in said
 
 
+TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+HELD = json.dumps({"id": 1, "email": SECRET, "said": TOKEN})
+
+
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"text": HELD},
+        {"text": TOKEN},
+        {"type": None, "text": HELD},
+        {"type": ["text"], "text": HELD},
+        {"type": "Text", "text": HELD},
+        {"type": "text", "text": [HELD]},
+        {"type": "text", "text": {"email": SECRET, "said": TOKEN}},
+        {"type": "resource", "resource": HELD},
+        {"type": "resource", "resource": [HELD, {"email": SECRET, "said": TOKEN}]},
+        {"type": "resource", "resource": {"uri": "a:b", "text": HELD}, "text": HELD},
+        {"type": "text", "text": "x", "resource": HELD},
+    ],
+    ids=str,
+)
+def test_a_block_of_no_known_form_is_cleaned_like_one_of_an_unknown_type(block: dict[str, Any], failed: bool) -> None:
+    for content in ([block], [{"type": "text", "text": "{}"}, block]):
+        shaped = json.dumps(SHAPER.shape_result({"content": content, "isError": failed}, tool="users"))
+        assert SECRET not in shaped
+        assert TOKEN not in shaped
+
+
 def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> None:
     shaper = Shaper({"global": {"private": ["**.email"]}})
     read = {"contents": [{"uri": "file:///a", "text": json.dumps({"email": SECRET})}]}
@@ -70,8 +99,7 @@ def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> No
 
 
 def test_a_result_that_is_not_shaped_is_cleaned_in_members_named_as_pictures_have_them() -> None:
-    token = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
-    held = {"data": [{"email": SECRET, "id": 1}], "blob": {"email": SECRET}, "bytes": f"token {token}"}
+    held = {"data": [{"email": SECRET, "id": 1}], "blob": {"email": SECRET}, "bytes": f"token {TOKEN}"}
     result = {"content": [], "structuredContent": held}
     clean = redact_whole(result, SHAPER.plan("users", surface="mcp"))
     assert clean["structuredContent"] == {"data": [{"id": 1}], "blob": {}, "bytes": "token [redacted:github-token]"}
