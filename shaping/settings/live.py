@@ -16,7 +16,7 @@ from shaping.settings.files import config_places, is_there
 from shaping.settings.jsonc import END_OF_FILE, READABLE
 from shaping.settings.loading import load
 from shaping.settings.problems import ConfigError, ConfigProblem, report
-from shaping.settings.trust import allowed_file
+from shaping.settings.trust import allowed_file, is_allowed
 
 if TYPE_CHECKING:
     from shaping.settings.loading import LoadedConfig
@@ -170,12 +170,16 @@ class LiveConfig:
         """
         places = self._places()
         used = [at for at, place in enumerate(places) if str(place) in self._current.files]
-        if used and not any(str(place) in fresh.files for place in places[: used[0] + 1]):
-            lost = str(places[used[0]])
-            problem = ConfigProblem(
-                lost, "$", None, None, "the file to be there, or a restart without it", says="is gone"
-            )
-            raise ConfigError([problem])
+        read = [at for at, place in enumerate(places) if str(place) in fresh.files]
+        if not used or (read and read[0] <= used[0] and (used[-1] in read or self._stands_alone(places[read[0]]))):
+            return
+        lost = places[used[-1] if read and read[0] <= used[0] else used[0]]
+        expected = "the file to be there, or a restart without it"
+        raise ConfigError([ConfigProblem(str(lost), "$", None, None, expected, says="is gone")])
+
+    def _stands_alone(self, place: Path) -> bool:
+        """Return whether a config needs none below it: the user's own protects beside one that is not allowed."""
+        return place == self._places()[-1] or is_allowed(place, self._environ)
 
     def _keep_last_good(self, error: ConfigError) -> None:
         if self.problem is None or self.problem.problems != error.problems:

@@ -276,6 +276,21 @@ def test_a_config_that_protects_nothing_falls_back_with_a_warning(
     assert "the bundled default is used, because" in caplog.text
 
 
+def test_the_users_own_config_stays_in_use_when_it_disappears_beside_one_of_the_working_tree(
+    project: Path, environ: dict[str, str], write: Write
+) -> None:
+    own = Path(environ["XDG_CONFIG_HOME"], "shaping", NAME)
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('{"global": {"private": ["ssn"]}}')
+    write(NAME, config(1))
+    nothing_allowed = {**environ, "XDG_DATA_HOME": str(project.parent / "data")}
+    live = LiveConfig(cwd=project, environ=nothing_allowed)
+    own.unlink()
+    assert live.reload() is False
+    assert live.current.plan("search").private_paths == ("ssn",)
+    assert f"{own} has 1 problem" in str(live.problem)
+
+
 def test_a_config_that_disappears_while_it_is_looked_for_stays_in_use(
     project: Path, environ: dict[str, str], write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
