@@ -1,4 +1,4 @@
-"""How the time of redaction, private paths, parsers and terminal cleaning grows: hostile texts are doubled.
+"""How the time of redaction, private paths, parsers, terminals, tables and SQL grows: hostile texts are doubled.
 
     python benchmarks/bench_growth.py [--bytes 400000]
 
@@ -16,10 +16,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from shaping import Shaper
+from shaping.encoders import encode
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.paths import compile_fields
+from shaping.present.notices import summarize_columns
 from shaping.redaction import redact, redact_json, redact_stream, redact_text
+from shaping.store.sql import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +113,6 @@ MAKE: dict[str, Callable[[int], Any]] = {
         )
     },
 }
-PRIVATE = compile_fields(None, ["**.email", "account.pin"], withhold=True)
 SHAPER = Shaper({}, watch=False)
 RUN: dict[str, Callable[[Any], object]] = {
     "redact": redact,
@@ -121,7 +123,11 @@ RUN: dict[str, Callable[[Any], object]] = {
     "redact_json": lambda value: redact_json(_json(value)),
     "terminal": lambda value: clean_lines(value) if isinstance(value, str) else None,
     "parse": lambda value: parse(value) if isinstance(value, str) else None,
-    "private": PRIVATE.apply,
+    # Compiled anew each time: a plan remembers what it decided for 8,192 names, and a larger object would seem slower.
+    "private": lambda value: compile_fields(None, ["**.email", "account.pin"], withhold=True).apply(value),
+    "table": lambda value: encode(_records(value), "table"),
+    "summary lines": lambda value: summarize_columns(_records(value)),
+    "SQL tables": lambda value: Database(_records(value)).close(),
     "shape": lambda value: SHAPER.shape(value, tool="t").text,
 }
 
@@ -130,6 +136,12 @@ def _nested(depth: int, inner: Any) -> Any:
     for _ in range(min(depth, 60)):
         inner = [inner, "text"]
     return inner
+
+
+def _records(value: Any) -> list[dict[str, Any]]:
+    """Return records with the keys, elements or words of a value in their cells."""
+    words = value.split() if isinstance(value, str) else list(value)
+    return [{"id": at, "word": word, "half": str(word)[: len(str(word)) // 2]} for at, word in enumerate(words)]
 
 
 def _json(value: Any) -> bytes:
