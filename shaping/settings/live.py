@@ -149,8 +149,11 @@ class LiveConfig:
         if len(places) == 1 and not is_there(places[0]):
             return True
         wrong = {problem.file for problem in error.problems}
-        found = [place for place in (next(filter(is_there, places), None), self._own_file()) if place is not None]
+        own = self._own_file()
+        found = [place for place in (next(filter(is_there, places), None), own) if place is not None]
         together = [[place, *_profiles_beside(place)] for place in found]
+        if str(own) in wrong:  # then neither of them is used
+            wrong.update(map(str, found))
         try:
             raw = b"".join(file.read_bytes() for files in together if wrong & {*map(str, files)} for file in files)
         except OSError:

@@ -21,7 +21,7 @@ from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
 from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import ResolvedChoice, resolve
-from shaping.settings.sources import Given, Stanza, narrow, presets_for, presets_for_server, read_sources
+from shaping.settings.sources import Given, Stanza, narrow, presets_for, presets_for_server, protect, read_sources
 from shaping.settings.trust import is_allowed, stays_inside
 
 if TYPE_CHECKING:
@@ -186,12 +186,17 @@ def load(
     where = Path(cwd) if cwd is not None else Path.cwd()
     environ = os.environ if environ is None else environ
     sources = read_sources(config, cwd=where, environ=environ)
-    warnings = [*_checked(sources)]
-    if sources.in_tree is not None and is_allowed(sources.in_tree, environ):
-        _refuse_store_outside(sources, sources.in_tree, cwd=where, environ=environ)
-    elif sources.in_tree is not None:
-        sources, warning = _narrowed(sources, sources.in_tree, cwd=where, environ=environ)
-        warnings += [warning] if warning else []
+    found, warnings = sources.in_tree, [*_checked(sources)]
+    if found is not None:
+        own = user_directory(environ) / found.name
+        users = read_sources(own if is_there(own) else {}, cwd=where, environ=environ)
+        _checked(users)
+        if is_allowed(found, environ):
+            _refuse_store_outside(sources, found, cwd=where, environ=environ)
+            sources = protect(sources, users)
+        else:
+            sources, warning = _narrowed(sources, users, found)
+            warnings += [warning] if warning else []
     generation = LoadedConfig.of(sources)
     uncompiled = tuple(_uncompiled(generation))
     if uncompiled:
@@ -207,13 +212,8 @@ def _checked(sources: Sources) -> tuple[ConfigProblem, ...]:
     return findings.warnings
 
 
-def _narrowed(
-    sources: Sources, path: Path, *, cwd: Path, environ: Mapping[str, str]
-) -> tuple[Sources, ConfigProblem | None]:
+def _narrowed(sources: Sources, users: Sources, path: Path) -> tuple[Sources, ConfigProblem | None]:
     """Return what applies of a config in the working tree that is not allowed, and a warning where that is not all."""
-    own = user_directory(environ) / path.name
-    users = read_sources(own if is_there(own) else {}, cwd=cwd, environ=environ)
-    _checked(users)
     sources, left_out = narrow(sources, users)
     if not left_out:
         return sources, None

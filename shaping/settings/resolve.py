@@ -136,10 +136,8 @@ def resolve(
     call: PlanRequest, configs: Sequence[ConfigDocument], profiles: Profiles, presets: Iterable[ConfigDocument] = ()
 ) -> dict[str, ResolvedChoice]:
     """Decide every choice for a call; what a preset says of a command or a tool is weaker than any config."""
-    # What narrows is weaker than what the user says, however exactly it names a tool.
-    narrowing = [document for document in configs if document.narrows]
-    users = [document for document in configs[1:] if not document.narrows]
-    layers = (presets, configs[:1], narrowing, users)
+    # What the working tree says is weaker than what the user says, however exactly it names a tool.
+    layers = (presets, *((document,) for document in configs))
     configured = [each for layer in layers for each in _configured(call.tool, tuple(layer))]
     profile = _which_profile(call, configured)
     preset = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]

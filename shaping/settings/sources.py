@@ -14,7 +14,7 @@ from shaping.settings.files import bundled_path, find, is_in_tree
 from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping
 from shaping.settings.model import Profile
 from shaping.settings.problems import ConfigError, ConfigProblem, Keys, short_name, suggestion_for
-from shaping.settings.trust import names_of, narrowed
+from shaping.settings.trust import names_of, narrowed, protections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -243,6 +243,12 @@ def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
     beside = (*(taken(document, is_profile=True) for document in near), *users.beside)
     merged = replace(sources, configs=configs, beside=beside, profiles=gather(configs, beside))
     return merged, tuple(dict.fromkeys(left_out))
+
+
+def protect(sources: Sources, users: Sources) -> Sources:
+    """Lay what the user holds back over a config that is allowed: it adds to `private` and `redact` there."""
+    held = (protections(document) for document in users.configs[1:])
+    return replace(sources, configs=(*sources.configs, *(document for document in held if document.data)))
 
 
 def _readable(read: Callable[[], ConfigDocument], unreadable: list[ConfigProblem]) -> list[ConfigDocument]:

@@ -153,6 +153,22 @@ def narrowed(
     return replace(document, data=data, narrows=True), tuple(left_out)
 
 
+def protections(document: ConfigDocument) -> ConfigDocument:
+    """Return what a config of the user's holds back, `private` and `redact`, without its other choices."""
+    everywhere = document.choices("global")
+
+    def kept(choices: Any) -> dict[str, Any]:
+        held = _protecting(choices.get("redact"))
+        if choices.get("private"):
+            unreadable = choices.get("on_unreadable", everywhere.get("on_unreadable", "withhold"))
+            held |= {"private": choices["private"], "on_unreadable": unreadable}
+        return held
+
+    overrides = {name: held for name, choices in document.choices("tool_overrides").items() if (held := kept(choices))}
+    sections = {"global": kept(everywhere), "tool_overrides": overrides}
+    return replace(document, data={name: section for name, section in sections.items() if section})
+
+
 def _narrowing(name: str, value: Any, users: Collection[str]) -> dict[str, Any]:
     widens = name not in _NARROWING or (name in LIMITS and value is None)
     debugs = name in {"profile", "extends"} and (value == "debug" or value in users)

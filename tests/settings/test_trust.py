@@ -242,3 +242,47 @@ def test_a_config_that_another_user_left_in_a_shared_directory_is_not_read(
     assert load(cwd=shared / "mine", environ=environ).plan("t").max_items is None
     os.chown(shared, 4242, 4242)  # a working tree of theirs, which somebody works in
     assert load(cwd=shared / "mine", environ=environ).plan("t").max_items == 1
+
+
+@pytest.mark.parametrize(
+    "project",
+    [
+        {"global": {"max_tokens": 2000}},
+        {
+            "global": {"redact": "off", "private": ["**.salary"], "on_unreadable": "pass"},
+            "tool_overrides": {"t": {"redact": False, "private": []}},
+        },
+        {"tool_overrides": {"t": {"redact": {"names": False, "paths": []}, "rename": {"pin": "p", "ssn": "s"}}}},
+    ],
+)
+def test_what_the_user_holds_back_is_held_back_whatever_an_allowed_config_says(
+    tree: Path, environ: dict[str, str], project: dict[str, Any]
+) -> None:
+    users = {
+        "global": {"private": ["**.ssn"], "redact": {"names": True, "paths": ["acct"]}},
+        "tool_overrides": {"t": {"private": ["**.pin"]}},
+    }
+    write(user_directory(environ) / NAME, users)
+    allow(write(tree / NAME, project), environ)
+    plan = load(cwd=tree, environ=environ).plan("t")
+    assert {"**.ssn", "**.pin"} <= {*plan.private_paths}
+    assert (plan.redact.off, plan.redact.names, "acct" in plan.redact.paths) == (False, True, True)
+    assert ("**.salary" in plan.private_paths) == ("**.salary" in project.get("global", {}).get("private", ()))
+    assert plan.private is not None
+    assert plan.private.withhold
+
+
+def test_only_what_the_user_holds_back_is_added_to_an_allowed_config(tree: Path, environ: dict[str, str]) -> None:
+    write(user_directory(environ) / NAME, {"global": {"max_items": 3, "redact": "off"}})
+    allow(write(tree / NAME, {"global": {"redact": True}}), environ)
+    plan = load(cwd=tree, environ=environ).plan("t")
+    assert (plan.max_items, plan.fields, plan.redact.off, plan.redact.names) == (None, None, False, True)
+
+
+def test_an_allowed_config_that_protects_is_not_dropped_for_a_mistake_in_the_users_own(
+    tree: Path, environ: dict[str, str]
+) -> None:
+    write(user_directory(environ) / NAME, {"global": {"max_items": "many"}})
+    allow(write(tree / NAME, {"global": {"private": ["ssn"]}}), environ)
+    with pytest.raises(ConfigError, match="max_items"):
+        LiveConfig(cwd=tree, environ=environ)
