@@ -6,7 +6,7 @@ import logging
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import orjson
 
@@ -45,7 +45,10 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
     out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
     if any(not _is_bare(block) for block in result.get("content") or ()):
         blocks = enumerate(result["content"])
-        out["content"] = [_block(block, f"content[{place}]", plan.redact, hits, {"text"}) for place, block in blocks]
+        out["content"] = [
+            _block(block, f"content[{place}]", plan.redact, hits, {"text"} if is_text(block) else ())
+            for place, block in blocks
+        ]
     if result.get("_meta"):
         # Names are the protocol's and the server's own there: a progressToken is no secret.
         out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, {MARK}, names=False)
@@ -89,33 +92,38 @@ def with_warnings(result: dict[str, Any], hits: Collection[Warned]) -> dict[str,
 
 
 def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, Any]:
-    """Redact a resource that was read or a prompt that was asked for, by the rules for its name."""
-    plan = shaper.plan(name, surface="mcp")
+    """Take secrets and private fields out of a resource that was read or a prompt, by the rules for its name."""
+    rules = shaper.plan(name, surface="mcp").redact
     if shaper.mode != "on":
         return wire
-    hits: list[Warned] = []
-    out, private = dict(wire), _private_of_any_tool(shaper)
-    if "contents" in wire:
-        # The address is what was asked for and comes back as it was.
-        skipped = [{"uri", *binary_members(one)} for one in wire["contents"]]
-        out["contents"] = [
-            _members(_without(one, private, skipped_here), "", plan.redact, hits, skipped_here)
-            for one, skipped_here in zip(wire["contents"], skipped, strict=True)
-        ]
-    if "messages" in wire:
-        out["messages"] = [_prompt_message(one, private, plan.redact, hits) for one in wire["messages"]]
+    private = _private_of_any_tool(shaper)
+
+    def members(value: Mapping[str, Any], skipped: Collection[str] = ()) -> dict[str, Any]:
+        return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
+
+    def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked_for = {"uri"} if value.get("uri") == name else set()
+        skipped = {*binary_members(value), *asked_for}
+        return _block(_without(value, private, skipped), "", rules, [], asked_for)
+
+    def message(value: Mapping[str, Any]) -> dict[str, Any]:
+        content = value.get("content")
+        if isinstance(content, dict):
+            return {**members(value, {"content"}), "content": block(content)}
+        if not _is_objects(content):
+            return members(value)
+        return {**members(value, {"content"}), "content": [block(one) for one in content]}
+
+    of_items = {"contents": block, "messages": message}
+    items = {
+        name: [clean(one) for one in wire[name]] for name, clean in of_items.items() if _is_objects(wire.get(name))
+    }
+    out = {**members(wire, items), **items}
     return wire if out == wire else out
 
 
-def _prompt_message(
-    message: Mapping[str, Any], private: FieldPlan | None, rules: Redact, hits: list[Warned]
-) -> dict[str, Any]:
-    content = message["content"]
-    blocks = [
-        _block(_without(one, private, binary_members(one)), "", rules, hits)
-        for one in (content if isinstance(content, list) else [content])
-    ]
-    return {**message, "content": blocks if isinstance(content, list) else blocks[0]}
+def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
 def redact_members(
@@ -232,13 +240,11 @@ def _unshaped_block(block: Any, plan: Plan) -> Any:
 def _block(
     block: Mapping[str, Any], place: str, rules: Redact, hits: list[Warned], skipped: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Clean a content block; the text of a text block is skipped where it is data."""
+    """Redact a content block but for its base64 and the members to skip."""
     resource = block.get("resource")
     if isinstance(resource, dict):
         block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, binary_members(resource))}
-        skipped = {"resource"}
-    elif not is_text(block):
-        skipped = ()
+        skipped = {*skipped, "resource"}
     return _members(block, place, rules, hits, {*binary_members(block), *skipped})
 
 

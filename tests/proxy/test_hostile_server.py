@@ -121,6 +121,59 @@ async def test_no_request_of_a_server_holds_a_secret(connect: Connect, method: s
         assert "[redacted:github-token]" in b"\n".join(driver.lines).decode()
 
 
+PRIVATE = "PRIVATE-VALUE"
+BOTH = {"ssn": PRIVATE, "said": TOKEN, "text": f"ssn={PRIVATE}", "id": 1}
+BLOCK = {"type": "text", "text": "x"}
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """Write a config that makes a field private in every tool."""
+    config = tmp_path / "response_config.json"
+    config.write_text('{"global": {"private": ["**.ssn"]}}')
+    return config
+
+
+@pytest.mark.parametrize(
+    ("method", "result"),
+    [
+        ("resources/read", {"contents": [], "_meta": BOTH}),
+        ("resources/read", {"contents": [], **BOTH}),
+        ("resources/read", {"contents": [{"uri": f"x://a?ssn={PRIVATE}&k={TOKEN}", "text": "x", **BOTH}]}),
+        ("resources/read", {"contents": [BOTH, TOKEN]}),
+        ("resources/read", {"contents": BOTH}),
+        ("resources/read", BOTH),
+        ("prompts/get", {"messages": [], "description": f"{TOKEN} ssn={PRIVATE}", "_meta": BOTH}),
+        ("prompts/get", {"messages": [{"role": "user", "k": BOTH, "content": BLOCK}]}),
+        ("prompts/get", {"messages": [{"role": "user", "content": {**BLOCK, **BOTH}}]}),
+        ("prompts/get", {"messages": [{"role": "user", "content": [BOTH, TOKEN]}]}),
+        ("prompts/get", {"messages": [{"role": "user", "content": TOKEN, **BOTH}]}),
+        ("prompts/get", {"messages": [BOTH, [BOTH]]}),
+    ],
+    ids=str,
+)
+async def test_nothing_in_an_answer_holds_a_secret_or_what_is_private(
+    connect: Connect, private: Path, method: str, result: Any
+) -> None:
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+    async with connect(command_server(MIRROR), config=private) as driver:
+        await driver.ask(method, {"name": "mirror", "uri": "x://b", "arguments": {"raw": raw}})
+        seen = b"\n".join(driver.lines).decode()
+        assert PRIVATE not in seen
+        assert TOKEN not in seen
+
+
+async def test_an_address_that_the_client_asked_for_and_base64_come_back_as_they_were(
+    connect: Connect, private: Path
+) -> None:
+    uri = f"x://a?key={TOKEN}"
+    contents = [{"uri": uri, "blob": TOKEN * 9}]
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps({"contents": contents}) + "}"
+    async with connect(command_server(MIRROR), config=private) as driver:
+        answer = await driver.ask("resources/read", {"uri": uri, "arguments": {"raw": raw}})
+        assert answer["result"]["contents"] == contents
+
+
 def test_every_kind_of_secret_is_worth_a_look() -> None:
     planted = runpy.run_path(str(TESTS / "redaction" / "conftest.py"))["plant"](1)
     assert [one.kind for one in planted if not may_hold_secret(json.dumps({"a": one.text}).encode())] == []
