@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shaping.cleaning.redact import fail_safe
 from shaping.cli.support.output import config_failure, failure, print_result, stopped
 from shaping.cli.support.payloads import read_payloads
 from shaping.errors import ToolError
@@ -57,7 +58,8 @@ def query(
 def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Shaped:
     request = Overrides(dialect="none", max_tokens=max_tokens)
     plan = shaper.plan("query", surface="command", request=request)
-    return present_rows(Database(_read(file)).query(sql), plan, shaper.shape_by)
+    data = fail_safe(_read(file), plan)  # what is private cannot be asked for by another name either
+    return present_rows(Database(data).query(sql), plan, shaper.shape_by)
 
 
 def _read(file: str) -> Any:

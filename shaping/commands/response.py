@@ -45,9 +45,8 @@ _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=F
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
 _SURE: Final = 1.7  # by how much a guess of tokens must differ, for two writings of the same data
-# What is read as data of a command's text: JSON and its like, and tables (`ps`, `kubectl get`). Commits, files and hits
-# of grep stay lines, though a table of them would be cheaper: `keep_lines`, `drop_lines` and cuts go by lines.
-_FORMATS: Final = (*EXACT, "csv", "table")
+# Data, and rows that a table shows in less; other texts are cheaper as they are.
+_FORMATS: Final = (*EXACT, "csv", "commits", "table")
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
     "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
@@ -408,13 +407,21 @@ class _Response:
             yield from (replaced(rule, name) for rule in dict.fromkeys(one.redacted))
         if self._finished.ended.left_open:
             yield Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go")
-        if self._parsed is None and self._plan.fields is not None and self._out.lines.lines != [""]:
+        if self._parsed is None and self._selects and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
         if self._parsed is not None and self._finished.invocation.fields:
             yield from self._unmatched
         if self._own is not None:
             yield from self._own.warnings
         yield from self._stored.warnings
+
+    @property
+    def _selects(self) -> bool:
+        """Whether fields are chosen or dropped, other than private ones, for which every text is searched anyway."""
+        fields, private = self._plan.fields, self._plan.private
+        if fields is None or private is None:
+            return fields is not None
+        return (fields.include, fields.exclude, fields.rename) != (private.include, private.exclude, private.rename)
 
     @cached_property
     def _unmatched(self) -> list[Warned]:

@@ -166,18 +166,20 @@ class _Tool:
         self._informed = found.used > 0 or bool(told)
 
     def _repair(self) -> None:
-        """Switch a noise rule off that takes values which were used later."""
+        """Switch the noise rules off that take values which were used later."""
         if not self._lost or "prune" in self._existing:
             return
+        off: dict[str, bool] = {}
+        kept: set[str] = set()
         for noise in _NOISE:
-            rule = SuggestedRule("prune", {noise: False}, 0, 1, "keeps values that were used later")
-            left = self._missing(_override([rule]))
+            left = self._missing(_override([_keeping(off | {noise: False})]))
             if len(left) < len(self._lost):
-                sample = ", ".join(sorted(self._lost - left)[:1])
-                saved = (self._cost([]) - self._cost([rule])) / self._found.calls
-                self.steps[0] = [replace(rule, saved=saved, sample=sample)]
+                off[noise] = False
+                kept |= self._lost - left
                 self._lost = left
-                return
+        if off:
+            saved = (self._cost([]) - self._cost([_keeping(off)])) / self._found.calls
+            self.steps[0] = [replace(_keeping(off), saved=saved, sample=min(kept))]
 
     def _add_steps(self) -> int:
         """Add further steps, and return the last one that leaves out only what says nothing."""
@@ -316,6 +318,10 @@ def _values(call: ToolCall, paths: Iterable[str]) -> set[str]:
         for leaf in leaves(one)
     )
     return {str(leaf) for _, _, leaf in found if leaf not in (None, "", True, False, [], {})}
+
+
+def _keeping(noise: dict[str, bool]) -> SuggestedRule:
+    return SuggestedRule("prune", noise, 0, 1, "keeps values that were used later")
 
 
 def _override(rules: Sequence[SuggestedRule]) -> dict[str, Any]:

@@ -39,6 +39,14 @@ def test_standard_input_is_read_and_a_table_printed() -> None:
     assert done.stdout.splitlines()[-1] == "7,open"
 
 
+def test_what_a_config_makes_private_cannot_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"global": {"private": ["**.user"]}}')
+    (tmp_path / "issues.json").write_text(json.dumps(ISSUES))
+    words = str(tmp_path / "issues.json"), "--config", str(tmp_path / "config.json")
+    assert "ada" not in run(words[0], "SELECT * FROM items", *words[1:]).output
+    assert "user" not in run(*words).output
+
+
 def test_without_a_query_the_tables_are_listed(tmp_path: Path) -> None:
     (tmp_path / "issues.json").write_text(json.dumps({"issues": ISSUES}))
     assert "id, state, user_login" in run(str(tmp_path / "issues.json")).stdout

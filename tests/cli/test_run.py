@@ -132,6 +132,25 @@ def test_cut_text_says_how_much_is_gone_and_how_to_get_it() -> None:
     assert shaping("run", "--max-tokens", "12", "--", "seq", "1", "1000").stderr == b"(cut)\n"
 
 
+def test_a_cut_is_marked_also_where_something_is_private(home: Path) -> None:
+    (home / "response_config.json").write_text('{"global": {"private": ["**.salary"]}}')
+    assert b"999 lines" in shaping("run", "--max-tokens", "40", "--", "seq", "1", "1000").stdout
+
+
+def test_a_log_of_commits_says_their_author_once_and_keeps_their_subjects_where_it_is_cut(home: Path) -> None:
+    author = ["-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.com"]
+    subprocess.run(["git", "init", "-q"], cwd=home, check=True)
+    things = [f"{size}{thing}" for size in ("big", "small", "old", "new") for thing in "abcdefghij"]
+    for thing in things:
+        command = ["git", *author, "commit", "-q", "--allow-empty", "-m", f"Mend {thing} so that it opens"]
+        subprocess.run(command, cwd=home, check=True)
+    whole = shaping("run", "--", "git", "log").stdout.decode()
+    assert (whole.count("Ada Lovelace"), [thing for thing in things if thing not in whole]) == (1, [])
+    cut = shaping("run", "--max-tokens", "800", "--", "git", "log").stdout.decode()
+    assert things[-1] in cut
+    assert "of 40 shown" in cut
+
+
 def test_a_stream_is_shaped_as_it_comes() -> None:
     code = 'import sys, time\nprint(\'{"a": 1, "b": null}\', flush=True)\ntime.sleep(600)'
     process = subprocess.Popen(
