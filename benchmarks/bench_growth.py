@@ -138,7 +138,7 @@ def _nested(depth: int, inner: Any) -> Any:
     return inner
 
 
-def _records(value: Any) -> list[dict[str, Any]]:
+def _records(value: Any) -> list[Any]:
     """Return records with the keys, elements or words of a value in their cells."""
     words = value.split() if isinstance(value, str) else list(value)
     return [{"id": at, "word": word, "half": str(word)[: len(str(word)) // 2]} for at, word in enumerate(words)]
