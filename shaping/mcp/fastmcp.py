@@ -18,7 +18,7 @@ from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_exception, error_from_text
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.recording import error_text
-from shaping.mcp.redaction import redact_answer, redact_protocol_error
+from shaping.mcp.redaction import clean_said, redact_answer, redact_protocol_error
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 
@@ -129,12 +129,12 @@ class ShapingMiddleware(Middleware):
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Pass completions on without the secrets in them; every other answer has a hook of its own."""
         answer = await call_next(context)
-        return self.messages.scrub(answer) if context.method == "completion/complete" else answer
+        return clean_said(self.messages.shaper, answer) if context.method == "completion/complete" else answer
 
     def _described(self, described: Any) -> Any:
         """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
         said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
-        clean = self.messages.scrub(said)
+        clean = clean_said(self.messages.shaper, said, "initialize")
         return described if clean is said else described.model_copy(update=clean)
 
     async def on_read_resource(

@@ -6,18 +6,18 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from shaping.errors import from_exception, make_error
 from shaping.mcp.parts import ResultContext, decide
 from shaping.mcp.prewarm import warm_up
 from shaping.mcp.recording import CallRecorder
+from shaping.mcp.redaction import clean_said
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.result_meta import with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more
 from shaping.mcp.sessions import Session, Sessions
 from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, tool_entry
-from shaping.redaction import scrub
 from shaping.response import CallContext
 from shaping.settings import Overrides
 
@@ -38,7 +38,6 @@ _WAITS = (
 )
 _LOOK_SECONDS = 0.25
 
-ValueT = TypeVar("ValueT")
 logger = logging.getLogger("shaping")
 
 
@@ -107,13 +106,7 @@ class MessageShaper:
             if entry is not None:
                 listed.append(entry.wire)
         session.arguments = frozenset(names)
-        return self.scrub(listed)
-
-    def scrub(self, said: ValueT) -> ValueT:
-        """Take the secrets out of what a server says of itself: lists, instructions, completions."""
-        if self.shaper.mode != "on" or self.shaper.plan("", surface="mcp").redact.off:
-            return said
-        return scrub(said)
+        return clean_said(self.shaper, listed, "tools/list")
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""

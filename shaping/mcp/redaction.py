@@ -6,7 +6,7 @@ import logging
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import orjson
 
@@ -15,7 +15,7 @@ from shaping.cleaning.redact import WITHHELD, replaced, without_private_and_secr
 from shaping.mcp.reading import is_text, read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields
-from shaping.redaction import redact
+from shaping.redaction import redact, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -28,9 +28,22 @@ if TYPE_CHECKING:
     from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
 
+ValueT = TypeVar("ValueT")
 logger = logging.getLogger("shaping")
 _BARE = frozenset({"type", "text"})
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
+# Answers that describe what a server has: the names and descriptions in them are no data of its tools.
+_DEFINITIONS = frozenset(
+    {
+        "initialize",
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    }
+)
+_SAMPLES = frozenset({"_meta", "example", "examples", "default"})  # members of a definition that hold data all the same
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
@@ -126,6 +139,34 @@ def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
+def clean_said(shaper: Shaper, said: ValueT, method: str = "") -> ValueT:
+    """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself.
+
+    The same object comes back where there are none.
+    """
+    if shaper.mode != "on":
+        return said
+    private = _private_of_any_tool(shaper)
+    if private is not None and isinstance(said, dict | list | str):
+        kept = _clean_samples(said, private) if method in _DEFINITIONS else private.apply(said)
+        said = said if kept == said else kept
+    return said if shaper.plan("", surface="mcp").redact.off else scrub(said)
+
+
+def _clean_samples(said: Any, private: FieldPlan, *, names: bool = False) -> Any:
+    """Take private fields out of the data in definitions; with `names` the keys are names of a schema's properties."""
+    if isinstance(said, list):
+        return [_clean_samples(one, private) for one in said]
+    if not isinstance(said, dict):
+        return said
+    return {
+        key: private.apply(value)
+        if key in _SAMPLES and not names
+        else _clean_samples(value, private, names=key == "properties" and not names)
+        for key, value in said.items()
+    }
+
+
 def redact_members(
     shaper: Shaper, value: dict[str, Any], members: Collection[str], tool: str = "", *, names: bool = True
 ) -> dict[str, Any]:
@@ -150,7 +191,8 @@ def redact_members(
 
 def clean_error_object(shaper: Shaper, error: dict[str, Any], tool: str = "") -> dict[str, Any]:
     """Redact the words and the data of a JSON-RPC error, and cut them to the budget; itself where nothing changes."""
-    clean = redact_members(shaper, error, ("message", "data"), tool)
+    members = [name for name, value in error.items() if name != "code" or not isinstance(value, int)]
+    clean = redact_members(shaper, error, members, tool)
     said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
     cut = limit_value(said, 1, shaper.plan(tool, surface="mcp")) if shaper.mode == "on" else said
     return clean if cut is said else {**clean, "message": "", "data": None, **cut}

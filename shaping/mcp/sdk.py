@@ -18,7 +18,7 @@ from shaping.mcp.errors import error_from_cause
 from shaping.mcp.messages import MessageShaper, ToolListNotifier
 from shaping.mcp.private_api import lowlevel_server
 from shaping.mcp.recording import error_text
-from shaping.mcp.redaction import redact_answer, redact_protocol_error
+from shaping.mcp.redaction import clean_said, redact_answer, redact_protocol_error
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 
@@ -87,7 +87,7 @@ class ShapedServer:
             return await self._read(ctx, call_next)
         if ctx.method not in _TOOLS:
             answer = await call_next(ctx)
-            return self.messages.scrub(answer) if isinstance(answer, dict) else answer
+            return clean_said(self.messages.shaper, answer, ctx.method) if isinstance(answer, dict) else answer
         session = self.messages.session(ctx.session)
         if self.messages.refresh(session):
             await ctx.session.send_tool_list_changed()

@@ -14,7 +14,6 @@ from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
     PROTOCOL_VERSION,
-    READ_MEMBERS,
     Message,
     answer,
     error,
@@ -46,6 +45,8 @@ _SHAPED = frozenset({"tools/list", "tools/call", *_NAMED})
 _LARGE = 64 * 1024
 _LOOK_SECONDS = 0.25
 _FINISH_SECONDS = 2.0
+_MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
+_SAMPLES = (b'"_meta"', b'"example', b'"default"')  # where data may stand in what a server says of itself
 _CHANGED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -112,13 +113,13 @@ class Relay:
             asked.method in _SHAPED or ("error" in message.data and asked.method not in HANDSHAKE)
         ):
             await self._answer(message, asked)
-        elif may_hold_secret(message.line) or message.method in READ_MEMBERS:
+        elif may_hold_secret(message.line) or _may_be_private(message, asked):
             try:
                 shaping = self._shaping or await self._open()
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
-                clean = partial(self._without_secrets, message, shaping)
+                clean = partial(self._without_secrets, message, shaping, "" if asked is None else asked.method)
                 large = len(message.line) > _LARGE
                 await self._send(await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean())
         else:
@@ -247,18 +248,26 @@ class Relay:
         except Exception:
             logger.exception("shaping an answer to %s failed", asked.method)
             # A list of tools is all that a client can do; any other answer goes no further.
-            return self._without_secrets(message, shaping) if asked.method == "tools/list" else _withheld(message)
+            return (
+                self._without_secrets(message, shaping, asked.method)
+                if asked.method == "tools/list"
+                else _withheld(message)
+            )
 
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
             self._calls_by_task_id[task["taskId"]] = asked
 
-    def _without_secrets(self, message: Message, shaping: ClientShaping) -> Message:
+    def _without_secrets(self, message: Message, shaping: ClientShaping, method: str) -> Message:
+        """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
         try:
             if (params := message.data.get("params")) and isinstance(params, dict):
                 message = _changed(message, "params", params, shaping.redact_params(message.method or "", params))
-            return _without_unread_bytes(_changed_members(message, shaping.scrub), shaping)
+            message = _changed_members(message, shaping.scrub, {"result"})
+            if (result := message.data.get("result")) is not None:
+                message = _changed(message, "result", result, shaping.scrub(result, method))
+            return _without_unread_bytes(message, shaping)
         except Exception:
             logger.exception("looking for secrets in a message failed")
             return _withheld(message)
@@ -299,9 +308,20 @@ def _without_unread_bytes(message: Message, shaping: ClientShaping) -> Message:
 
 def _changed_members(message: Message, change: Callable[[Any], Any], besides: Collection[str] = ()) -> Message:
     """Return a message with a change made to all that it says; itself, and so its own bytes, where it is the same."""
-    said = {name: value for name, value in message.data.items() if name not in {"jsonrpc", "id", *besides}}
-    changed = change(said) if said else said
-    return message if changed is said else write({**message.data, **changed})
+    data = {name: value for name, value in message.data.items() if name in _MEMBERS or name in besides}
+    own = {name: value for name, value in message.data.items() if name not in data}
+    changed = {name: change(value) for name, value in data.items() if name not in {"jsonrpc", "id", *besides}}
+    rest = change(own) if own else own
+    if rest is own and all(value is data[name] for name, value in changed.items()):
+        return message
+    return write({**data, **changed, **rest})
+
+
+def _may_be_private(message: Message, asked: Asked | None) -> bool:
+    """Return whether a message says anything that may be private, whatever the config, which may not be loaded yet."""
+    if asked is not None and asked.method in HANDSHAKE - {"ping"} and message.data.keys() <= _MEMBERS:
+        return any(name in message.line for name in _SAMPLES)
+    return any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"})
 
 
 def _withheld(message: Message) -> Message:

@@ -10,7 +10,7 @@ from shaping.learning.record import Recorder
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
-from shaping.mcp.redaction import clean_error_object, has_private, redact_answer, redact_members
+from shaping.mcp.redaction import clean_error_object, clean_said, has_private, redact_answer, redact_members
 from shaping.mcp.sessions import Session
 from shaping.mcp.tools import CONTROL
 from shaping.proxy.loading import UnknownProfileError
@@ -81,7 +81,8 @@ class ClientShaping:
             shown.append(self.messages.expand_tool(self.session))
         if not result.get("nextCursor"):
             self._tell_idle_rules({*self.session.tools, *(tool["name"] for tool in tools)}, server_of)
-        return {**result, "tools": shown}
+        rest = {name: value for name, value in result.items() if name != "tools"}
+        return {**self.scrub(rest, "tools/list"), "tools": shown}
 
     def _tell_idle_rules(self, tools: Collection[str], server_of: Callable[[str], str]) -> None:
         """Log, once, rules that name a server and match none of its tools, and names that only resemble a tool's.
@@ -151,9 +152,9 @@ class ClientShaping:
         """Take the secrets out of a resource or a prompt."""
         return redact_answer(self.messages.shaper, name, result)
 
-    def scrub(self, said: Any) -> Any:
-        """Take the secrets out of whatever else a server says; the same object where there are none."""
-        return self.messages.scrub(said)
+    def scrub(self, said: Any, method: str = "") -> Any:
+        """Take secrets and private fields out of whatever else a server says; the same object where there are none."""
+        return clean_said(self.messages.shaper, said, method)
 
     def may_hold_back(self, line: bytes) -> bool:
         """Return whether the bytes of a message may hold a secret, or something private."""

@@ -149,6 +149,23 @@ def private(tmp_path: Path) -> Path:
         ("prompts/get", {"messages": [{"role": "user", "content": [BOTH, TOKEN]}]}),
         ("prompts/get", {"messages": [{"role": "user", "content": TOKEN, **BOTH}]}),
         ("prompts/get", {"messages": [BOTH, [BOTH]]}),
+        ("resources/read", [BOTH, TOKEN]),
+        ("tools/call", [BOTH]),
+        ("tools/call", f"ssn={PRIVATE} {TOKEN}"),
+        (
+            "tools/call",
+            {"resultType": "input_required", "inputRequests": {"a": BOTH}, "requestState": json.dumps(BOTH)},
+        ),
+        ("tasks/result", {"content": [{"type": "text", "text": json.dumps(BOTH)}], **BOTH}),
+        ("tasks/get", {"taskId": "a", "statusMessage": f"ssn={PRIVATE}"}),
+        ("tasks/list", {"tasks": [BOTH]}),
+        ("completion/complete", {"completion": {"values": [f"ssn={PRIVATE}", json.dumps(BOTH)]}}),
+        ("ping", {"ssn": PRIVATE}),
+        ("nobody/knows", {"ssn": PRIVATE}),
+        ("initialize", {"capabilities": {}, "_meta": {"ssn": PRIVATE}}),
+        ("resources/list", {"resources": [], "_meta": {"ssn": PRIVATE}}),
+        ("tools/list", {"tools": [{"name": "t", "inputSchema": {"examples": [{"ssn": PRIVATE}]}, "_meta": BOTH}]}),
+        ("tools/list", {"tools": [], "_meta": BOTH}),
     ],
     ids=str,
 )
@@ -161,6 +178,57 @@ async def test_nothing_in_an_answer_holds_a_secret_or_what_is_private(
         seen = b"\n".join(driver.lines).decode()
         assert PRIVATE not in seen
         assert TOKEN not in seen
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"jsonrpc":"2.0","id":ID,"error":"ssn=VALUE"}',
+        '{"jsonrpc":"2.0","id":ID,"error":[{"ssn":"VALUE"}]}',
+        '{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no","ssn":"VALUE","more":{"ssn":"VALUE"}}}',
+        '{"jsonrpc":"2.0","id":ID,"ssn":"VALUE","x":{"ssn":"VALUE"},"result":{"content":[]}}',
+        '{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"ssn=VALUE"}}\n' + EMPTY,
+        '{"jsonrpc":"2.0","ssn":"VALUE","method":"notifications/x"}\n' + EMPTY,
+    ],
+)
+async def test_no_part_of_a_message_holds_what_is_private(connect: Connect, private: Path, raw: str) -> None:
+    async with connect(command_server(MIRROR), config=private) as driver:
+        await driver.call("mirror", raw=raw.replace("VALUE", PRIVATE))
+        await driver.call("mirror", result={"content": []})
+        assert PRIVATE not in b"\n".join(driver.lines).decode()
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("notifications/cancelled", {"requestId": 9, "reason": f"ssn={PRIVATE}"}),
+        ("notifications/nobody-knows", {"ssn": PRIVATE}),
+        ("notifications/message", [{"ssn": PRIVATE}]),
+        ("sampling/createMessage", {"messages": [], "metadata": {"ssn": PRIVATE}}),
+        ("sampling/createMessage", {"messages": [], "tools": [{"name": "t", "description": f"ssn={PRIVATE}"}]}),
+        ("elicitation/create", {"mode": "url", "message": "x", "url": f"https://x.example/?ssn={PRIVATE}"}),
+        ("roots/list", {"_meta": {"ssn": PRIVATE}}),
+        ("nobody/knows", {"ssn": PRIVATE}),
+    ],
+)
+async def test_no_message_of_a_server_holds_what_is_private(
+    connect: Connect, private: Path, method: str, params: Any
+) -> None:
+    said = {"jsonrpc": "2.0", "id": "s1", "method": method, "params": params}
+    async with connect(command_server(MIRROR), config=private) as driver:
+        await driver.call("mirror", before=[said], result={"content": []})
+        seen = b"\n".join(driver.lines).decode()
+        assert PRIVATE not in seen
+        assert method in seen
+
+
+async def test_a_tool_keeps_the_arguments_that_are_named_like_what_is_private(connect: Connect, private: Path) -> None:
+    schema = {"type": "object", "properties": {"ssn": {"type": "string"}, "examples": {"type": "array"}}}
+    tools = [{"name": "t", "description": "Find by ssn: a number.", "inputSchema": {**schema, "required": ["ssn"]}}]
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps({"tools": tools}) + "}"
+    async with connect(command_server(MIRROR), config=private) as driver:
+        answer = await driver.ask("tools/list", {"arguments": {"raw": raw}})
+        assert answer["result"]["tools"][0] == tools[0]
 
 
 async def test_an_address_that_the_client_asked_for_and_base64_come_back_as_they_were(
