@@ -45,11 +45,11 @@ def hook(
     if action == "serve":
         serve(socket_directory())
         return
-    if action == "status":
-        _status([client] if client else list(CLIENTS), as_json=as_json)
-        return
     name = str(client)
     try:
+        if action == "status":
+            _status([client] if client else list(CLIENTS), as_json=as_json)
+            return
         file = file_of(name, project=Path.cwd() if project else None)
         changed = install(name, file) if action == "install" else uninstall(name, file)
     except UnusableFileError as problem:

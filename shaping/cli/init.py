@@ -9,6 +9,7 @@ import typer
 
 from shaping.cli.support.output import print_result
 from shaping.settings import bundled
+from shaping.settings.files import refuse_links
 
 DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
@@ -44,6 +45,7 @@ def init(directory: Annotated[Path, DIRECTORY] = Path(), *, as_json: Annotated[b
     schema = "response_config.schema.json"
     files = {"response_config.json": STARTER.encode(), schema: bundled("config", schema)}
     try:
+        refuse_links(directory)
         directory.mkdir(parents=True, exist_ok=True)
         written = {name: _write(directory / name, content) for name, content in files.items()}
     except OSError as error:

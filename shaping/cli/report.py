@@ -13,6 +13,7 @@ from shaping.cli.support.output import config_failure, stopped
 from shaping.ledger import LedgerError
 from shaping.page.html import document
 from shaping.settings import ConfigError
+from shaping.settings.files import write_file
 
 OUTPUT = typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
 CONFIG = typer.Option(metavar="FILE", help="The config to show instead of the one that is found.", dir_okay=False)
@@ -44,8 +45,7 @@ def report(
 def write_page(file: Path, written: str) -> None:
     """Write a page for its user alone, because it may show what tools sent, and say where it is."""
     try:
-        file.touch(0o600)
-        file.write_text(written, encoding="utf-8")
+        write_file(file, written.encode())
     except OSError as problem:
         raise stopped(f"cannot write {file}: {problem.strerror}", 1) from None
     typer.echo(f"wrote {file}", err=True)

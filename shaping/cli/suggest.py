@@ -14,6 +14,7 @@ from shaping.learning.suggest import suggest as suggested
 from shaping.learning.traffic import TrafficError
 from shaping.learning.write import EMPTY, with_suggestions
 from shaping.settings import ConfigError, bundled, load
+from shaping.settings.files import write_file
 from shaping.settings.jsonc import read_text
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ def suggest(
         chosen = [_asked(one) for one in chosen]
     written = with_suggestions(text, chosen)
     if output is not None:
-        _write(output, written)
-        baseline_path(output).write_text(Baseline.of(found).written())
+        _write(output, written, Baseline.of(found))
     if as_json:
         print_result({"config": written, "tools": [_row(one) for one in chosen]})
         return
@@ -93,12 +93,13 @@ def _asked(one: ToolSuggestion) -> ToolSuggestion:
     return replace(one, rules=tuple(kept))
 
 
-def _write(output: Path, text: str) -> None:
+def _write(output: Path, text: str, baseline: Baseline) -> None:
     try:
-        output.write_text(text)
+        write_file(output, text.encode(), like=output)
         schema = output.with_name("response_config.schema.json")
         if not schema.exists():
-            schema.write_bytes(bundled("config", schema.name))
+            write_file(schema, bundled("config", schema.name))
+        write_file(baseline_path(output), baseline.written().encode())
     except OSError as problem:
         raise stopped(f"cannot write {problem.filename}: {problem.strerror}", 1) from None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shaping.settings.files import exchange, sync_directory, written_beside
+from shaping.settings.files import exchange, refuse_links, sync_directory, written_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -85,6 +85,7 @@ def read_config(file: Path) -> str:
     if file.is_symlink():
         raise UnusableFileError(f"{file} is a link; name the file itself: {file.resolve()}")
     try:
+        refuse_links(file)
         return file.read_bytes().decode()
     except FileNotFoundError:
         raise UnusableFileError(f"{file} is not there") from None

@@ -19,6 +19,7 @@ import orjson
 
 from shaping.cleaning.redact import without_private_and_secrets
 from shaping.redaction import scrub
+from shaping.settings.files import refuse_links
 from shaping.tokens import count
 
 if TYPE_CHECKING:
@@ -187,7 +188,8 @@ class Recorder:
             self.dropped += 1
             if not self._warned:
                 self._warned = True
-                logger.warning("a call could not be recorded in %s (%s)", self.folder, type(problem).__name__)
+                reason = (isinstance(problem, OSError) and problem.strerror) or type(problem).__name__
+                logger.warning("a call could not be recorded in %s (%s)", self.folder, reason)
 
     def _append(self, server: str, tool: str, now: float, line: Mapping[str, Any]) -> None:
         written = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
@@ -195,6 +197,7 @@ class Recorder:
             self.dropped += 1
             return
         path = self.folder / _safe(server or "_") / f"{_safe(tool)}.{_iso(now)[:10]}.jsonl"
+        refuse_links(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._make_room(len(written))
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -134,6 +135,44 @@ def _upwards(cwd: Path) -> Iterator[Path]:
             return
 
 
+def link_in_tree(file: Path, cwd: Path | None = None) -> Path | None:
+    """Return the first link of the working tree that a file is or lies behind: it may come from anybody.
+
+    The working tree is the repository around the working directory, or that directory; never the home directory.
+    """
+    try:
+        here = (cwd or Path.cwd()).resolve()
+    except FileNotFoundError:  # the working directory was deleted
+        return None
+    home = Path.home().resolve()
+    inside = [directory for directory in (here, *here.parents) if directory not in (home, *home.parents)]
+    if not inside:
+        return None
+    root = next((directory for directory in inside if (directory / ".git").exists()), here)
+    place = here / file
+    links = (step for step in (*reversed(place.parents), place) if step.is_symlink())
+    return next((link for link in links if link.parent.resolve().is_relative_to(root)), None)
+
+
+def refuse_links(file: Path) -> None:
+    """Raise OSError where a link of the working tree is, or leads to, a file that is to be written or deleted."""
+    link = link_in_tree(file)
+    if link is not None:
+        target = link.parent / link.readlink()
+        says = f"{link} is a link in the working tree; remove it, or name the place it leads to: {target}"
+        raise OSError(errno.ELOOP, says, str(file))
+
+
+def write_file(file: Path, content: bytes, *, like: Path | None = None) -> None:
+    """Write a file that the user names as `replace_file` does, or into it where it is a device or a pipe."""
+    refuse_links(file)
+    place = file.resolve()
+    if place.exists() and not place.is_file():
+        place.write_bytes(content)
+    else:
+        replace_file(place, content, like=like)
+
+
 def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> None:
     """Write beside a file and move that over it; it is for its user alone, or for as many as another one is."""
     with written_beside(file, content, like=like) as beside:
@@ -144,6 +183,7 @@ def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> Non
 @contextmanager
 def written_beside(file: Path, content: bytes, *, like: Path | None = None) -> Iterator[Path]:
     """Write a file beside another one, and delete it after use if it is still there."""
+    refuse_links(file.parent)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     beside = Path(name)
     try:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.settings.files import cache_directory
+from shaping.settings.files import cache_directory, link_in_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ def results_folder(environ: Mapping[str, str] = os.environ, cwd: Path | None = N
     here = cwd or Path.cwd()
     root = next((directory for directory in (here, *here.parents) if (directory / ".git").exists()), None)
     folder = None if root is None else root / ".shaping" / "results"
-    if folder is None or folder.is_symlink() or folder.parent.is_symlink():
+    if folder is None or link_in_tree(folder, here) is not None:
         return cache_directory(environ) / "results"
     return folder
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shaping.clients.files import TRIES, UnusableFileError, read_config, replace_config
 from shaping.response import required
 from shaping.settings import jsonc
-from shaping.settings.files import cache_directory, replace_file
+from shaping.settings.files import cache_directory, refuse_links, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -41,6 +41,7 @@ def socket_directory(environ: Mapping[str, str] = os.environ) -> Path:
 def install(client: str, file: Path, environ: Mapping[str, str] = os.environ) -> bool:
     """Put the hook into a client's file, and return whether that changed it; a backup is kept beside it."""
     known = CLIENTS[client]
+    refuse_links(file)
     if known.text is not None:
         return _install_file(client, file, known.text(client, environ))
     ours = required(known.entries)(hook_command(client, environ))
@@ -49,6 +50,7 @@ def install(client: str, file: Path, environ: Mapping[str, str] = os.environ) ->
 
 def uninstall(client: str, file: Path) -> bool:
     """Take the hook out, and return whether it was there; a file that is as we left it is restored byte for byte."""
+    refuse_links(file)
     if CLIENTS[client].text is not None:
         if not is_installed(client, file):
             return False
