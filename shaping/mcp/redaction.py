@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from dataclasses import replace
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import orjson
 
 from shaping.cleaning.call import limit_value
-from shaping.cleaning.redact import WITHHELD, replaced, without_private_and_secrets
+from shaping.cleaning.redact import WITHHELD, log_fault, replaced, without_private_and_secrets
 from shaping.mcp.reading import is_text, read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 ValueT = TypeVar("ValueT")
-logger = logging.getLogger("shaping")
 _BARE = frozenset({"type", "text"})
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
 # Answers that describe what a server has: the names and descriptions in them are no data of its tools.
@@ -90,8 +88,8 @@ def unshaped_result(result: Mapping[str, Any], plan: Plan, fault: Exception) -> 
     try:
         out = redact_whole(result, plan)
         return {**out, "_meta": {**(out.get("_meta") or {}), MARK: about}}
-    except Exception:
-        logger.exception("redaction failed; the result is withheld")
+    except Exception as problem:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
+        log_fault("the result of %r is withheld, because redaction failed with %s\n%s", plan.tool, problem)
         return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {MARK: about}}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.cleaning.call import clean_error, limit_error
+from shaping.cleaning.redact import log_fault
 from shaping.clients.table import find_client
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
@@ -103,8 +104,8 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         clean, context = fit_blocks(clean, context)
         shape = _error if result.get("isError") is True else _success
         return with_warnings(_within_limit(shaper, clean, context, shape), hits)
-    except Exception as fault:
-        logger.exception("shaping a result of %r failed; it goes out unshaped", context.tool)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
+        log_fault("shaping a result of %r failed with %s\n%s", context.tool, fault)
         return unshaped_result(result, plan, fault)
 
 

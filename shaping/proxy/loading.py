@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from shaping.ledger import Ledger
     from shaping.mcp.messages import MessageShaper
@@ -97,7 +97,7 @@ class Loading:
         if self.messages is None:
             self._held.append((name, line))
         else:
-            print_line(name, line)
+            print_line(name, line, self._clean)
 
     def close(self) -> None:
         """Print what is still held, write what is still to be kept, and say what was saved."""
@@ -134,7 +134,15 @@ class Loading:
     def _flush(self) -> None:
         held, self._held = self._held, []
         for name, line in held:
-            print_line(name, line)
+            print_line(name, line, self._clean)
+
+    def _clean(self, text: str) -> str:
+        """Take secrets out of a line of a server's log, and private fields once the config that names them is read."""
+        if self.messages is not None:
+            from shaping.mcp.redaction import clean_said  # noqa: PLC0415 (loaded by now)
+
+            text = clean_said(self.messages.shaper, text)
+        return str(without_secrets(text))
 
     @staticmethod
     def _tell(loop: asyncio.AbstractEventLoop, *call: Any) -> None:
@@ -160,9 +168,10 @@ def print_savings(ledger: Ledger) -> None:
             sys.stderr.flush()
 
 
-def print_line(name: str, line: bytes) -> None:
+def print_line(name: str, line: bytes, clean: Callable[[str], str] | None = None) -> None:
     """Print a line of a server's log without the secrets in it."""
-    sys.stderr.write(f"[{name}] {without_secrets(line.decode(errors='replace').rstrip())}\n")
+    text = (clean or without_secrets)(line.decode(errors="replace").rstrip())
+    sys.stderr.write(f"[{name}] {text}\n")
     sys.stderr.flush()
 
 

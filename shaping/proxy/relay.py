@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass
 from functools import partial
@@ -141,7 +142,12 @@ class Relay:
             shaping = self._shaping or await self._open()
             await self._send(_own(request, shaping.failed(asked.name, detail, self.upstream.server_of(asked.name))))
             return
-        await self._send(error(request.id, INTERNAL_ERROR, told(detail), detail.members()))
+        failure = error(request.id, INTERNAL_ERROR, told(detail), detail.members())
+        # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
+        with contextlib.suppress(UnusableConfigError):
+            shaping = self._shaping or await self._open()
+            failure = self._without_secrets(failure, shaping, "")
+        await self._send(failure)
 
     @property
     def is_busy(self) -> bool:

@@ -91,6 +91,13 @@ def test_a_block_of_no_known_form_is_cleaned_like_one_of_an_unknown_type(block: 
         assert TOKEN not in shaped
 
 
+def test_a_result_that_is_withheld_is_logged_as_such_without_its_values(caplog: pytest.LogCaptureFixture) -> None:
+    shaped = SHAPER.shape_result({"content": [f"email={SECRET}"]}, tool="users")
+    assert SECRET not in json.dumps(shaped) + caplog.text
+    assert "withheld" in caplog.text
+    assert "goes out unshaped" not in caplog.text
+
+
 def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> None:
     shaper = Shaper({"global": {"private": ["**.email"]}})
     read = {"contents": [{"uri": "file:///a", "text": json.dumps({"email": SECRET})}]}

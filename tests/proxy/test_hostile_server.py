@@ -6,6 +6,7 @@ import json
 import runpy
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from shaping.proxy import upstream
 from shaping.proxy.child import command_server
+from shaping.proxy.loading import Loading, Options
 from shaping.proxy.messages import may_hold_secret
 from shaping.proxy.relay import Relay
 
@@ -229,6 +231,32 @@ async def test_a_tool_keeps_the_arguments_that_are_named_like_what_is_private(co
     async with connect(command_server(MIRROR), config=private) as driver:
         answer = await driver.ask("tools/list", {"arguments": {"raw": raw}})
         assert answer["result"]["tools"][0] == tools[0]
+
+
+async def test_a_line_that_cannot_be_read_is_logged_without_what_is_private(
+    private: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loading = Loading(Options(config=str(private)))
+    loading.start()
+    log = partial(loading.log, "server")
+    log(f'{{"jsonrpc":"2.0","result":{{"ssn":"{PRIVATE}"'.encode())  # before the config is read
+    await loading.get()
+    log(f'{{"jsonrpc":"2.0","result":{{"ssn":"{PRIVATE}","said":"{TOKEN}"'.encode())
+    log(b"listening on port 80")
+    loading.close()
+    told = capsys.readouterr().err
+    assert PRIVATE not in told
+    assert TOKEN not in told
+    assert told.count("private field 'ssn'") == 2
+    assert "[server] listening on port 80" in told
+
+
+async def test_the_last_words_of_a_server_are_told_without_what_is_private(connect: Connect, private: Path) -> None:
+    ended = [sys.executable, "-c", f"import sys; sys.exit('ssn={PRIVATE}')"]
+    async with connect(command_server(ended), config=private, greet=False) as driver:
+        answer = await driver.greet()
+        assert "error" in answer
+        assert PRIVATE not in b"\n".join(driver.lines).decode()
 
 
 async def test_an_address_that_the_client_asked_for_and_base64_come_back_as_they_were(
