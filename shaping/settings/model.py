@@ -254,7 +254,8 @@ class ConfigFile(_Model):
     profiles: NotNull[dict[str, Profile]] = None
     """Profiles by name; one of a bundled profile's name changes that profile."""
     tool_overrides: NotNull[dict[ToolPattern, ToolOverride]] = None
-    """Choices by tool: an exact name beats a pattern, a longer pattern a shorter one, a later one an equal one."""
+    """Choices by tool. Where several match, each key is taken from the one that fits best: an exact name, then the
+    longer pattern, then the later one; `private` holds in all of them."""
     tokenizer: NotNull[str] = Field(
         default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]}
     )
