@@ -99,7 +99,7 @@ def wrap(
     results = [_wrap_file(path, rewrite) for path in files]
     for path in () if offline or no_test else files:
         if path != file and is_shared(path):
-            _say(f"its servers were not tried, because the file is a repository's")
+            _say(f"the servers of {path} were not tried, because the file is a repository's")
     if as_json:
         print_result(_data(results))
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
