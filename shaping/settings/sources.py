@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -14,7 +15,7 @@ from shaping.settings.files import bundled_path, find, is_in_tree
 from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping
 from shaping.settings.model import Profile
 from shaping.settings.problems import ConfigError, ConfigProblem, Keys, short_name, suggestion_for
-from shaping.settings.trust import names_of, narrowed, protections
+from shaping.settings.trust import is_allowed, names_of, narrowed, protections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -189,6 +190,9 @@ def _read_preset(name: str) -> tuple[ConfigDocument, ...]:
 Given: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 
 GIVEN_NAME = "the given config"
+# Of a config in the working tree that is not allowed, with its profiles: each path in it costs time in every command.
+_MOST_BYTES: Final = 256_000
+_MOST_VALUES: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +223,37 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
     else:
         path = find(config, cwd=cwd, environ=environ)
         if path is not None:
+            in_tree = path if is_in_tree(path, config, environ=environ) else None
+            if in_tree is not None and (size := _bytes_of(path)) > _MOST_BYTES and not is_allowed(path, environ):
+                raise _too_large(path, f"{size:,} bytes, at most {_MOST_BYTES:,}")
             layers += _readable(lambda: read_file(path), unreadable)
             found = tuple(read_beside(path, unreadable))
-            in_tree = path if is_in_tree(path, config, environ=environ) else None
+            values = sum(_values_in(document.data) for document in (*layers[1:], *found))
+            if in_tree is not None and values > _MOST_VALUES and not is_allowed(path, environ):
+                raise _too_large(path, f"{values:,} values, at most {_MOST_VALUES:,}")
     beside = tuple(document for document in found if is_profile(document))
     strangers = tuple(document for document in found if not is_profile(document))
     return Sources(tuple(layers), beside, strangers, gather(layers, beside), tuple(unreadable), in_tree)
+
+
+def _too_large(path: Path, sizes: str) -> ConfigError:
+    says = f"is in the working tree, not allowed, and too large to be applied so ({sizes})"
+    expected = "`shaping allow`, once you have read it"
+    return ConfigError([ConfigProblem(str(path), "it", None, None, expected, says=says)])
+
+
+def _bytes_of(config: Path) -> int:
+    total = 0
+    for file in (config, *(config.parent / "profiles").glob("*.json")):
+        with suppress(OSError):  # reading it says what is wrong
+            total += file.stat().st_size
+    return total
+
+
+def _values_in(value: Any) -> int:
+    if not isinstance(value, (Mapping, list)):
+        return 1
+    return 1 + sum(map(_values_in, value.values() if isinstance(value, Mapping) else value))
 
 
 def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:

@@ -286,3 +286,20 @@ def test_an_allowed_config_that_protects_is_not_dropped_for_a_mistake_in_the_use
     allow(write(tree / NAME, {"global": {"private": ["ssn"]}}), environ)
     with pytest.raises(ConfigError, match="max_items"):
         LiveConfig(cwd=tree, environ=environ)
+
+
+@pytest.mark.parametrize(
+    ("data", "unit"),
+    [
+        ({"global": {"private": [f"**.a{n}" for n in range(5_000)]}}, "values"),
+        ({"global": {"private": ["a" * 300_000]}}, "bytes"),
+    ],
+)
+def test_a_config_that_is_too_large_is_refused_until_it_is_allowed(
+    tree: Path, environ: dict[str, str], data: dict[str, Any], unit: str
+) -> None:
+    config = write(tree / NAME, data)
+    with pytest.raises(ConfigError, match=f"too large to be applied so .*{unit}.*shaping allow"):
+        LiveConfig(cwd=tree, environ=environ)
+    allow(config, environ)
+    assert load(cwd=tree, environ=environ).plan("t").private_paths == tuple(data["global"]["private"])
