@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import typer
+from pydantic import BaseModel
 
 from benchmarks.config_schema import config_schema, config_schema_text
 from benchmarks.results import markdown_table
@@ -366,6 +367,8 @@ def _documented(name: str, value: Any) -> list[str]:
 
 
 def _signature(name: str, value: Any) -> str:
+    if inspect.isclass(value) and issubclass(value, BaseModel):
+        value.model_rebuild()  # a model has its signature once it is built, which the package leaves to its first use
     try:
         written = str(inspect.signature(value))
     except (TypeError, ValueError):
