@@ -142,7 +142,10 @@ class Relay:
             shaping = self._shaping or await self._open()
             await self._send(_own(request, shaping.failed(asked.name, detail, self.upstream.server_of(asked.name))))
             return
-        failure = error(request.id, INTERNAL_ERROR, told(detail), detail.members())
+        # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
+        self._running.start(self._send_failure(error(request.id, INTERNAL_ERROR, told(detail), detail.members())))
+
+    async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
             shaping = self._shaping or await self._open()
