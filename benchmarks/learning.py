@@ -32,13 +32,11 @@ from benchmarks import corpus, learning_servers, learning_services
 from benchmarks.bench_proxy import OURS, SERVER, LineClient
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.learning.reading import read_traffic
 from shaping.learning.record import recordings
-from shaping.learning.replay import replay, text_after, text_before
-from shaping.learning.statistics import TrafficStatistics
+from shaping.learning.statistics import TrafficStatistics, read_traffic
 from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall, pieces, read_piece
-from shaping.learning.usage import Usage, leaves, missing
+from shaping.learning.traffic import ToolCall, Usage, leaves, missing, pieces, read_piece
+from shaping.learning.transcripts import replay
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.tokens import exact
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.corpus import Payload
-    from shaping.learning.replay import ToolReplay
+    from shaping.learning.transcripts import ToolReplay
 
 _FILTER: Final = re.compile(r"\[\?\([^]]*\)\]|\[\*\]|\[-?\d+\]")
 _QUOTED: Final = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
@@ -164,16 +162,16 @@ def _judged(found: Split, target: float) -> tuple[str, int, int, int, int, int]:
         traffic.add(call, Usage())
     (suggested,) = suggest(traffic, config=config, target=target)
     shaper = Shaper({"tool_overrides": {suggested.tool: suggested.override}}, watch=False)
-    text = text_after(shaper, found.second)
-    plain = text_after(Shaper({}, watch=False), found.second)
+    text = found.second.text_after(shaper)
+    plain = found.second.text_after(Shaper({}, watch=False))
     kept = sum(not missing(_values(found.second, path), text) for path in found.asked)
-    return found.payload.name, exact(text_before(found.second)), exact(plain), exact(text), len(found.asked), kept
+    return found.payload.name, exact(found.second.text_before()), exact(plain), exact(text), len(found.asked), kept
 
 
 def _values(call: ToolCall, path: str) -> set[str]:
     """Return the values of a field in a call; nulls and empties are told by their names."""
     steps = parse(path).steps
-    found = [leaf for data in call.data() for one in matches(data, steps) for _, _, leaf in leaves(one)]
+    found = [leaf for data in call.data() for one in matches(data, steps) for _, leaf in leaves(one)]
     return {str(leaf) for leaf in found if leaf not in (None, "", True, False)}
 
 

@@ -24,11 +24,9 @@ from benchmarks import corpus
 from benchmarks.learning import asked_fields, chunks
 from benchmarks.learning_services import record
 from shaping import Shaper
-from shaping.learning.replay import text_after
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall, pieces, read_piece
-from shaping.learning.usage import Usage
+from shaping.learning.traffic import ToolCall, Usage, pieces, read_piece
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
@@ -171,7 +169,7 @@ def _saves(payload: corpus.Payload, override: dict[str, Any]) -> bool:
     """Return whether rules save anything on the payload as it is."""
     call = ToolCall(payload.tool, payload.result)
     configs: list[dict[str, Any]] = [{}, {"tool_overrides": {payload.tool: override}}]
-    texts = (text_after(Shaper(config, watch=False), call) for config in configs)
+    texts = (call.text_after(Shaper(config, watch=False)) for config in configs)
     without, with_rules = map(exact, texts)
     return with_rules < without
 

@@ -10,13 +10,10 @@ import typer
 
 from shaping.cli.support.ledger import MODEL, PRICES, price_of
 from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
-from shaping.learning.replay import replay
 from shaping.learning.statistics import TrafficStatistics
-from shaping.learning.suggest import suggest
-from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, pieces, read_piece
-from shaping.learning.transcripts import find_transcripts
-from shaping.learning.usage import Usage
-from shaping.learning.write import EMPTY, with_suggestions
+from shaping.learning.suggest import EMPTY, suggest, with_suggestions
+from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
+from shaping.learning.transcripts import find_transcripts, replay
 from shaping.mcp.tools import EXPAND
 from shaping.redaction import scrub
 from shaping.response import counted
@@ -26,7 +23,7 @@ from shaping.shaper import Shaper
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from shaping.learning.replay import ToolReplay
+    from shaping.learning.transcripts import ToolReplay
     from shaping.ledger.prices import Price
 
 RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")

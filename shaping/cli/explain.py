@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from shaping.cli.support.output import config_failure, print_result
-from shaping.page.choices import own_choices, plain, readable, sources
+from shaping.page.data import own_choices, plain, readable, sources
 from shaping.settings import ConfigError, load
 from shaping.settings.context import checked_environment, environment_profile
 from shaping.settings.sources import Origin

@@ -9,10 +9,9 @@ import typer
 
 from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
 from shaping.learning.drift import Baseline, baseline_path
-from shaping.learning.reading import read_traffic
-from shaping.learning.suggest import suggest as suggested
+from shaping.learning.statistics import read_traffic
+from shaping.learning.suggest import EMPTY, suggest as suggested, with_suggestions
 from shaping.learning.traffic import TrafficError
-from shaping.learning.write import EMPTY, with_suggestions
 from shaping.settings import ConfigError, bundled, load
 from shaping.settings.files import write_file
 from shaping.settings.jsonc import read_text

@@ -1,18 +1,27 @@
-"""`shaping check --traffic`: contracts asked of recorded traffic, and what changed since its rules were made."""
+"""Checks of recorded traffic: answer contracts, and what changed since the rules were made.
+
+A contract is a question of a config, and what a model reads must answer it as the tool's own data does.
+"""
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from shaping.learning.contracts import ContractReport, check_call, total, unanswered
+import orjson
+
 from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
-from shaping.learning.reading import parallel, read_traffic
-from shaping.learning.traffic import ToolCall, folder_size, pieces, read_piece
+from shaping.learning.fields import covers
+from shaping.learning.statistics import parallel, read_traffic
+from shaping.learning.traffic import SURFACES, ToolCall, folder_size, pieces, read_piece
+from shaping.paths import parse
+from shaping.paths.selection import matches
+from shaping.response import cut_end
+from shaping.settings.resolve import fits
 from shaping.settings.sources import GIVEN_NAME
 from shaping.shaper import Shaper
 
@@ -21,7 +30,144 @@ if TYPE_CHECKING:
 
     from shaping.learning.drift import Drift
     from shaping.learning.traffic import Piece
+    from shaping.response import Omission, Shaped
     from shaping.settings import LoadedConfig
+    from shaping.settings.model import AnswerContract
+
+_SHOWN: Final = 120  # characters of an answer in a message
+_SAYS_NOTHING: Final[tuple[Any, ...]] = (None, "", [], {})
+_LIMITS: Final[Mapping[str, str]] = {"items": "max_items or max_tokens", "string": "max_string or max_tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class ContractFailure:
+    """A question that is answered differently: by the data, by what is read of it, and because of which rule."""
+
+    tool: str
+    question: str
+    path: str
+    raw: str
+    read: str
+    reason: str
+    calls: int = 1
+
+    def __str__(self) -> str:
+        many = f" ({self.calls:,} calls)" if self.calls > 1 else ""
+        answers = f"{self.raw} in the tool's data and {self.read} in what the model reads"
+        return f"{self.tool}: {self.question!r} is {answers}{many}; {self.reason}"
+
+
+@dataclass(slots=True)
+class ContractReport:
+    """What came of asking: how many answers were compared, and where they differ."""
+
+    asked: int = 0
+    failures: dict[tuple[str, str, str], ContractFailure] = field(default_factory=dict)
+    answered: frozenset[tuple[str, str]] = frozenset()  # questions, with their paths, that some call has an answer to
+
+    def merge(self, other: ContractReport) -> ContractReport:
+        """Return what came of both."""
+        merged = dict(self.failures)
+        for key, one in other.failures.items():
+            both = (one, merged.get(key, one))
+            calls = one.calls + (merged[key].calls if key in merged else 0)
+            merged[key] = replace(min(both, key=lambda each: (each.raw, each.read)), calls=calls)
+        return ContractReport(self.asked + other.asked, dict(sorted(merged.items())), self.answered | other.answered)
+
+
+def unanswered(config: LoadedConfig, report: ContractReport) -> list[str]:
+    """Name the contracts that no call could answer: they would be kept whatever a rule took."""
+    overrides = config.config.tool_overrides or {}
+    return [
+        f"{pattern}: {contract.question!r}: no recorded answer of this tool has anything at {_place(contract)}"
+        for pattern, one in overrides.items()
+        for contract in one.answers or ()
+        if (contract.question, _place(contract)) not in report.answered
+    ]
+
+
+def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
+    """Ask all questions of one call, of its data and of what a model reads of that."""
+    report = ContractReport()
+    overrides = shaper.generation.config.tool_overrides or {}
+    contracts = [
+        answer for pattern, one in overrides.items() if fits(call.name, pattern) for answer in one.answers or ()
+    ]
+    for data in call.data() if contracts else ():
+        shaped = shaper.shape(data, tool=call.name, surface=SURFACES[call.form], as_json=False)
+        for contract in contracts:
+            report.asked += 1
+            if answer(contract, data) not in _SAYS_NOTHING:
+                report.answered |= {(contract.question, _place(contract))}
+            if (failure := _compared(contract, data, shaped, call.name, shaper.generation)) is not None:
+                report = report.merge(ContractReport(0, {(failure.tool, failure.question, failure.reason): failure}))
+    return report
+
+
+def _compared(
+    contract: AnswerContract, data: Any, shaped: Shaped, tool: str, config: LoadedConfig
+) -> ContractFailure | None:
+    raw, read = answer(contract, data), answer(contract, shaped.data)
+    wanted = raw if contract.expected is None else contract.expected
+    if _same(wanted, read):
+        return None
+    path, reason = _place(contract), f"{_text(wanted)} is expected"
+    if _same(wanted, raw):
+        reason = f"{path} is left out by {_rule(contract, shaped, tool, config)}"
+    return ContractFailure(tool, contract.question, path, _text(raw), _text(read), reason)
+
+
+def answer(contract: AnswerContract, data: Any) -> Any:
+    """Return the answer that some data gives to a question."""
+    if contract.path is not None:
+        found = list(matches(data, parse(contract.path).steps))
+        return found[0] if len(found) == 1 else found
+    import jmespath  # noqa: PLC0415 (an extra; a config that names one is refused without it)
+
+    return jmespath.search(contract.jmespath or "", data)
+
+
+def _place(contract: AnswerContract) -> str:
+    return contract.path or contract.jmespath or ""
+
+
+def _rule(contract: AnswerContract, shaped: Shaped, tool: str, config: LoadedConfig) -> str:
+    """Name the rule that takes the answer: where it stands in the config, or which part of the profile it is."""
+    for omission in shaped.omissions:
+        if contract.path is None or omission.path == "**" or covers(omission.path, contract.path):
+            return _named(omission, shaped, tool, config)
+    return f"the profile {shaped.plan.profile}"
+
+
+def _named(omission: Omission, shaped: Shaped, tool: str, config: LoadedConfig) -> str:
+    if omission.reason in {"fields", "private"}:
+        choices = {one.name: one for one in config.explain(tool, surface=shaped.plan.surface)}
+        for name in ("private", "exclude_fields"):
+            for path in choices[name].value:
+                if covers(path, omission.path):
+                    return f"{name} {path!r}, {choices[name].origins[-1]}"
+        return f"include_only, {choices['include_only'].origins[-1]}"
+    limit = _LIMITS.get(omission.reason, "max_tokens" if omission.reason == "depth" else "")
+    return limit or f"the noise rule {omission.reason!r} of the profile {shaped.plan.profile}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare two answers; what is null or empty is told by its name, and so is as good as what is not there."""
+    if one in _SAYS_NOTHING or other in _SAYS_NOTHING:
+        return one in _SAYS_NOTHING and other in _SAYS_NOTHING
+    return bool(_plain(one) == _plain(other))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value if item not in _SAYS_NOTHING]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item not in _SAYS_NOTHING}
+    return value
+
+
+def _text(value: Any) -> str:
+    return cut_end(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), _SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +191,8 @@ def check_traffic(
     merged = ContractReport()
     if any(one.answers for one in (config.config.tool_overrides or {}).values()):
         with parallel(folder_size(folder)) as run:
-            merged = total(run(partial(contracts_of, _given(config)), pieces(folder)))
+            found = run(partial(_contracts_of, _given(config)), pieces(folder))
+            merged = reduce(ContractReport.merge, found, merged)
     drift = [*find_idle(traffic, config), *find_drift(traffic, config, baseline)]
     path = findings_path()
     if path is not None:
@@ -55,10 +202,11 @@ def check_traffic(
     return TrafficCheck(calls, merged, tuple(unanswered(config, merged)), tuple(drift), baseline is not None)
 
 
-def contracts_of(config: Path | Mapping[str, Any], piece: Piece) -> ContractReport:
+def _contracts_of(config: Path | Mapping[str, Any], piece: Piece) -> ContractReport:
     """Ask the contracts of a config of all calls of a piece."""
     shaper = Shaper(config, watch=False)
-    return total(check_call(shaper, one) for one in read_piece(piece) if isinstance(one, ToolCall) and not one.failed)
+    calls = (one for one in read_piece(piece) if isinstance(one, ToolCall) and not one.failed)
+    return reduce(ContractReport.merge, (check_call(shaper, one) for one in calls), ContractReport())
 
 
 def _given(config: LoadedConfig) -> Path | Mapping[str, Any]:

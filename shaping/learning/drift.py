@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import time
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
 from shaping.errors import nearest
 from shaping.learning.fields import covers, leads_to
+from shaping.learning.statistics import TrafficStatistics
+from shaping.learning.traffic import ToolCall, Usage, rule_name
 from shaping.settings.files import ledger_path
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from shaping.learning.statistics import ToolStatistics, TrafficStatistics
+    from shaping.learning.statistics import ToolStatistics
     from shaping.settings import LoadedConfig
+    from shaping.shaper import Shaper
+
+logger = logging.getLogger("shaping")
 
 DriftKind: TypeAlias = Literal["unmatched", "new", "type", "values", "vanished", "description", "schema"]
 _VERSION: Final = 1
@@ -28,6 +35,8 @@ _NEW_SHARE: Final = 0.05  # of a tool's bytes from which a new field is told
 _ENUM: Final = 12  # values of a field that may be a closed set
 _ENUM_SEEN: Final = 30  # values that were seen before that is believed
 _DEFINED: Final[tuple[DriftKind, ...]] = ("description", "schema")
+_EVERY: Final = 10  # recorded calls after which a watch compares again
+_MOST: Final = 2_000  # calls that a watch takes, so that a long session holds no more
 _PATHS: Final = ("include_only", "exclude_fields", "private")
 
 
@@ -84,7 +93,8 @@ def baseline_path(config: Path) -> Path:
 
 def find_drift(traffic: TrafficStatistics, config: LoadedConfig, baseline: Baseline | None) -> list[Drift]:
     """List what changed since the baseline, and the paths of a config that match nothing."""
-    found = [*_unmatched(traffic, config)]
+    overrides = (config.config.tool_overrides or {}).items()
+    found = [one for pattern, rules in overrides for one in _unmatched(traffic, pattern, rules, _PATHS)]
     if baseline is not None:
         for one in traffic.tools.values():
             if (before := baseline.tools.get(one.name)) is not None:
@@ -93,51 +103,34 @@ def find_drift(traffic: TrafficStatistics, config: LoadedConfig, baseline: Basel
     return sorted(found, key=lambda drift: (drift.tool, drift.kind, drift.path))
 
 
-def _unmatched(traffic: TrafficStatistics, config: LoadedConfig) -> Iterator[Drift]:
-    for pattern, override in (config.config.tool_overrides or {}).items():
-        listed = [(key, path) for key in _PATHS for path in getattr(override, key) or ()]
-        yield from _without_field(pattern, listed, _fields_of(traffic, pattern))
-
-
 def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
-    """List rules that match no tool of whole traffic, and paths of `private` and `redact` that match none of it."""
-    called = {one.name for one in traffic.tools.values()}
-    defined = (
-        f"{server.replace('/', '_')}/{tool['name']}"
-        for server, (_, tools) in traffic.definitions.items()
-        for tool in tools
+    """List rules that match no tool of whole traffic, and paths of a config's global rules that match none of it."""
+    tools = sorted(
+        {one.name for one in traffic.tools.values()}
+        | {rule_name(server, tool["name"]) for server, (_, tools) in traffic.definitions.items() for tool in tools}
     )
-    tools = sorted({*called, *defined})
-    overrides = config.config.tool_overrides or {}
-    idle = [pattern for pattern in overrides if not any(fits(tool, pattern) for tool in tools)]
+    patterns = config.config.tool_overrides or {}
+    idle = [pattern for pattern in patterns if not any(fits(tool, pattern) for tool in tools)]
     found = [Drift("unmatched", pattern, "", *_no_tool(pattern, tools)) for pattern in idle]
-    everywhere = config.config.global_
-    if everywhere is not None:
-        # Those of a tool's own rules are looked for among its other paths.
-        hidden = [("private", path) for path in everywhere.private or ()]
-        found += _without_field("global", [*hidden, *_redacted(everywhere)], _fields_of(traffic, "**"))
-    for pattern, rules in overrides.items():
-        found += _without_field(pattern, _redacted(rules), _fields_of(traffic, pattern))
+    if config.config.global_ is not None:
+        found += _unmatched(traffic, "**", config.config.global_, ("private",), named="global")
     return found
 
 
-def _redacted(rules: Any) -> list[tuple[str, str]]:
-    return [("redact.paths", path) for path in getattr(rules.redact, "paths", None) or ()]
-
-
-def _fields_of(traffic: TrafficStatistics, pattern: str) -> list[str]:
-    """Return the fields of all tools that a pattern stands for."""
+def _unmatched(
+    traffic: TrafficStatistics, pattern: str, rules: Any, keys: Sequence[str], *, named: str = ""
+) -> Iterator[Drift]:
+    """Report the paths of some rules that no field of the tools which they are for has."""
     tools = (one for one in traffic.tools.values() if fits(one.name, pattern) and one.calls > one.failed)
-    return sorted({path for one in tools for path in one.fields if path})
-
-
-def _without_field(tool: str, listed: Iterable[tuple[str, str]], fields: list[str]) -> Iterator[Drift]:
-    """Report the paths under some keys that no field of the traffic has."""
+    fields = sorted({path for one in tools for path in one.fields if path})
+    listed = [(key, path) for key in keys for path in getattr(rules, key) or ()]
+    listed += [("redact.paths", path) for path in getattr(rules.redact, "paths", None) or ()]
     for key, path in listed if fields else ():
         if not any(leads_to(path, one) for one in fields):
             near = nearest(path, fields, n=1)
             rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
-            yield Drift("unmatched", tool, path, f"{key} {path!r} matches nothing in this traffic", rule)
+            message = f"{key} {path!r} matches nothing in this traffic"
+            yield Drift("unmatched", named or pattern, path, message, rule)
 
 
 def _no_tool(pattern: str, tools: list[str]) -> tuple[str, str]:
@@ -233,3 +226,39 @@ def keep_findings(drift: list[Drift], failures: list[Any], time: float, path: Pa
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     temporary.write_bytes(orjson.dumps(data, option=orjson.OPT_INDENT_2))
     temporary.replace(path)
+
+
+class DriftWatch:
+    """Takes the lines of a recorder, on its thread, and compares them with the baseline beside the config."""
+
+    def __init__(self, shaper: Shaper) -> None:
+        self._shaper = shaper
+        self._traffic = TrafficStatistics()
+        self._calls = 0
+        self._told: dict[str, Drift] = {}
+
+    def __call__(self, line: Mapping[str, Any]) -> None:
+        """Take a line that was recorded."""
+        if "tools" in line:
+            self._traffic.define(time.time(), line["server"], line["tools"])
+            self._look()
+            return
+        self._calls += 1
+        if self._calls > _MOST:
+            return
+        call = ToolCall(line["tool"], line["result"], line["form"], line["server"], line["client"])
+        self._traffic.add(call, Usage())
+        if self._calls % _EVERY == 0:
+            self._look()
+
+    def _look(self) -> None:
+        config = self._shaper.generation
+        baseline = Baseline.read(baseline_path(Path(config.files[0]))) if config.files else None
+        if baseline is None:
+            return
+        fresh = [one for one in find_drift(self._traffic, config, baseline) if str(one) not in self._told]
+        for one in fresh:
+            self._told[str(one)] = one
+            logger.warning("the traffic has changed: %s", one)
+        if fresh and (path := findings_path()) is not None:
+            keep_findings([*self._told.values()], [], time.time(), path)

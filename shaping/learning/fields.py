@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.learning.statistics import FieldStatistics
@@ -23,6 +23,7 @@ _FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers
 _HEAVY: Final = 0.02  # of a tool's bytes
 _IDENTIFYING: Final = 2  # fields that identify a record which are kept with what is wanted of it
 _NO_PAGE_NAMED: Final = 7  # the rank of a name that says link or address, and not that it is a page
+_BEST_NAMES: Final = {"id": 0, "number": 1, "key": 2, "name": 3, "title": 4, "path": 5, "login": 6}
 _ERRORS: Final = frozenset({"error", "errors", "message", "warning", "warnings"})
 _STEPS: Final[Mapping[str, Step]] = {"*": Glob("*"), "**": Deep()}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -46,7 +47,14 @@ class Fields:
     @cached_property
     def needed(self) -> frozenset[str]:
         """Fields that must stay: something in them was used or is asked for, or a program goes on by them."""
-        return frozenset(path for path in self._leaves if self._is_needed(path))
+        return frozenset(
+            path
+            for path, steps in self._leaves.items()
+            if self._found.fields[path].used
+            or any(_meets(told, steps) for told in self._told)
+            or meaning(steps[-1]).continues
+            or steps[-1].casefold() in _ERRORS
+        )
 
     def silent(self) -> dict[str, str]:
         """Return the fields that say nothing, each with the reason; what stands below one of them goes with it."""
@@ -63,7 +71,7 @@ class Fields:
 
     def wanted(self) -> list[str]:
         """Return the fields that were used or are asked for, with what identifies the records that they belong to."""
-        wanted = {path for path in self.needed if not _goes_on(self._leaves[path])}
+        wanted = {path for path in self.needed if not meaning(self._leaves[path][-1]).continues}
         if not wanted:
             return []
         owners = {self._leaves[path][:-1] for path in wanted}
@@ -74,7 +82,8 @@ class Fields:
                 for path, steps in self._leaves.items()
                 if steps[:-1] == owner and self._identifies(steps) and path not in wanted
             ]
-            wanted.update(sorted(beside, key=lambda path: (_rank(self._leaves[path]), path))[:_IDENTIFYING])
+            ranks = {path: _BEST_NAMES.get(self._leaves[path][-1].casefold(), len(_BEST_NAMES)) for path in beside}
+            wanted.update(sorted(beside, key=lambda path: (ranks[path], path))[:_IDENTIFYING])
         written = self._written(wanted | self.needed)
         # A field that is asked for may stand in an answer that is still to come.
         told = (_text(steps) for steps in self._told if not any(_meets(steps, leaf) for leaf in self._leaves.values()))
@@ -93,18 +102,10 @@ class Fields:
 
     def about(self, path: str) -> FieldStatistics:
         """Return the statistics of a field and all below it."""
-        steps, merged, calls = names(path), FieldStatistics(), 0
-        for below, found in self._found.fields.items():
-            if below and names(below)[: len(steps)] == steps:
-                merged, calls = merged.merge(found), max(calls, found.calls)
-        return replace(merged, calls=calls)
-
-    def _is_needed(self, path: str) -> bool:
-        steps, found = self._leaves[path], self._found.fields[path]
-        if found.used or any(_meets(told, steps) for told in self._told):
-            return True
-        key = steps[-1]
-        return meaning(key).continues or key.casefold() in _ERRORS
+        steps = names(path)
+        below = [self._found.fields[one] for one, named in self._steps.items() if named[: len(steps)] == steps]
+        merged = reduce(FieldStatistics.merge, below, FieldStatistics())
+        return replace(merged, calls=max(found.calls for found in below))
 
     def _why_silent(self, path: str) -> str:
         steps, found = self._leaves[path], self._found.fields[path]
@@ -190,15 +191,6 @@ def _name(step: Step) -> str:
 
 def _text(steps: tuple[str, ...]) -> str:
     return str(Path(tuple(_STEPS[step] if step in _STEPS else Name(step) for step in steps)))
-
-
-def _rank(steps: tuple[str, ...]) -> int:
-    order = ("id", "number", "key", "name", "title", "path", "login")
-    return next((at for at, word in enumerate(order) if word == steps[-1].casefold()), len(order))
-
-
-def _goes_on(steps: tuple[str, ...]) -> bool:
-    return meaning(steps[-1]).continues
 
 
 def _meets(told: tuple[str, ...], steps: tuple[str, ...], *, whole: bool = False) -> bool:

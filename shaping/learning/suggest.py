@@ -8,17 +8,19 @@ taken, with one as many as it needs, where they save most first. No step leaves 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.learning.fields import Fields, covers, told_paths
-from shaping.learning.reading import parallel
-from shaping.learning.replay import SURFACES, text_after, text_before
-from shaping.learning.usage import leaves, missing
+from shaping.learning.statistics import parallel
+from shaping.learning.traffic import SURFACES, leaves, missing
 from shaping.paths import parse
 from shaping.paths.selection import matches
+from shaping.response import counted
 from shaping.settings import load
+from shaping.settings.jsonc import JsoncError, read
 from shaping.shaper import Shaper
 from shaping.tokens import count
 
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
     from shaping.learning.statistics import ToolStatistics, TrafficStatistics
     from shaping.learning.traffic import ToolCall
+    from shaping.settings.jsonc import JsonNode
 
+EMPTY: Final = '{\n  "$schema": "./response_config.schema.json",\n  "tool_overrides": {}\n}\n'
+_INDENT: Final = "  "
 _LEAST_TOKENS: Final = 3  # of a call, that a rule must save
 _MEASURED: Final = 60_000  # bytes of calls on which every single path is measured
 _MOST_PATHS: Final = 40
@@ -44,10 +49,10 @@ class SuggestedRule:
 
     key: str  # as in the config
     value: Any
-    saved: float  # tokens a call, on the mean
-    share: float  # of the calls that it applies to
     reason: str
     sample: str = ""
+    saved: float = 0.0  # tokens a call, on the mean
+    share: float = 1.0  # of the calls that it applies to
 
     @property
     def comment(self) -> str:
@@ -161,7 +166,7 @@ class _Tool:
         samples = [(one.call, one.used) for one in found.samples.values()]
         self._samples = [(call, used | _values(call, told)) for call, used in samples]
         self._fields = Fields(found, told)
-        self._raw = [int(count(text_before(call))) for call, _ in self._samples]
+        self._raw = [int(count(call.text_before())) for call, _ in self._samples]
         self._known: dict[str, list[tuple[str, int]]] = {}
         self._informed = found.used > 0 or bool(told)
 
@@ -192,10 +197,11 @@ class _Tool:
                 known = [rule.value for rule in silent]
                 unused = [rule for rule in self._exclude(self._fields.unused()) if rule.value not in known]
                 self._try([*silent, *unused])
-                self._try([*start, *self._only()])
-        for cut in (self._items(), self._tokens()):
-            if cut is not None:
-                self._try([*self.steps[-1], cut])
+                paths = () if self._existing.get("exclude_fields") else tuple(self._fields.wanted())
+                wanted = SuggestedRule("include_only", paths, "what was used, is asked for or identifies a record")
+                self._try([*start, wanted] if paths else start)
+        for cut in self._cuts():
+            self._try([*self.steps[-1], cut])
         return last
 
     def _try(self, rules: list[SuggestedRule]) -> None:
@@ -212,39 +218,22 @@ class _Tool:
         for path, reason in list(paths.items())[:_MOST_PATHS]:
             if not any(covers(path, one) for one in (*kept, *self._existing.get("exclude_fields", ()))):
                 about = self._fields.about(path)
-                yield SuggestedRule("exclude_fields", (path,), 0, about.calls / self._found.calls, reason, about.sample)
+                share = about.calls / self._found.calls
+                yield SuggestedRule("exclude_fields", (path,), reason, about.sample, share=share)
 
-    def _only(self) -> Iterator[SuggestedRule]:
-        paths = self._fields.wanted()
-        if paths and not self._existing.get("exclude_fields"):
-            yield SuggestedRule(
-                "include_only", tuple(paths), 0, 1, "what was used, is asked for or identifies a record"
-            )
-
-    def _items(self) -> SuggestedRule | None:
-        """Cut lists to twice what was ever used of them, where enough calls tell."""
+    def _cuts(self) -> Iterator[SuggestedRule]:
+        """Cut lists and answers to twice what was ever used of them, where enough calls tell."""
+        if sum(bool(used) for _, used in self._samples) < _EVIDENCE:
+            return
         last, longest = self._fields.last_used, self._fields.longest_list
-        if "max_items" in self._existing or self._used_calls < _EVIDENCE or not last:
-            return None
-        most = next((size for size in _ITEMS if size >= last * _SPARE), None)
-        if most is None or most >= longest:
-            return None
-        reason = f"nothing beyond element {last} of up to {longest} was used"
-        return SuggestedRule("max_items", most, 0, 1, reason)
-
-    def _tokens(self) -> SuggestedRule | None:
-        """Cut answers to twice the size that still shows all that was used of them, where enough calls tell."""
-        if "max_tokens" in self._existing or self._used_calls < _EVIDENCE:
-            return None
-        for budget, spare in pairwise(_TOKENS):
-            rule = SuggestedRule("max_tokens", budget, 0, 1, "")
-            if not self._missing(_override([*self.steps[-1], rule])) - self._lost:
-                return SuggestedRule("max_tokens", spare, 0, 1, f"all that was used stands in {budget:,} tokens")
-        return None
-
-    @property
-    def _used_calls(self) -> int:
-        return sum(bool(used) for _, used in self._samples)
+        most = next((size for size in _ITEMS if size >= last * _SPARE), longest)
+        if "max_items" not in self._existing and last and most < longest:
+            yield SuggestedRule("max_items", most, f"nothing beyond element {last} of up to {longest} was used")
+        for budget, spare in pairwise(_TOKENS) if "max_tokens" not in self._existing else ():
+            rules = [*self.steps[-1], SuggestedRule("max_tokens", budget, "")]
+            if not self._missing(_override(rules)) - self._lost:
+                yield SuggestedRule("max_tokens", spare, f"all that was used stands in {budget:,} tokens")
+                return
 
     def _measured(self, rules: list[SuggestedRule]) -> Iterator[SuggestedRule]:
         """Measure what each rule saves on top of those before it."""
@@ -266,8 +255,7 @@ class _Tool:
         return round(self._found.tokens * shaped / raw) if raw else 0
 
     def _missing(self, override: Mapping[str, Any]) -> set[str]:
-        shaped = self._shaped(override)
-        pairs = zip(self._samples, shaped, strict=True)
+        pairs = zip(self._samples, self._shaped(override), strict=True)
         return {value for (_, used), (text, _) in pairs for value in missing(used, text)}
 
     def _shaped(self, override: Mapping[str, Any], most: int | None = None) -> list[tuple[str, int]]:
@@ -282,11 +270,14 @@ class _Tool:
 
     def _texts(self, override: Mapping[str, Any], most: int | None) -> list[str]:
         overrides = dict(self._config.get("tool_overrides") or {})
-        name = self._found.name
-        if override:
-            overrides[name] = {**overrides.get(name, {}), **united(override, self._existing)}
+        rules = {**overrides.get(self._found.name, {}), **override}
+        if "exclude_fields" in override:  # a list that stands nearer to the tool replaces the others
+            excluded = (*self._existing.get("exclude_fields", ()), *override["exclude_fields"])
+            rules["exclude_fields"] = list(dict.fromkeys(excluded))
+        if rules:
+            overrides[self._found.name] = rules
         shaper = Shaper({**self._config, "tool_overrides": overrides}, watch=False)
-        return [text_after(shaper, call, self._arguments) for call, _ in self._samples[:most]]
+        return [call.text_after(shaper, self._arguments) for call, _ in self._samples[:most]]
 
 
 def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str, Any]:
@@ -300,29 +291,93 @@ def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str,
     return {one.name: one.value for one in choices if one.name in keys and one.value not in (None, ())}
 
 
-def united(override: Mapping[str, Any], existing: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what applies already to new rules: a list that stands nearer to the tool would replace it."""
-    out = dict(override)
-    if "exclude_fields" in out:
-        out["exclude_fields"] = list(dict.fromkeys((*existing.get("exclude_fields", ()), *out["exclude_fields"])))
-    return out
-
-
 def _values(call: ToolCall, paths: Iterable[str]) -> set[str]:
     """Return the values of a call at some paths, but for those that are told by their names."""
-    found = (
-        leaf
-        for data in call.data()
-        for path in paths
-        for one in matches(data, parse(path).steps)
-        for leaf in leaves(one)
-    )
-    return {str(leaf) for _, _, leaf in found if leaf not in (None, "", True, False, [], {})}
+    found = (one for data in call.data() for path in paths for one in matches(data, parse(path).steps))
+    return {str(leaf) for one in found for _, leaf in leaves(one) if leaf not in (None, "", True, False)}
 
 
 def _keeping(noise: dict[str, bool]) -> SuggestedRule:
-    return SuggestedRule("prune", noise, 0, 1, "keeps values that were used later")
+    return SuggestedRule("prune", noise, "keeps values that were used later")
 
 
 def _override(rules: Sequence[SuggestedRule]) -> dict[str, Any]:
     return ToolSuggestion("", "", 0, 0, 0, 0, tuple(rules)).override
+
+
+def with_suggestions(text: str, suggestions: Sequence[ToolSuggestion]) -> str:
+    """Return a config's text with rules added: each with a comment, and none in the place of one that stands there."""
+    for one in suggestions:
+        if one.rules:
+            text = _with_tool(text, one)
+    return text
+
+
+def _with_tool(text: str, suggested: ToolSuggestion) -> str:
+    """Add to the rules that a tool has already: paths to its list of excluded ones, and keys that it does not have."""
+    root = read(text)
+    if "tool_overrides" not in root.members:
+        text = _insert(text, root, '"tool_overrides": {}', 1)
+        root = read(text)
+    existing = existing_rules(root.value if isinstance(root.value, dict) else {}, suggested.tool, suggested.form)
+    overrides = root.members["tool_overrides"]
+    if suggested.tool not in overrides.members:
+        tokens = f"{suggested.now:,} tokens, {suggested.after:,} with these rules"
+        comment = f"// {counted(suggested.calls, 'call')}: {tokens}\n{_INDENT * 2}"
+        text = _insert(text, overrides, f"{comment}{json.dumps(suggested.tool)}: {{}}", 2)
+    tool = _tool_node(text, suggested.tool)
+    excluded = tool.members.get("exclude_fields")
+    listed = excluded.value if excluded is not None and isinstance(excluded.value, list) else []
+    added = [rule for rule in suggested.rules if rule.key == "exclude_fields" and rule.value[0] not in listed]
+    if excluded is not None and added:
+        text = _insert(text, excluded, ",\n".join(_path(rule, 4) for rule in added).lstrip(), 4)
+    fresh = [rule for rule in suggested.rules if rule.key not in tool.members]
+    return _insert(text, _tool_node(text, suggested.tool), _rules(fresh, existing).lstrip(), 3) if fresh else text
+
+
+def _tool_node(text: str, tool: str) -> JsonNode:
+    return read(text).members["tool_overrides"].members[tool]
+
+
+def _rules(rules: Sequence[SuggestedRule], existing: Mapping[str, Any]) -> str:
+    """Write rules line by line, each with its comment above it; the paths of one key together."""
+    margin = _INDENT * 3
+    out: list[str] = []
+    for key in dict.fromkeys(rule.key for rule in rules):
+        same = [rule for rule in rules if rule.key == key]
+        if key != "exclude_fields":
+            (rule,) = same
+            out.append(f"{margin}// {rule.comment}\n{margin}{json.dumps(key)}: {_json(rule.value)}")
+            continue
+        stays = [f"{margin}{_INDENT}{json.dumps(path)}" for path in existing.get("exclude_fields", ())]
+        added = [_path(rule, 4) for rule in same]
+        out.append(f'{margin}"exclude_fields": [\n' + ",\n".join([*stays, *added]) + f"\n{margin}]")
+    return ",\n".join(out)
+
+
+def _path(rule: SuggestedRule, depth: int) -> str:
+    margin = _INDENT * depth
+    return f"{margin}// {rule.comment}\n{margin}{_json(rule.value[0])}"
+
+
+def _insert(text: str, node: JsonNode, member: str, depth: int) -> str:
+    """Write a member at the end of an object or a list, after its last one and whatever comments follow that."""
+    close = node.end - 1
+    last = max((each.end for each in (*node.members.values(), *node.elements)), default=None)
+    margin, outer = _INDENT * depth, _INDENT * (depth - 1)
+    start = node.start + 1 if last is None else last
+    between = text[start:close].rstrip()
+    comma = "" if last is None or _has_comma(between) else ","
+    return f"{text[:start]}{comma}{between}\n{margin}{member}\n{outer}{text[close:]}"
+
+
+def _has_comma(between: str) -> bool:
+    """Return whether a comma stands behind a member, and not only in a comment."""
+    try:
+        return len(read(f"[0{between}\n0]").elements) == 2
+    except JsoncError:
+        return False
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,28 +1,45 @@
-"""Calls and sessions, wherever they were kept, and the files of a folder of recordings."""
+"""Recorded calls and sessions: how they are read, what a model reads of each, and which values were used later."""
 
 from __future__ import annotations
 
 import gzip
 import io
-from contextlib import contextmanager
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
-from shaping.learning.record import TOOLS, recordings
+from shaping.clients.table import find_client
+from shaping.encoders import decode
+from shaping.learning.record import recordings
 from shaping.mcp.reading import read_result
 from shaping.parsers import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from shaping.settings import Surface
+    from shaping.shaper import Shaper
 
 Form: TypeAlias = Literal["mcp", "value", "text"]
 SHELL: Final = "(shell)"  # the server of commands that a client runs itself
-BUILT_IN: Final = "(built in)"  # and of all other tools of its own, which nothing stands in front of
+BUILT_IN: Final = "(built in)"  # the server of a client's other tools, which no proxy stands in front of
+SURFACES: Final[Mapping[str, Surface]] = {"mcp": "mcp", "value": "python", "text": "command"}
 _PIECE: Final = 4_000_000  # bytes that one worker reads at once, whatever the number of workers
+_WORD: Final = re.compile(r"[^\s\"'`()\[\]{}<>,;|=]+")
+_PARTS: Final = re.compile(r"[/\\:@?&#]+")
+_LONGEST: Final = 300  # characters of a value that is looked for as one
+_SHORTEST: Final = 3
+# A word inside a text counts only where nobody would write it by chance.
+_TELLING: Final = re.compile(r"[\d_./@:#-]|[a-z][A-Z]|\w{10}")
+_SMALL: Final = 100  # a number below it is anywhere, and counts only below a name like the argument's
+_ESCAPE: Final = re.compile(rb"\\(?:[nrt]|u[0-9a-fA-F]{4})")
+_LOWER: Final = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in bytes(range(256)).lower())
+_MOST_GIVEN: Final = 500  # values of one call's arguments: of a file that is written not every word is looked for
 
 
 class TrafficError(ValueError):
@@ -45,7 +62,7 @@ class ToolCall:
     @property
     def name(self) -> str:
         """The name by which a config has rules for the tool."""
-        return f"{self.server.replace('/', '_')}/{self.tool}" if self.server and self.form == "mcp" else self.tool
+        return rule_name(self.server, self.tool) if self.form == "mcp" else self.tool
 
     @property
     def failed(self) -> bool:
@@ -62,6 +79,26 @@ class ToolCall:
             return []
         return [_data_in(part.value) if part.prose else part.value for part in read_result(self.result).parts]
 
+    def text_before(self) -> str:
+        """Return what the model reads of the call without shaping."""
+        if self.form == "mcp":
+            return find_client(self.client).shown_within_limit(self.result)
+        return self.result if isinstance(self.result, str) else orjson.dumps(self.result).decode()
+
+    def text_after(self, shaper: Shaper, arguments: frozenset[str] = frozenset()) -> str:
+        """Return what the model reads of the call with shaping; `arguments` are names that the server's tools take."""
+        if self.form == "mcp":
+            shaped = shaper.shape_result(
+                self.result, tool=self.name, client=self.client, relay=True, arguments=arguments
+            )
+            return find_client(self.client).shown_within_limit(shaped)
+        return shaper.shape(self.result, tool=self.name, surface=SURFACES[self.form], as_json=False).text
+
+
+def rule_name(server: str, tool: str) -> str:
+    """Return the name by which a config has rules for a server's tool."""
+    return f"{server.replace('/', '_')}/{tool}" if server else tool
+
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
@@ -70,8 +107,7 @@ class Transcript:
     client: str
     session: str
     calls: tuple[ToolCall, ...]
-    asked: tuple[tuple[float, str], ...] = ()  # what the user said, and when
-    said: tuple[tuple[float, str], ...] = ()  # what the agent said
+    texts: tuple[tuple[float, str], ...] = ()  # of the user and of the agent, with their times
     turns: tuple[float, ...] = ()  # when the model was asked, each time with all that stood in the session by then
 
 
@@ -85,11 +121,12 @@ class FileRange:
 
 
 Piece: TypeAlias = tuple[FileRange, ...]  # what one worker reads at once: part of a large file, or several small ones
+Definition: TypeAlias = tuple[float, str, list[dict[str, Any]]]  # the time, the server and its tools
 
 
 def pieces(folder: Path) -> list[Piece]:
     """Cut the recordings of a folder into pieces of a size, so that the same folder always gives the same pieces."""
-    files = [folder] if folder.is_file() else recordings(folder)
+    files = _files(folder)
     if not files:
         raise TrafficError(
             f"there are no recordings in {folder}; `shaping proxy --record {folder}` makes some,"
@@ -112,18 +149,22 @@ def pieces(folder: Path) -> list[Piece]:
 
 def folder_size(folder: Path) -> int:
     """Return the bytes of all recordings of a folder."""
-    return sum(path.stat().st_size for path in ([folder] if folder.is_file() else recordings(folder)))
+    return sum(path.stat().st_size for path in _files(folder))
 
 
-def read_piece(piece: Piece) -> Iterator[ToolCall | tuple[float, str, list[dict[str, Any]]] | None]:
-    """Read the calls of a piece, and definitions of tools as (time, server, tools); None for a line that is torn."""
+def _files(folder: Path) -> list[Path]:
+    return [folder] if folder.is_file() else recordings(folder)
+
+
+def read_piece(piece: Piece) -> Iterator[ToolCall | Definition | None]:
+    """Read the calls of a piece and the definitions of tools; None for a line that is torn."""
     return map(_read, lines(piece))
 
 
 def lines(piece: Piece) -> Iterator[bytes]:
     """Read the lines of a piece."""
     for part in piece:
-        with opened(part.path) as file:
+        with _opened(part.path) as file:
             if part.start:
                 file.seek(part.start - 1)
                 file.readline()  # the line that begins before this range belongs to the one before
@@ -135,21 +176,12 @@ def lines(piece: Piece) -> Iterator[bytes]:
                 yield line
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed where its name says gzip or zstd."""
     if path.suffix == ".gz":
-        with gzip.open(path) as file:
-            yield file  # type: ignore[misc]  # it reads bytes as any file does
-    elif path.suffix == ".zst":
-        with _zstd(path) as file:
-            yield file
-    else:
-        with path.open("rb") as file:
-            yield file
-
-
-def _zstd(path: Path) -> IO[bytes]:
+        return io.BufferedReader(gzip.open(path))
+    if path.suffix != ".zst":
+        return path.open("rb")
     try:
         import zstandard  # noqa: PLC0415 (an extra, for files that somebody compressed)
     except ImportError:
@@ -157,22 +189,14 @@ def _zstd(path: Path) -> IO[bytes]:
     return io.BufferedReader(zstandard.open(path, "rb"))
 
 
-def _read(line: bytes) -> ToolCall | tuple[float, str, list[dict[str, Any]]] | None:
+def _read(line: bytes) -> ToolCall | Definition | None:
     try:
         data = orjson.loads(line)
         when = seconds(data["time"])
         if "tools" in data:
             return when, data["server"], data["tools"]
-        return ToolCall(
-            data["tool"],
-            data["result"],
-            data.get("form", "mcp"),
-            data.get("server", ""),
-            data.get("client", ""),
-            data.get("session", ""),
-            when,
-            data.get("arguments"),
-        )
+        given = {name: data[name] for name in ("form", "server", "client", "session", "arguments") if name in data}
+        return ToolCall(data["tool"], data["result"], time=when, **given)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         return None
 
@@ -183,10 +207,161 @@ def seconds(time: str | float) -> float:
 
 
 def _data_in(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    parsed = parse(text)
+    parsed = parse(text) if isinstance(text, str) else None
     return text if parsed is None else parsed.value
 
 
-__all__ = ["BUILT_IN", "SHELL", "TOOLS", "Piece", "ToolCall", "TrafficError", "Transcript", "lines", "pieces"]
+@dataclass(slots=True)
+class Usage:
+    """When each value was first given by an agent or its user, by session; one given after it was read was used."""
+
+    first: dict[str, dict[str, float]] = field(default_factory=dict)
+    _by_atom: dict[str, dict[bytes, list[str]]] = field(default_factory=dict, compare=False, repr=False)
+
+    def add(self, other: Usage) -> None:
+        """Add the values of another one."""
+        for session, given in other.first.items():
+            self._add(session, given.items())
+
+    def of_sessions(self, sessions: Iterable[str]) -> Usage:
+        """Return what was given in some of the sessions."""
+        return Usage({session: self.first[session] for session in sessions})
+
+    def add_call(self, call: ToolCall) -> None:
+        """Take the arguments of a call."""
+        self._add(call.session, ((value, call.time) for value in islice(_given(call.arguments), _MOST_GIVEN)))
+
+    def add_transcript(self, transcript: Transcript) -> None:
+        """Take the arguments and the texts of a session."""
+        for call in transcript.calls:
+            self.add_call(call)
+        for time, text in transcript.texts:
+            self._add(transcript.session, ((value, time) for value in _quotable(text)))
+
+    def used(self, call: ToolCall) -> Used:
+        """Return a test for the values of a call's answer."""
+        given = self.first.get(call.session)
+        if not given:
+            return Used(frozenset())
+        index = self._by_atom.setdefault(call.session, {})
+        for value in given if not index else ():
+            index.setdefault(_atom(value), []).append(value)
+        # Only a value of which the longest word stands in the answer needs to be looked for in its fields.
+        stands = {b"", *_atoms(orjson.dumps(call.result, option=orjson.OPT_NON_STR_KEYS))}
+        likely = (value for atom in stands & index.keys() for value in index[atom])
+        return Used(frozenset(value for value in likely if given[value] > call.time))
+
+    def _add(self, session: str, values: Iterable[tuple[str, float]]) -> None:
+        self._by_atom.clear()
+        given = self.first.setdefault(session, {})
+        for value, time in values:
+            given[value] = min(time, given.get(value, time))
+
+
+class Used:
+    """Tells which values of one answer were used after it."""
+
+    def __init__(self, later: frozenset[str]) -> None:
+        self._later = later
+        self._telling = frozenset(value for value in later if _TELLING.search(value))
+
+    def __bool__(self) -> bool:
+        return bool(self._later)
+
+    def __call__(self, key: str, leaf: Any) -> tuple[str, ...]:
+        """Return what of a leaf was used: the leaf itself, or words of a long one."""
+        if not self._later or leaf is None or isinstance(leaf, bool):
+            return ()
+        if not isinstance(leaf, str):
+            written = orjson.dumps(leaf).decode() if isinstance(leaf, float) else str(leaf)
+            small = isinstance(leaf, int) and abs(leaf) < _SMALL
+            return (written,) if (f"\0{key.casefold()}={written}" if small else written) in self._later else ()
+        if len(leaf) <= _LONGEST and self._whole(leaf):
+            return (leaf,)
+        if len(leaf) < 40 and " " not in leaf and "\n" not in leaf:
+            return ()
+        return tuple(word for word in dict.fromkeys(_words(leaf)) if word in self._telling) if self._telling else ()
+
+    def _whole(self, leaf: str) -> bool:
+        if len(leaf) >= _SHORTEST and leaf in self._later:
+            return True
+        words = leaf.casefold().split()
+        if len(words) < 2:
+            return False
+        return all(" ".join(some) in self._later for some in (words[:3], words[-3:]))
+
+
+def _atoms(text: bytes) -> list[bytes]:
+    """Split JSON into its runs of letters and digits, in lower case."""
+    return _ESCAPE.sub(b" ", text).translate(_LOWER).split()
+
+
+def _atom(value: str) -> bytes:
+    """Return the longest run of letters and digits of a value; nothing where JSON may write it in another way."""
+    if not value.isascii():
+        return b""
+    return max(_atoms(value.rpartition("\0")[2].rpartition("=")[2].encode()), key=len, default=b"")
+
+
+def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """List the scalars of plain data, each with the key that it stands under."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from leaves(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item, key)
+    else:
+        yield key, value
+
+
+def used_values(call: ToolCall, used: Used) -> set[str]:
+    """Return the values of an answer that were used after it."""
+    return {value for data in call.data() for key, leaf in leaves(data) for value in used(key, leaf)}
+
+
+def missing(values: Iterable[str], text: str) -> set[str]:
+    """Return the values that a text does not show, as it stands or decoded from the form it is written in."""
+    gone = {value for value in values if value not in text and orjson.dumps(value).decode()[1:-1] not in text}
+    if not gone:
+        return gone
+    try:
+        shown = {str(leaf) for _, leaf in leaves(decode(text, "table"))}
+    except ValueError:
+        return gone
+    return {value for value in gone if value not in shown and not any(value in one for one in shown if " " in one)}
+
+
+def _given(arguments: Any) -> Iterator[str]:
+    """List the values of arguments: each whole, in its words, and a small number with the names that it may have."""
+    for key, value in leaves(arguments):
+        if isinstance(value, str):
+            if len(value) <= _LONGEST:
+                yield value
+            yield from _words(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            written = orjson.dumps(value).decode() if abs(value) < 2**63 else str(value)
+            yield written
+            names = {key.casefold(), *re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", key.casefold()), "id", "number", "iid"}
+            yield from (f"\0{name}={written}" for name in sorted(names))
+
+
+def _words(text: str) -> Iterator[str]:
+    for found in _WORD.findall(text):
+        word = found.strip(".:!?*_")
+        if len(word) >= _SHORTEST:
+            yield word
+        parts = _PARTS.split(word)
+        if len(parts) > 1:
+            yield from (part for part in parts if len(part) >= _SHORTEST)
+        stem, dot, ending = parts[-1].rpartition(".")  # a page is asked for by a name with an ending, as a file is
+        if dot and len(stem) >= _SHORTEST and len(ending) <= 5:
+            yield stem
+
+
+def _quotable(text: str) -> Iterator[str]:
+    """List what a text may quote: its words, and two or three of them in a row."""
+    yield from _words(text)
+    words = [word.strip("*_`\"'.,:;!?()[]") for word in text.casefold().split()]
+    yield from (" ".join(words[at : at + 3]) for at in range(len(words) - 2))
+    yield from (" ".join(words[at : at + 2]) for at in range(len(words) - 1))

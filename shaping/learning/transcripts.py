@@ -1,4 +1,4 @@
-"""The sessions that agents' clients keep on disk: Claude Code, Codex, Gemini CLI and opencode."""
+"""The sessions that Claude Code, Codex, Gemini CLI and opencode keep on disk, and their calls shaped once more."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import re
 import shlex
 import sqlite3
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.commands.names import tool_name
-from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, seconds
+from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, missing, seconds, used_values
+from shaping.tokens import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from shaping.learning.traffic import Usage
+    from shaping.shaper import Shaper
 
 _SHELLS: Final = frozenset(
     {"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "unified_exec"}
@@ -36,8 +40,7 @@ class _Session:
         self.client, self.session = client, f"{client}/{session}"  # clients may give two sessions one name
         self._calls: dict[str, ToolCall] = {}
         self._answered: dict[str, None] = {}
-        self._asked: list[tuple[float, str]] = []
-        self._said: list[tuple[float, str]] = []
+        self._texts: list[tuple[float, str]] = []
         self._turns: list[float] = []
         self._answers = False  # whether the last thing was the model's, and more of it belongs to the same turn
 
@@ -46,9 +49,8 @@ class _Session:
         if own:
             self._turn(time)
         self._answers = own
-        said = self._said if own else self._asked
-        if text and (time, text) not in said[-1:]:  # a client may write a message again when its calls are answered
-            said.append((time, text))
+        if text:
+            self._texts.append((time, text))
 
     def _turn(self, time: float) -> None:
         if not self._answers and self._turns[-1:] != [time]:
@@ -77,8 +79,7 @@ class _Session:
 
     def transcript(self) -> Transcript:
         calls = tuple(call for key, call in self._calls.items() if key in self._answered)
-        said, asked = tuple(self._said), tuple(self._asked)
-        return Transcript(self.client, self.session, calls, asked, said, tuple(self._turns))
+        return Transcript(self.client, self.session, calls, tuple(self._texts), tuple(self._turns))
 
 
 def read_claude(path: Path) -> Iterator[Transcript]:
@@ -273,3 +274,62 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, orjson.JSONDecodeError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+@dataclass(slots=True)
+class ToolReplay:
+    """What the calls of one tool come to."""
+
+    server: str
+    tool: str
+    calls: int = 0
+    before: int = 0
+    after: int = 0
+    read_before: int = 0  # the same tokens, each as often as it was read again in a later turn
+    read_after: int = 0
+    used: int = 0  # values that the agent used later
+    missing: dict[str, int] = field(default_factory=dict)  # those of them that it would not have read
+
+    @property
+    def saved(self) -> float:
+        """The part of the tokens that would not have been read."""
+        return 1 - self.after / self.before if self.before else 0.0
+
+
+def replay(
+    shaper: Shaper, calls: Iterable[ToolCall], usage: Usage, turns: Mapping[str, Sequence[float]] | None = None
+) -> dict[tuple[str, str], ToolReplay]:
+    """Shape every call, and add up by server and tool what the model read and would have read.
+
+    `turns` are the times at which the model was asked, by session.
+    """
+    listed = list(calls)
+    names: dict[str, set[str]] = {}  # of the arguments that each server's tools were called with
+    for call in listed:
+        if isinstance(call.arguments, dict):
+            names.setdefault(call.server, set()).update(call.arguments)
+    found: dict[tuple[str, str], ToolReplay] = {}
+    shown: dict[str, set[str]] = {}
+    lost: list[tuple[ToolReplay, str, str]] = []
+    for call in listed:
+        row = found.setdefault((call.server, call.tool), ToolReplay(call.server, call.tool))
+        before = call.text_before()
+        after = before if call.server == BUILT_IN else call.text_after(shaper, frozenset(names.get(call.server, ())))
+        row.calls += 1
+        tokens = int(count(before)), int(count(after))
+        # The first turn after a result writes it into the cache, and those that follow read it from there.
+        later = max(0, sum(time > call.time for time in (turns or {}).get(call.session, ())) - 1)
+        row.before += tokens[0]
+        row.after += tokens[1]
+        row.read_before += later * tokens[0]
+        row.read_after += later * tokens[1]
+        values = used_values(call, usage.used(call))
+        gone = missing(values, after)
+        row.used += len(values)
+        shown.setdefault(call.session, set()).update(values - gone)
+        lost.extend((row, call.session, value) for value in sorted(gone))
+    for row, session, value in lost:
+        # What another answer shows before it is used is not missed.
+        if value not in shown[session]:
+            row.missing[value] = row.missing.get(value, 0) + 1
+    return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
@@ -12,18 +14,21 @@ import orjson
 from shaping.ledger.entries import GROUPS, Totals
 from shaping.ledger.marks import leaves
 from shaping.ledger.texts import find_texts
-from shaping.page.choices import ChosenRow, choices_in_force
+from shaping.settings import load
+from shaping.settings.files import bundled_path
 from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
     from shaping.ledger.entries import LedgerSum
     from shaping.ledger.prices import Price
     from shaping.ledger.texts import CallTexts, SentPart
-    from shaping.settings import LoadedConfig
+    from shaping.settings import LoadedConfig, ResolvedChoice
+    from shaping.settings.files import BundledKind
+    from shaping.settings.plan import Surface
+    from shaping.settings.sources import Origin
     from shaping.store import Store
 
 Key = TypeVar("Key")
@@ -34,6 +39,8 @@ _TOOLS_OF_FIELDS: Final = 8
 _FIELDS: Final = 40  # fields of a tool in the treemap; the rest are one
 _COUNTED_BYTES: Final = 2_000_000  # of one call's values that are counted by field
 _FEWEST_BARS: Final = 14
+_WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
+_SHIPPED: Final[tuple[BundledKind, ...]] = ("profiles", "config")
 # The widths of a bar in seconds, and the range up to which each is used.
 _HOUR, _DAY = 3_600, 86_400
 _STEPS: Final = ((60, _HOUR), (600, 6 * _HOUR), (_HOUR, 3 * _DAY), (_DAY, 60 * _DAY), (7 * _DAY, 400 * _DAY))
@@ -79,6 +86,16 @@ class Finding:
     kind: str
     message: str
     rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRow:
+    """One choice for a tool, or for every tool where none is named."""
+
+    tool: str
+    name: str
+    value: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +267,62 @@ def _by(sums: Iterable[LedgerSum], key: Callable[[Any], Key]) -> dict[Key, Total
     for one in sums:
         found[key(one)] = found.get(key(one), Totals()) + one.totals
     return dict(sorted(found.items(), key=lambda pair: -pair[1].saved))
+
+
+def choices_in_force(config: LoadedConfig, tools: Sequence[str]) -> Iterator[ChosenRow]:
+    """List what a config chooses for every tool, and what is different for each of the tools."""
+    general = {choice.name: choice for choice in config.explain("", surface="mcp")}
+    for choice in own_choices(list(general.values()), config, "mcp"):
+        yield _row("", choice)
+    for tool in tools:
+        for choice in reversed(config.explain(tool, surface="mcp")):
+            if choice.value != general[choice.name].value:
+                yield _row(tool, choice)
+
+
+def own_choices(choices: Sequence[ResolvedChoice], config: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
+    """Return the profile, choices that differ from the bundled default, and choices that a config file makes."""
+    bundled = {choice.name: choice.value for choice in load({}).explain("", surface=surface)}
+    return [
+        choice
+        for choice in reversed(choices)
+        if choice.name == "profile"
+        or choice.value != bundled[choice.name]
+        or any(origin.file in config.files for origin in choice.origins)
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Return a choice's value as plain data."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def readable(value: Any) -> str:
+    """Write a value for people: words as they are, lists of words and paths with commas, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(word, str) and _WORD.fullmatch(word) for word in value)
+    ):
+        return ", ".join(value)
+    return orjson.dumps(value).decode()
+
+
+def sources(choice: ResolvedChoice) -> str:
+    """Name the files and lines of a choice; files of the package are just called bundled."""
+    return ", ".join(map(_place, choice.origins))
+
+
+def _place(origin: Origin) -> str:
+    if origin.file is None:
+        return str(origin)
+    file = Path(origin.file)
+    if not any(file.is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED):
+        return str(origin)
+    return f"preset {file.stem}" if "presets" in file.parts else f"{origin.by} (bundled)"
+
+
+def _row(tool: str, choice: ResolvedChoice) -> ChosenRow:
+    return ChosenRow(tool, choice.name, readable(plain(choice.value)), sources(choice))

@@ -6,14 +6,13 @@ from base64 import b64encode
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
+from html import escape as _escape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from shaping.ledger.entries import GROUPS
 from shaping.ledger.marks import REASONS, marked_lines
-from shaping.page.charts import bars, treemap
-from shaping.page.markup import attributes, element, escape, number, percent
 from shaping.response import counted
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from shaping.ledger import LedgerEntry, Totals
     from shaping.ledger.marks import MarkedLine
     from shaping.ledger.texts import CallTexts
-    from shaping.page.data import FieldTokens, PageData, ShownCall
+    from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (
     "The texts of this call are not to be had: they were kept for a limited time that is over, or in the memory of the "
@@ -30,12 +29,12 @@ GONE: Final = (
 )
 _LINES: Final = 400  # of each side of a call
 _COLUMNS: Final = (("Calls", "n"), ("Sent", "n wide"), ("Read", "n wide"), ("Saved", "n"), ("Share", "n"))
-_HERE: Final = Path(__file__).parent
+Box: TypeAlias = tuple[float, float, float, float]  # left, top, width and height, in percent of the treemap
 
 
 @cache
 def _asset(name: str) -> str:
-    return (_HERE / name).read_text()
+    return Path(__file__).with_name(name).read_text()
 
 
 def content_policy() -> str:
@@ -86,22 +85,24 @@ def _wrapped(title: str, body: str, *, live: bool) -> str:
 def _sections(data: PageData) -> Iterator[str]:
     yield _summary(data)
     if not data.tools:
-        yield element("section", "<p>No calls yet: every call through <code>shaping proxy</code>, the middleware, "
-                      "<code>shaping run</code>, a hook or an integration appears here.</p>")  # fmt: skip
+        yield (
+            "<section><p>No calls yet: every call through <code>shaping proxy</code>, the middleware, "
+            "<code>shaping run</code>, a hook or an integration appears here.</p></section>"
+        )
     if data.findings:
         yield _findings(data)
     if data.bars:
         legend = _legend(("saved", "not read"), ("read", "read by a model"))
         yield _section("time", "Savings over time", bars(data.bars), note=f"Tokens. {legend}")
     if data.tools:
-        yield _section("tools", "By tool", _groups("tool", data.tools), note="Choose a column to sort by it.")
+        yield _section("tools", "By tool", _groups("Tool", data.tools), note="Choose a column to sort by it.")
     if data.fields:
         yield _fields(data.fields)
     if data.calls:
         opened = "".join(_call(call) for call in data.calls)
         yield _section("calls", "The last calls", opened, note="What the tool sent, and what the model read of it.")
     if len(data.clients) > 1:
-        yield _section("clients", "By client", _groups("client", data.clients))
+        yield _section("clients", "By client", _groups("Client", data.clients))
     if data.choices:
         yield _config(data)
 
@@ -121,13 +122,9 @@ def _summary(data: PageData) -> str:
     tokenizer = ", ".join(data.tokenizers) or "no tokenizer yet"
     lost = f" {counted(data.dropped, 'call')} came too fast to be counted." if data.dropped else ""
     cards = [
-        (
-            "Tokens not read",
-            number(total.saved),
-            f"{percent(total.share)} of {number(total.before)}, net",
-        ),
+        ("Tokens not read", number(total.saved), f"{percent(total.share)} of {number(total.before)}, net"),
         ("Tokens read", number(total.after), f"{number(total.added)} of them added by shaping"),
-        ("Calls", f"{total.calls:,}", _per_call(total)),
+        ("Calls", f"{total.calls:,}", f"{total.milliseconds / max(total.calls, 1):.1f} ms of shaping each"),
         ("Asked back", f"{total.expansions:,}", "expansions and queries, counted as read"),
     ]
     if data.price is not None:
@@ -142,21 +139,18 @@ def _summary(data: PageData) -> str:
     return f'<section id="summary"><div class="cards">{shown}</div><p class="note">{note}</p></section>'
 
 
-def _per_call(total: Totals) -> str:
-    return f"{total.milliseconds / total.calls:.1f} ms of shaping each" if total.calls else "none yet"
-
-
 def _groups(kind: str, groups: Iterable[tuple[str, Totals]]) -> str:
     """Write a table that a reader can sort; the widest bar is the group that would have been read most."""
     rows = list(groups)
     most = max((total.before for _, total in rows), default=0) or 1
-    head = "".join(
-        f'<th scope="col" class="{style}"><button type="button">{escape(title)}</button></th>'
-        for title, style in ((kind.capitalize(), "name"), *_COLUMNS)
-    )
-    body = "".join(_group(name, total, most) for name, total in rows)
-    table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f'<div class="scroll tall"><table class="sortable">{table}</table></div>'
+    columns = [(f'<button type="button">{title}</button>', style) for title, style in ((kind, "name"), *_COLUMNS)]
+    return _table("sortable", columns, (_group(name, total, most) for name, total in rows), scroll="scroll tall")
+
+
+def _table(kind: str, columns: Iterable[tuple[str, str]], rows: Iterable[str], *, scroll: str = "scroll") -> str:
+    head = "".join(f'<th scope="col" class="{style}">{title}</th>' for title, style in columns)
+    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="{scroll}"><table class="{kind}">{table}</table></div>'
 
 
 def _group(name: str, total: Totals, most: int) -> str:
@@ -175,7 +169,7 @@ def _group(name: str, total: Totals, most: int) -> str:
 def _fields(fields: Sequence[tuple[str, Sequence[FieldTokens]]]) -> str:
     legend = _legend(("kept", "read"), ("partly", "partly left out"), ("gone", "left out"))
     maps = "".join(
-        f'<details {attributes(id=f"fields-{place}")}{" open" if not place else ""}><summary><span class="tool">'
+        f'<details id="fields-{place}"{" open" if not place else ""}><summary><span class="tool">'
         f"{escape(tool)}</span><span>{number(sum(each.tokens for each in listed))} tokens</span></summary>"
         f"{treemap(listed)}{_field_table(listed)}</details>"
         for place, (tool, listed) in enumerate(fields)
@@ -186,17 +180,13 @@ def _fields(fields: Sequence[tuple[str, Sequence[FieldTokens]]]) -> str:
 
 def _field_table(fields: Sequence[FieldTokens]) -> str:
     """Name the largest fields in full: a rectangle has room for a word."""
-    rows = "".join(
+    rows = (
         f'<tr><th scope="row" class="name"><code>{escape(each.path or "(the whole value)")}</code></th>'
-        f'<td class="n">{number(each.tokens)}</td><td class="n">{number(each.left_out) if each.left_out else "0"}</td>'
+        f'<td class="n">{number(each.tokens)}</td><td class="n">{number(each.left_out)}</td>'
         f'<td class="wide">{escape(each.reason or "")}</td></tr>'
         for each in fields[:8]
     )
-    head = '<th scope="col" class="name">Field</th><th scope="col" class="n">Tokens</th>'
-    head += '<th scope="col" class="n">Left out</th><th scope="col" class="wide">Why</th>'
-    return (
-        f'<div class="scroll"><table class="fields"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
+    return _table("fields", (("Field", "name"), ("Tokens", "n"), ("Left out", "n"), ("Why", "wide")), rows)
 
 
 def _call(call: ShownCall, *, opened: bool = False) -> str:
@@ -213,7 +203,7 @@ def _call(call: ShownCall, *, opened: bool = False) -> str:
         f'<span class="{kind}">{share}</span>'
     )
     body = f'<p class="note">{GONE}</p>' if call.texts is None else _texts(entry, call.texts)
-    named = attributes(id=f"call-{entry.ref or entry.time}", class_="call")
+    named = f'id="call-{escape(entry.ref or entry.time)}" class="call"'
     return f"<details {named}{' open' if opened else ''}><summary>{summary}</summary>{body}</details>"
 
 
@@ -259,16 +249,13 @@ def _pane(title: str, tokens: int, lines: Iterator[str]) -> str:
 
 
 def _config(data: PageData) -> str:
-    rows = "".join(
+    rows = (
         f'<tr><th scope="row" class="name">{escape(row.tool or "every tool")}</th><td>{escape(row.name)}</td>'
         f"<td><code>{escape(row.value)}</code></td><td>{escape(row.source)}</td></tr>"
         for row in data.choices
     )
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("For", "Choice", "Value", "Decided by"))
+    table = _table("stacked", (("For", ""), ("Choice", ""), ("Value", ""), ("Decided by", "")), rows)
     files = ", ".join(data.config_files) or "the bundled default"
-    table = (
-        f'<div class="scroll"><table class="stacked"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
     return _section("config", "Config in force", table, note=f"{escape(files)} ({escape(data.config_hash)})")
 
 
@@ -288,3 +275,91 @@ def _footer(data: PageData) -> str:
         f"<footer><p>From the ledger {escape(data.ledger)}, which has names and numbers and no payload. "
         "Texts of calls come from the store while it keeps them, without secrets and private fields.</p></footer>"
     )
+
+
+def bars(found: Sequence[Bar]) -> str:
+    """Draw what was read and what was saved, stretch of time by stretch of time."""
+    most = max((max(bar.total.before, bar.total.after) for bar in found), default=0) or 1
+    saved = sum(bar.total.saved for bar in found)
+    described = f"{number(saved)} tokens saved between {found[0].label} and {found[-1].label}"
+    columns = "".join(_column(bar, most) for bar in found)
+    places = sorted({0, len(found) // 2, len(found) - 1})
+    labels = "".join(f"<span>{escape(found[place].label)}</span>" for place in places)
+    return (
+        f'<div class="bars" role="img" aria-label="{escape(described)}">'
+        f'<div class="scale"><span>{number(most)}</span><span>{number(most // 2)}</span><span>0</span></div>'
+        f'<div class="columns">{columns}</div></div><div class="labels">{labels}</div>'
+    )
+
+
+def _column(bar: Bar, most: int) -> str:
+    total = bar.total
+    read, saved = 100 * total.after / most, 100 * max(0, total.saved) / most
+    said = f"{bar.label}: {number(total.before)} sent, {number(total.after)} read, {number(total.saved)} saved"
+    parts = f'<i class="saved" style="height:{saved:.2f}%"></i><i class="read" style="height:{read:.2f}%"></i>'
+    return f'<div class="column" title="{escape(said)}">{parts if total.before or total.after else ""}</div>'
+
+
+def treemap(fields: Sequence[FieldTokens]) -> str:
+    """Draw each field as a rectangle of its tokens; what was left out of it is marked."""
+    shown = [each for each in fields if each.tokens > 0]
+    boxes = zip(shown, squarify([float(each.tokens) for each in shown], (0, 0, 160, 90)), strict=True)
+    return f'<div class="treemap">{"".join(_field(each, box) for each, box in boxes)}</div>'
+
+
+def _field(each: FieldTokens, box: Box) -> str:
+    left, top, width, height = box
+    share = each.left_out / each.tokens
+    kind = "gone" if share > 0.9 else "partly" if share > 0.1 else "kept"
+    gone = f", {number(each.left_out)} left out" if each.left_out else ""
+    why = f" ({each.reason})" if each.reason else ""
+    said = escape(f"{each.path or '(the whole value)'}: {number(each.tokens)} tokens{gone}{why}")
+    place = f"left:{left / 1.6:.3f}%;top:{top / 0.9:.3f}%;width:{width / 1.6:.3f}%;height:{height / 0.9:.3f}%"
+    name = ".".join(each.path.replace("[]", "").split(".")[-2:]).strip(".") or "value"
+    label = f"<b>{escape(name)}</b><span>{number(each.tokens)}</span>" if width > 14 and height > 7 else ""
+    return f'<div class="field {kind}" title="{said}" style="{place}">{label}</div>'
+
+
+def squarify(sizes: Sequence[float], box: Box) -> Iterator[Box]:
+    """Divide a rectangle by sizes, the largest first, into boxes as square as possible (Bruls et al., 2000)."""
+    left, top, width, height = box
+    areas = [size * width * height / sum(sizes) for size in sizes]
+    while areas:
+        side = min(width, height)
+        end = 1
+        while end < len(areas) and _worst(areas[: end + 1], side) <= _worst(areas[:end], side):
+            end += 1
+        thick, along = sum(areas[:end]) / side, 0.0
+        for area in areas[:end]:
+            long = area / thick
+            yield (left, top + along, thick, long) if width >= height else (left + along, top, long, thick)
+            along += long
+        if width >= height:
+            left, width = left + thick, max(width - thick, 1e-9)
+        else:
+            top, height = top + thick, max(height - thick, 1e-9)
+        areas = areas[end:]
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    total = sum(row)
+    return max(side * side * max(row) / total**2, total**2 / (side * side * min(row)))
+
+
+def escape(text: object) -> str:
+    """Write a text so that no character of it is markup, in content and in attributes."""
+    return _escape(str(text), quote=True)
+
+
+def number(value: float) -> str:
+    """Write a number of tokens in short: 940, 12.4k, 3.1M."""
+    size = abs(value)
+    if size < 10_000:
+        return f"{value:,.0f}"
+    unit, factor = ("k", 1e3) if size < 1e6 else ("M", 1e6) if size < 1e9 else ("G", 1e9)
+    return f"{value / factor:.{0 if size >= factor * 100 else 1}f}{unit}"
+
+
+def percent(share: float) -> str:
+    """Write a share of one in percent."""
+    return f"{100 * share:.0f}%" if abs(share) < 0.995 or share == 1 else f"{100 * share:.1f}%"

@@ -43,7 +43,7 @@ def message_shaper(options: Options) -> MessageShaper:
     ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
     recorder = None
     if options.record is not None:
-        from shaping.learning.watch import DriftWatch  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
+        from shaping.learning.drift import DriftWatch  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
 
         recorder = Recorder(options.record, watch=DriftWatch(shaper))
     choices: dict[str, Any] = {"expand": options.expand, "relay": True, "local": options.for_user}

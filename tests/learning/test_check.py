@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from shaping import Recorder, Shaper
-from shaping.learning.drift import Baseline, baseline_path, find_drift
-from shaping.learning.reading import read_traffic
-from shaping.learning.watch import DriftWatch
+from shaping.learning.drift import Baseline, DriftWatch, baseline_path, find_drift
+from shaping.learning.statistics import read_traffic
 from shaping.settings import load
 
 TOOLS = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.learning import traffic as traffic_module
-from shaping.learning.reading import read_traffic
+from shaping.learning.statistics import read_traffic
 from shaping.learning.traffic import TrafficError
 from tests.learning.test_suggest import record
 
@@ -29,7 +29,7 @@ def traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_several_processes_find_what_one_finds(traffic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = read_traffic(traffic, workers=1)
-    monkeypatch.setattr("shaping.learning.reading._IN_PROCESS", 0)
+    monkeypatch.setattr("shaping.learning.statistics._IN_PROCESS", 0)
     done: list[tuple[str, int, int]] = []
     assert read_traffic(traffic, workers=2, progress=lambda *step: done.append(step)) == alone
     assert [step[0] for step in done] == ["arguments"] * (len(done) // 2) + ["answers"] * (len(done) // 2)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from shaping.learning.replay import text_before
 from shaping.learning.transcripts import read_codex
 from shaping.tokens import count
 from tests.learning.test_suggest import record
@@ -89,7 +88,7 @@ def test_results_are_priced_once_as_written_and_as_cache_reads_for_the_turns_tha
     (transcript,) = read_codex(next(codex.rglob("*.jsonl")))
     assert len(transcript.turns) == 4
     # The model is asked three times with the first result, of which the first writes it, twice with the second, once.
-    tokens = [int(count(text_before(call))) for call in transcript.calls]
+    tokens = [int(count(call.text_before())) for call in transcript.calls]
     assert data["money"]["before"] == 3 * sum(tokens) + 2 * tokens[0] + tokens[1]
     assert data["money"]["after"] < data["money"]["before"]
     refused = discover("--home", str(home), "--model", "no-cache", "--prices", str(prices))

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from benchmarks import corpus
 from shaping import Shaper
 from shaping.cli.app import build
-from shaping.learning.contracts import check_call
-from shaping.learning.replay import text_after
+from shaping.learning.check import check_call
 from shaping.learning.traffic import ToolCall, pieces, read_piece
 from shaping.settings import load
 from shaping.settings.sources import server_presets
@@ -60,14 +59,14 @@ def test_a_preset_keeps_its_contracts_on_other_data_than_it_was_made_from_and_co
         # What the profile itself leaves out of an answer is not the preset's doing; it may only take less.
         assert {key[:2] for key in ruled.failures} <= {key[:2] for key in plain.failures}
         if "prune" not in tools[call.tool]:  # one that keeps a link that a question asks for costs its tokens
-            read = [exact(text_after(Shaper({"presets": on}, watch=False), call)) for on in (True, False)]
+            read = [exact(call.text_after(Shaper({"presets": on}, watch=False))) for on in (True, False)]
             assert read[0] <= read[1]
 
 
 @pytest.mark.parametrize(("name", "least"), [("github", 0.2), ("slack", 0.3), ("notion", 0.25), ("kubernetes", 0.5)])
 def test_a_preset_saves_on_top_of_the_profile(name: str, least: float) -> None:
     after, before = (
-        sum(exact(text_after(Shaper({"presets": on}, watch=False), call)) for call in recorded(name))
+        sum(exact(call.text_after(Shaper({"presets": on}, watch=False))) for call in recorded(name))
         for on in (True, False)
     )
     assert after <= (1 - least) * before

@@ -13,14 +13,10 @@ from typer.testing import CliRunner
 
 from shaping import Recorder, Shaper
 from shaping.cli.app import build
-from shaping.learning.reading import read_traffic
 from shaping.learning.record import recordings
-from shaping.learning.replay import text_after
-from shaping.learning.statistics import TrafficStatistics
-from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall, pieces, read_piece
-from shaping.learning.usage import Usage, missing
-from shaping.learning.write import EMPTY, with_suggestions
+from shaping.learning.statistics import TrafficStatistics, read_traffic
+from shaping.learning.suggest import EMPTY, suggest, with_suggestions
+from shaping.learning.traffic import ToolCall, Usage, missing, pieces, read_piece
 from shaping.settings import load
 from shaping.settings.jsonc import read
 
@@ -85,7 +81,7 @@ def test_a_target_is_reached_and_the_values_of_other_sessions_that_were_used_are
     shaper = Shaper({"tool_overrides": overrides})
     calls = sorted(_calls(tmp_path / "later"), key=lambda call: call.time)
     for listing, asked in zip(calls[::2], calls[1::2], strict=True):
-        assert str(asked.arguments["issue_number"]) in text_after(shaper, listing)
+        assert str(asked.arguments["issue_number"]) in listing.text_after(shaper)
 
 
 def test_a_contract_keeps_the_field_that_it_asks_for(traffic: Path) -> None:
@@ -94,7 +90,7 @@ def test_a_contract_keeps_the_field_that_it_asks_for(traffic: Path) -> None:
     by_tool = {one.tool: one for one in suggest(read_traffic(traffic), config=config, target=0.95)}
     shaper = Shaper({"tool_overrides": {"hub/list": by_tool["hub/list"].override}})
     listing = next(call for call in _calls(traffic) if call.tool == "list")
-    text = text_after(shaper, listing)
+    text = listing.text_after(shaper)
     assert all(one["user"]["login"] in text for one in listing.data()[0])
     assert listing.data()[0][0]["body"][:40] not in text
 
@@ -107,10 +103,10 @@ def test_a_noise_rule_that_takes_what_was_used_is_switched_off() -> None:
     listing = ToolCall("rows", {"content": [{"type": "text", "text": json.dumps(records)}]}, session="s", time=1)
     usage.add_call(ToolCall("fetch", {"content": []}, session="s", time=2, arguments={"at": links[4]}))
     found.add(listing, usage)
-    assert missing(links, text_after(Shaper({}), listing)) == set(links)
+    assert missing(links, listing.text_after(Shaper({}))) == set(links)
     (one,) = suggest(found)
     assert one.override["prune"] == {"links": False}
-    assert not missing(links, text_after(Shaper({"tool_overrides": {one.tool: one.override}}), listing))
+    assert not missing(links, listing.text_after(Shaper({"tool_overrides": {one.tool: one.override}})))
 
 
 def test_the_same_traffic_gives_the_same_suggestion_however_it_is_read(traffic: Path) -> None:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping import Shaper
-from shaping.learning.replay import replay
-from shaping.learning.traffic import SHELL
-from shaping.learning.transcripts import find_transcripts
-from shaping.learning.usage import Usage, used_values
+from shaping.learning.traffic import SHELL, Usage, used_values
+from shaping.learning.transcripts import find_transcripts, replay
 
 if TYPE_CHECKING:
     from pathlib import Path
