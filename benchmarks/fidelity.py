@@ -19,6 +19,7 @@ from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.encoders import decode
+from shaping.encoders.formats import encode_json
 from shaping.errors import ToolError
 from shaping.parsers import EXACT, parse
 
@@ -79,10 +80,8 @@ def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
 
 def _compact(result: dict[str, Any]) -> str:
     """Return a result's texts with the data among them as compact JSON: what no shaped text may exceed."""
-    from shaping.encoders.json import encode  # noqa: PLC0415 (only the guard needs it)
-
     texts = [block["text"] for block in result["content"] if block.get("type") == "text"]
-    return "\n".join(text if (found := parse(text, EXACT)) is None else encode(found.value) for text in texts)
+    return "\n".join(text if (found := parse(text, EXACT)) is None else encode_json(found.value) for text in texts)
 
 
 def is_answered(

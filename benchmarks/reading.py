@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.encoders import json as compact
+from shaping.encoders.formats import encode_json
 from shaping.parsers import parse
 from shaping.tokens import exact
 
@@ -219,7 +219,7 @@ def packets(profile: str, most: int, per: int) -> Iterator[tuple[str, str, str, 
         shaped = shaper.shape(clean, tool=tool)
         text, asked = shaped.text, questions(shaped.data, name, per)
         if shaped.encoding == "table" and exact(text) < _LARGEST and len(asked) == per:
-            found.append((len(_FEATURES.findall(text)), name, text, compact.encode(clean), asked))
+            found.append((len(_FEATURES.findall(text)), name, text, encode_json(clean), asked))
     for _, name, text, raw, asked in sorted(found, reverse=True)[:most]:
         yield name, text, raw, asked
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 
-from shaping.encoders import csv, json, markdown, table, toon
+from shaping.encoders import formats, table
 from shaping.tokens.sampling import cheap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shaping.response import Json
 
 __all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode"]
@@ -25,19 +27,21 @@ _SHORTER_BY_LINES, _DIGIT_LINES, _LINE_BREAK, _BEFORE_DIGIT = 1.02, 0.25, b"\\n"
 _SMALL = 200  # characters of JSON below which a header costs more than the keys it saves
 
 
-class Format(Protocol):
-    """A way to write data as text and to read it back."""
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write data as text, or None where a value has no such form, and to read it back exactly."""
 
-    def encode(self, value: Json) -> str | None:
-        """Write a value, or return None where it has no such form."""
-        ...
-
-    def decode(self, text: str) -> Json:
-        """Read it back, exactly."""
-        ...
+    encode: Callable[[Json], str | None]
+    decode: Callable[[str], Json]
 
 
-FORMATS: dict[str, Format] = {"json": json, "table": table, "markdown": markdown, "csv": csv, "toon": toon}
+FORMATS: dict[str, Format] = {
+    "json": Format(formats.encode_json, formats.decode_json),
+    "table": Format(table.encode, table.decode),
+    "markdown": Format(formats.encode_markdown, formats.decode_markdown),
+    "csv": Format(formats.encode_csv, formats.decode_csv),
+    "toon": Format(formats.encode_toon, formats.decode_toon),
+}
 
 
 class UnknownEncodingError(ValueError):
@@ -69,7 +73,7 @@ def encode(
         return Encoded(table.encode(value, repeats=repeats, constants=constants, lossless=lossless), "table")
     if (text := _format(encoding).encode(value)) is not None:
         return Encoded(text, encoding)
-    return Encoded(json.encode(value), "json", (f"{encoding} is for lists of records; this is compact JSON",))
+    return Encoded(formats.encode_json(value), "json", (f"{encoding} is for lists of records; this is compact JSON",))
 
 
 def decode(text: str, encoding: str) -> Json:

@@ -1,9 +1,308 @@
-"""Noise of payloads that nobody wrote a config for: rules that take it and leave every answer."""
+"""Noise of payloads that nobody wrote a config for: every path is visited once, all records at it together."""
+
 
 from __future__ import annotations
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TYPE_CHECKING, TypeAlias
+from shaping.encoders import encode
+from shaping.noise.records import (
+    MISSING,
+    NESTED_BY_NAME,
+    PLAIN_BY_NAME,
+    STRINGS_BY_NAME,
+    NoiseRule,
+    Records,
+    Surroundings,
+    kind_of_string,
+)
+from shaping.noise.rules import RULES
+from shaping.noise.text import is_diff, reduce_text
+from shaping.noise.unwrap import may_be_wrapped, unwrap
+from shaping.noise.vocabulary import REMEMBERED
+from shaping.parsers import is_cheaper, parse_tables, parse_within
+from shaping.paths import join
+from shaping.response import Omission
 
-from shaping.noise.engine import reduce
-from shaping.noise.rule import NoiseRule
-from shaping.noise.text import reduce_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from shaping.noise.records import Owners
+    from shaping.parsers import Parsed
+    from shaping.response import Json, Reason
+
 
 __all__ = ["NoiseRule", "reduce", "reduce_text"]
+
+# The way to a value, last step first: a member's name, or None for the elements of a list. Most are never written out.
+Steps: TypeAlias = "tuple[Steps, str | None] | None"
+
+_HOLDERS = (dict, list, str)
+_NESTS = frozenset({dict, list})
+_DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
+_MANY = 48  # members from which a record is sorted as a whole
+
+
+def reduce(
+    value: Json,
+    groups: Collection[str],
+    *,
+    arguments: frozenset[str] = frozenset(),
+    rules: Sequence[NoiseRule] = RULES,
+) -> tuple[Json, list[Omission]]:
+    """Return a payload without its noise, and what was left out; the same object where there was none."""
+    if type(value) is str:
+        return _reduce_string(value, groups, arguments)
+    chosen = [rule for rule in rules if rule.group in groups]
+    if not chosen:
+        return value, []
+    reduction = _Reduction(chosen, arguments, strings="boilerplate" in groups)
+    (reduced,) = reduction.values([value], {type(value)}, None, 0, Surroundings())
+    return reduced, reduction.left_out
+
+
+class _Reduction:
+    """One payload on its way through the rules, and what they have left out of it so far."""
+
+    def __init__(self, rules: Sequence[NoiseRule], arguments: frozenset[str], *, strings: bool) -> None:
+        self._rules = rules
+        self._arguments = arguments
+        self._unwrap_strings = strings
+        self.left_out: list[Omission] = []
+        shown = {kind for rule in rules if rule.least <= 1 for kind in rule.kinds}
+        self._kinds = shown - {"plain"}
+        self._shows_all = not shown.isdisjoint({"plain", "nested", *PLAIN_BY_NAME})
+        self._strings_by_name = [test for kind, test in STRINGS_BY_NAME.items() if kind in shown]
+        self._nested_by_name = [test for kind, test in NESTED_BY_NAME.items() if kind in shown]
+
+    def values(
+        self, values: Sequence[Any], types: set[type], steps: Steps, depth: int, around: Surroundings
+    ) -> Sequence[Any]:
+        """Return values of these types at one path without noise; the same object where nothing changed."""
+        if depth > _DEEP or types.isdisjoint(_HOLDERS):
+            return values
+        if len(types) == 1:
+            return self._method(types.pop())(values, steps, depth, around)
+        out = list(values)
+        changed = False
+        for kind in _HOLDERS:
+            if kind not in types:
+                continue
+            indices = [index for index, value in enumerate(values) if type(value) is kind]
+            old = [values[index] for index in indices]
+            new = self._method(kind)(old, steps, depth, around._replace(owners=_owners_at(around.owners, indices)))
+            if new is not old:
+                changed = True
+                for index, value in zip(indices, new, strict=True):
+                    out[index] = value
+        return out if changed else values
+
+    def _method(self, kind: type) -> Callable[[Sequence[Any], Steps, int, Surroundings], Sequence[Any]]:
+        return self._many_records if kind is dict else self._lists if kind is list else self._strings
+
+    def _many_records(self, rows: Sequence[Any], steps: Steps, depth: int, around: Surroundings) -> Sequence[Any]:
+        """Apply every rule to the records of one path, then go into what is left of them."""
+        if len(rows) == 1 and (nested := self._nested_only(rows[0])) is not None:
+            record = self._quiet_record(rows[0], nested, steps, depth, around)
+            return rows if record is rows[0] else [record]
+        records = Records(rows, around, self._arguments)
+        for rule in self._rules:
+            if len(rows) >= rule.least and any(map(records.members, rule.kinds)):
+                rule.apply(records)
+        for key in records.members("nested") if depth < _DEEP else ():
+            if key not in records.drop:
+                self._go_inside(records, key, steps, depth)
+        if not records.drop and not records.replace:
+            return rows
+        self._note(records, steps)
+        return records.result()
+
+    def _go_inside(self, records: Records, key: str, steps: Steps, depth: int) -> None:
+        present = records.present(key)
+        types = set(map(type, present))
+        if not types <= _NESTS:
+            present = [value for value in present if type(value) in _NESTS]
+        owners = lambda: _owners_of(records, key)  # noqa: E731 (a def for each of hundreds of members costs more)
+        around = Surroundings(records.listed, records.nested or records.page, records.other_members(key), owners)
+        if types == {dict}:  # what most are takes the straight way: deep answers would use up the stack
+            new = self._many_records(present, (steps, key), depth + 1, around)
+        else:
+            new = self.values(present, types & _NESTS, (steps, key), depth + 1, around)
+        if new is not present:
+            records.replace[key] = _refilled(records.column(key), new)
+
+    def _nested_only(self, row: dict[str, Json]) -> list[str] | None:
+        """Return the nested members of a record that no rule is shown, or None where one is.
+
+        Nested answers consist of hundreds of such records, and this look is all that they need.
+        """
+        if len(row) >= _MANY or self._shows_all:
+            return None
+        nested = []
+        for key, value in row.items():
+            kind = type(value)
+            if kind is str:
+                if kind_of_string(key, value) in self._kinds:  # type: ignore[arg-type]
+                    return None
+                for test in self._strings_by_name:
+                    if test(key):
+                        return None
+            elif kind is dict or kind is list:
+                for test in self._nested_by_name:
+                    if test(key):
+                        return None
+                nested.append(key)
+        return nested
+
+    def _quiet_record(
+        self, row: dict[str, Json], nested: list[str], steps: Steps, depth: int, around: Surroundings
+    ) -> dict[str, Json]:
+        """Go into the only record of a path, which no rule has anything to take from."""
+        if not nested or depth == _DEEP:
+            return row
+        out = row
+        inner = Surroundings(around.listed, around.nested, around.siblings + len(row) - 1, lambda: [row])
+        for key in nested:
+            old: Any = row[key]
+            if type(old) is list:
+                (new,) = self._lists([old], (steps, key), depth + 1, inner)
+            elif (below := self._nested_only(old)) is not None:
+                new = self._quiet_record(old, below, (steps, key), depth + 1, inner)
+            else:
+                (new,) = self._many_records([old], (steps, key), depth + 1, inner)
+            if new is not old:
+                out = row.copy() if out is row else out
+                out[key] = new
+                if not new:  # a record that held nothing but noise goes with it
+                    del out[key]
+        return out
+
+    def _lists(self, values: Sequence[Any], steps: Steps, depth: int, around: Surroundings) -> Sequence[Any]:
+        items = list(chain.from_iterable(values))
+        types = set(map(type, items))
+        if types.isdisjoint(_HOLDERS):
+            return values
+        inner = Surroundings(True, around.nested, 0, _owners_of_items(around.owners, values))
+        new = self.values(items, types, (steps, None), depth + 1, inner)
+        if new is items:
+            return values
+        out, start = [], 0
+        for value in values:
+            out.append(list(new[start : start + len(value)]))
+            start += len(value)
+        return out
+
+    def _strings(self, values: Sequence[Any], steps: Steps, _depth: int, _around: Surroundings) -> Sequence[Any]:
+        if not self._unwrap_strings or (wrapped := may_be_wrapped(values)) is None:
+            return values
+        out = [unwrap(value) if may else value for value, may in zip(values, wrapped, strict=True)]
+        count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
+        if not count:
+            return values
+        self.left_out.append(Omission(_path(steps), count, "boilerplate"))
+        return out
+
+    def _note(self, records: Records, steps: Steps) -> None:
+        """Count what was left out; the shaper prices it where somebody asks."""
+        rows, drop = records.rows, records.drop
+        counts = (len(rows),) * len(drop) if records.uniform else _counts(rows, drop)
+        write = _dropped if len(drop) <= REMEMBERED else _dropped.__wrapped__
+        self.left_out += write(steps, tuple(drop), tuple(drop.values()), counts)
+        if records.changed:
+            path = _path(steps)
+            self.left_out += [
+                Omission(join(path, key), count, reason) for key, (count, reason) in records.changed.items()
+            ]
+
+
+@lru_cache(maxsize=256)
+def _dropped(
+    steps: Steps, keys: tuple[str, ...], reasons: tuple[Reason, ...], counts: tuple[int, ...]
+) -> tuple[Omission, ...]:
+    """Write what the records of a path are without; a tool leaves out the same in every call."""
+    path = _path(steps)
+    found = zip(keys, counts, reasons, strict=True)
+    return tuple(Omission(join(path, key), count, reason) for key, count, reason in found)
+
+
+def _path(steps: Steps) -> str:
+    """Write the way to a value in the path language."""
+    names = []
+    while steps is not None:
+        steps, step = steps
+        names.append(step)
+    path = ""
+    for name in reversed(names):
+        path = f"{path}[]" if name is None else join(path, name)
+    return path
+
+
+def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
+    """Return a text without noise; a text that holds data is written as data is, where that is worth it."""
+    if not groups or is_diff(text):
+        return reduce_text(text, groups, arguments=arguments)
+    found = parse_within(text)
+    if found is not None and is_cheaper(found):
+        return _with_data([found], [True], groups, arguments)
+    reduced, omissions = reduce_text(text, groups, arguments=arguments)
+    tables = parse_tables(reduced) if found is None else []
+    cheaper = list(map(is_cheaper, tables))
+    if not any(cheaper):
+        return reduced, omissions
+    written, more = _with_data(tables, cheaper, groups, arguments)
+    return written, [*omissions, *(omission for omission in more if omission not in omissions)]
+
+
+def _with_data(
+    parts: Sequence[Parsed], cheaper: Sequence[bool], groups: Collection[str], arguments: frozenset[str]
+) -> tuple[str, list[Omission]]:
+    """Write the data of a text as data is written, where that is cheaper, and the text around it as it is."""
+    written: list[str] = []
+    counts: dict[Reason, int] = {}
+    for part, is_data in zip(parts, cheaper, strict=True):
+        text = part.text
+        if is_data:
+            value, omissions = reduce(part.value, groups, arguments=arguments)
+            text = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
+            for omission in omissions:
+                counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+        written += [part.before, text, part.after]
+    # Only the whole can be asked back: a text has no members to name.
+    # Where all of the data is there, only the layout of the text is gone: nothing that anybody has to be told.
+    gone = [Omission("", number, reason) for reason, number in counts.items()]
+    return "".join(written), gone or [Omission("", len(parts), "boilerplate", tokens=0)]
+
+
+def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:
+    """Put what became of records and lists into their column; one that held nothing but noise goes with it."""
+    fresh = iter(new)
+    return [(next(fresh) or MISSING) if type(value) in _NESTS else value for value in column]
+
+
+def _counts(rows: Sequence[Any], keys: Collection[str]) -> tuple[int, ...]:
+    """Count the records that have each of these members."""
+    return tuple([sum([key in row for row in rows]) for key in keys])
+
+
+def _owners_of(records: Records, key: str) -> list[dict[str, Json]]:
+    """Return the records whose member is nested, in the order of what it holds."""
+    return [row for row, value in zip(records.rows, records.column(key), strict=True) if type(value) in _NESTS]
+
+
+def _owners_at(owners: Owners | None, indices: list[int]) -> Owners | None:
+    if owners is None:
+        return None
+
+    def some() -> list[dict[str, Json]]:
+        every = owners()
+        return [every[index] for index in indices]
+
+    return some
+
+
+def _owners_of_items(owners: Owners | None, lists: Sequence[list[Any]]) -> Owners | None:
+    """Return for every element of a list the owner of the list; few rules ever ask."""
+    if owners is None:
+        return None
+    return lambda: [owner for owner, elements in zip(owners(), lists, strict=True) for _ in elements]
+

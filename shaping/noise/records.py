@@ -1,18 +1,96 @@
-"""The records at one path of a payload: what a rule looks at, and what it decides about them."""
+"""What a noise rule is, and the records at one path of a payload that it looks at and decides about."""
+
 
 from __future__ import annotations
-
 import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, TYPE_CHECKING, TypeAlias
+from shaping.noise.vocabulary import LINK_STARTS, meaning
 from collections import defaultdict
 from itertools import chain, compress, islice
 from operator import is_not, itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shaping.noise.rule import LONG, NESTED_BY_NAME, PLAIN_BY_NAME, SHORT, STRINGS_BY_NAME, kind_of_string
-from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from shaping.response import Json, Reason
+    Owners = Callable[[], Sequence[dict[str, Json]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRule:
+    """A rule: the group that a config names it by, the members it looks at, and the function that decides.
+
+    The engine shows the rule all records at one path, where they have a member of one of its kinds.
+    """
+
+    group: str
+    kinds: tuple[Kind, ...]
+    apply: Callable[[Records], None]
+    least: int = 1  # records at one path from which the rule has anything to say
+
+
+# By value, one for each member; then by name, in addition.
+Kind: TypeAlias = Literal[
+    "link",  # a string that is one URL
+    "long",  # a string of more than LONG characters
+    "opaque",  # a string under the name of a checksum, an etag, a node id
+    "base64",  # a string of the letters of base64
+    "markup",  # a string with tags, a URL or several lines in it
+    "hex",  # a string of 64 and more letters and digits
+    "nested",  # an object or a list
+    "plain",  # anything else
+    "links",  # an object or a list under a name that collections of links have
+    "pictures",  # an object or a list under a name that pictures have
+    "html",  # a string under a name with "html" in it
+    "verdict",  # a plain value under the name of an outcome: status, result, passed
+]
+
+LONG: Final = 320  # characters
+SHORT: Final = 8
+SUM_STARTS: Final = ("h1:", "sha256", "sha384", "sha512", "md5:")
+BASE64: Final = 120  # letters from which a string may be code that nobody reads
+_BASE64: Final = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")
+
+
+def _names_html(key: str) -> bool:
+    return "html" in key.lower()
+
+
+def _names_links(key: str) -> bool:
+    return meaning(key).link_list
+
+
+def _names_pictures(key: str) -> bool:
+    return meaning(key).pictures
+
+
+def _names_verdict(key: str) -> bool:
+    return meaning(key).verdict
+
+
+STRINGS_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"html": _names_html}
+NESTED_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"links": _names_links, "pictures": _names_pictures}
+PLAIN_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"verdict": _names_verdict}
+
+
+def kind_of_string(key: str, value: str) -> Kind:
+    """Return the kind of a member that holds a string."""
+    size = len(value)
+    slash = "/" in value
+    if (slash or "@" in value) and value.startswith(LINK_STARTS):
+        return "link" if " " not in value and "\n" not in value else "markup"
+    if size < SHORT:
+        return "plain"
+    if size > LONG:
+        return "long"
+    if (said := meaning(key)).opaque:
+        return "opaque"
+    if size >= BASE64 and not (said.identifies or said.continues) and _BASE64.fullmatch(value):
+        return "base64"
+    if size >= 20 and ("\n" in value or (slash and ("</" in value or "://" in value))):
+        return "markup"
+    return "hex" if (size >= 64 and value.isalnum()) or value.startswith(SUM_STARTS) else "plain"
 
 
 _SIZE = 8
@@ -52,13 +130,6 @@ def longest(values: Sequence[Any]) -> int:
         return max((len(value) for value in values if type(value) is str), default=0)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from shaping.noise.rule import Kind
-    from shaping.response import Json, Reason
-
-    Owners = Callable[[], Sequence[dict[str, Json]]]
 
 MISSING: Final[Any] = object()
 _SHAPES = 24  # records of more shapes than this are sorted by the first of them

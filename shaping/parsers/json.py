@@ -1,12 +1,18 @@
-"""JSON, read so that what is written back is the same JSON again."""
+"""Data as JSON, as several values of JSON, or as Python prints it; what is read is written back the same."""
+
 
 from __future__ import annotations
-
 import json
-from typing import Any
-
+from typing import Any, Final, TYPE_CHECKING
 import orjson
 from pydantic_core import SchemaValidator, core_schema, from_json
+import re
+import ast
+
+
+if TYPE_CHECKING:
+    from shaping.response import Json
+
 
 # Whether a text has a number of 19 digits, looked for by Rust's regex engine, which is faster than to parse twice.
 _has_long_number = SchemaValidator(
@@ -14,7 +20,7 @@ _has_long_number = SchemaValidator(
 ).isinstance_python
 
 
-def parse(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the object or list that a text of JSON holds, also where the JSON stands in a JSON string."""
     start = text.lstrip()[:1]
     if start not in {"{", "[", '"'}:
@@ -24,7 +30,7 @@ def parse(text: str) -> Any:
     except (orjson.JSONDecodeError, RecursionError):
         return None
     if type(value) is str:
-        return parse(value) if len(value) < len(text) else None
+        return parse_json(value) if len(value) < len(text) else None
     return value if type(value) in {dict, list} else None
 
 
@@ -47,3 +53,105 @@ def write_json(value: Any, option: int = 0) -> bytes:
         return json.dumps(
             value, ensure_ascii=False, separators=(",", ":"), sort_keys=bool(option & orjson.OPT_SORT_KEYS)
         ).encode()
+
+
+_SPACE: Final = re.compile(r"\s*")
+
+
+def parse_lines(text: str) -> list[Any] | None:
+    """Return the objects and lists that stand in a text, each on its own line or right after the one before it."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return None
+    try:
+        return [_object_or_list(read_json(line)) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        return _documents(text.strip())
+
+
+def _documents(text: str) -> list[Any] | None:
+    decoder, at, found = json.JSONDecoder(), 0, []
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            found.append(_object_or_list(value))
+            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing too
+        # Between them they refuse what plain data cannot hold: infinity, wide integers, lone surrogates.
+        json.dumps(found, allow_nan=False)
+        orjson.dumps(found)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return found if len(found) > 1 else None
+
+
+def _object_or_list(value: Any) -> Any:
+    if not isinstance(value, (dict, list)):
+        raise ValueError("a bare value may be a word of a text")  # noqa: TRY004 (both callers take any ValueError for text)
+    return value
+
+
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
+_STRING = re.compile(r"""('[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")""")
+_ESCAPE = re.compile(r'\\(.)|"')
+_ESCAPES = {
+    "n": "\\n",
+    "r": "\\r",
+    "t": "\\t",
+    "\\": "\\\\",
+    "'": "'",
+    '"': '\\"',
+    "x": "\\u00",
+    "u": "\\u",
+    None: '\\"',
+}
+_LARGEST_LITERAL = 2_000_000  # characters; the parser of Python literals is slow and deep
+
+
+def parse_literal(text: str) -> Json | None:
+    """Return the data that the repr of a list, a tuple or a dict shows, where JSON can hold it."""
+    if text.lstrip()[:1] not in {"{", "[", "("} or "'" not in text or len(text) > _LARGEST_LITERAL:
+        return None
+    if (quick := _as_json(text)) is not None:
+        return quick
+    try:
+        value = _plain(ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return value if type(value) in {dict, list} else None
+
+
+def _as_json(text: str) -> Json | None:
+    """Return the data of a repr that is JSON but for its quotes, its escapes and its words for null, true and false.
+
+    Most are, and Python's own parser takes ten times as long. In doubt there is no data.
+    """
+    if _LONG_NUMBER.search(text):  # orjson would make a float of a wide integer
+        return None
+    between, strings = (parts := _STRING.split(text))[::2], parts[1::2]
+    words = [one.replace("None", "null").replace("True", "true").replace("False", "false") for one in between]
+    parts[::2], parts[1::2] = words, [_quoted(one) for one in strings]
+    try:
+        value = orjson.loads("".join(parts))
+    except orjson.JSONDecodeError:
+        return None
+    return value if type(value) in {dict, list} else None
+
+
+def _quoted(literal: str) -> str:
+    """Write a string literal of Python as one of JSON; one with an escape that JSON does not have is no JSON."""
+    inner = literal[1:-1]
+    if "\\" in inner:
+        return '"' + _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], "\\U"), inner) + '"'
+    return '"' + inner.replace('"', '\\"') + '"'
+
+
+def _plain(value: Any) -> Json:
+    if type(value) is dict:
+        if not all(type(key) is str for key in value):
+            raise TypeError("a Python dict with other keys than strings is not JSON")
+        return {key: _plain(item) for key, item in value.items()}
+    if type(value) in {list, tuple}:
+        return [_plain(item) for item in value]
+    if value is None or type(value) in {str, int, float, bool}:
+        orjson.dumps(value)  # refuses what JSON cannot hold: a lone surrogate, an integer past 64 bits
+        return value  # type: ignore[no-any-return]
+    raise TypeError(f"{type(value).__name__} is not JSON")

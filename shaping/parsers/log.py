@@ -46,7 +46,7 @@ _FORMS = tuple(
 _LEAST, _MOST = 8, 0.5  # lines that begin so, and the part of all lines that may follow from the one before
 
 
-def parse(text: str) -> list[dict[str, Any]] | None:
+def parse_log(text: str) -> list[dict[str, Any]] | None:
     """Return a record for each line that begins with a time; a line that does not belongs to the message above it."""
     first = text[:2000].split("\n", 1)[0]
     form = next((form for form in _FORMS if form.fullmatch(first)), None)

@@ -20,7 +20,7 @@ _DOTTED = 0.6  # of the names have a dot: they are paths
 _MEMBERS, _ALIKE = 3, 0.9  # of objects of one kind: how many members, and which part of them the one with most has
 
 
-def parse(text: str) -> Any:
+def parse_pairs(text: str) -> Any:
     """Return the object, or the list of objects, that a text of names and values holds."""
     if len(text) > LARGEST:
         return None

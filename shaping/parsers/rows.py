@@ -1,12 +1,16 @@
-"""Rows of cells become records: names from a header, and numbers where a whole column is numbers."""
+"""Rows of cells become records: CSV, tables drawn with pipes, and columns aligned by spaces."""
+
 
 from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TYPE_CHECKING
+import csv
+from itertools import pairwise
+
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 LARGEST: Final = 4_000_000  # characters; a larger file of rows is text to page through
 _NAME = re.compile(r"[A-Za-z_#%@(/][\w .,:;#%@/()<>'?&*+-]{0,59}")
@@ -39,3 +43,166 @@ def _column(cells: list[str]) -> list[Any]:
     """Read a column as numbers where every cell is one."""
     values = list(map(number, cells))
     return list(cells) if str in set(map(type, values)) else values
+
+
+def parse_csv(text: str) -> list[dict[str, Any]] | None:
+    """Return the records of a text of separated values with a header line."""
+    first = text[:10_000].split("\n", 1)[0]
+    delimiter = "\t" if "\t" in first else ","
+    if delimiter not in first or len(text) > LARGEST:
+        return None
+    try:
+        if not are_names(next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True), [])):
+            return None
+        rows = list(csv.reader(text.splitlines(), delimiter=delimiter, strict=True))
+    except csv.Error:
+        return None
+    names, body = rows[0], rows[1:]
+    # Prose has commas too, and a space after each.
+    if not body or not are_names(names) or any(cell[:1] == " " for row in rows[:9] for cell in row):
+        return None
+    return records(names, body)
+
+
+_DRAWN_RULE = re.compile(r"[|+]?(?:\s*:?[-=─]+:?\s*[|+┼])*\s*:?[-=─]+:?\s*[|+]?")
+_FRAME = re.compile(r"\+[-=+]*\+")
+_EDGE = re.compile(r"(?<!\\)\|")
+_BOX_STARTS = frozenset("┌╭╔┏")
+_BOX = str.maketrans(
+    {
+        **dict.fromkeys("│║┃", "|"),
+        **dict.fromkeys("─═━", "-"),
+        **dict.fromkeys("┌┬┐├┼┤└┴┘╭╮╰╯╔╦╗╠╬╣╚╩╝┏┳┓┣╋┫┗┻┛╞╪╡╟╫╢╤╧╒╕╘╛╓╖╙╜╥╨", "+"),
+    }
+)
+_COUNT = re.compile(r"\((\d+) rows?\)")
+
+
+def parse_pipes(text: str) -> list[dict[str, Any]] | None:
+    """Return the records of a table whose cells stand between pipes, with a rule below the names."""
+    if text.lstrip()[:1] in _BOX_STARTS:
+        text = text.translate(_BOX)
+    head = text.strip()[:20_000].split("\n", 3)[:3]
+    if len(head) < 3 or not any(_DRAWN_RULE.fullmatch(line.strip()) for line in head) or len(text) > LARGEST:
+        return None
+    lines = [line for line in text.strip("\n").splitlines() if not _FRAME.fullmatch(line.strip())]
+    count = _COUNT.fullmatch(lines[-1].strip()) if lines else None
+    lines = lines[:-1] if count else lines
+    ruled = len(lines) > 1 and bool(_DRAWN_RULE.fullmatch(lines[1].strip())) and ("|" in lines[1] or "+" in lines[1])
+    body = lines[2:] if ruled else lines[1:]
+    if not body or (not ruled and "+--" not in text) or any("|" not in line for line in body):
+        return None
+    framed = lines[0].lstrip().startswith("|")
+    names, *rows = [_cells(line, framed=framed) for line in (lines[0], *body)]
+    if not are_names(names) or (count and int(count[1]) != len(body)):
+        return None
+    return records(names, rows)
+
+
+def _cells(line: str, *, framed: bool) -> list[str]:
+    inner = line.strip().removeprefix("|").removesuffix("|") if framed else line
+    return [cell.strip().replace("\\|", "|") for cell in _EDGE.split(inner)]
+
+
+_HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
+_RULE = re.compile(r"[-=]+(?: +[-=]+)+")
+_DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
+_CELL = re.compile(r"\S+(?: \S+)*")
+_WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
+_LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
+_IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts those after it
+
+
+def parse_columns(text: str) -> list[dict[str, Any]] | None:
+    """Return the records of a table with a heading above each column."""
+    head = text[:2000]
+    if "\n+++-" in head and (packages := _DEBIAN.search(head)):
+        return _debian(text, packages)
+    heading, _, rest = text.strip("\n").partition("\n")
+    if heading.startswith("# "):  # a comment for programs that read the rows
+        heading = f"  {heading[2:]}"
+    named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
+    ruled = bool(_RULE.match(rest))
+    if not (named or ruled or "  " in heading.strip()) or "\t" in heading or len(text) > LARGEST:
+        return None
+    lines = [line.rstrip() for line in (heading, *rest.splitlines())]
+    if len(lines) < 2 or not all(lines):
+        return None
+    if ruled and _RULE.fullmatch(lines[1]):
+        starts = [found.start() for found in re.finditer(r"[-=]+", lines[1])]
+        return _by_starts(lines[0], lines[2:], starts)
+    if named:
+        starts = [found.start() for found in _CELL.finditer(lines[0])]
+        return _by_starts(lines[0], lines[1:], starts) or _by_blanks(lines) or _by_words(lines)
+    found = _by_blanks(lines) or _by_words(lines)
+    return found if found is not None and _has_numbers(found) else None
+
+
+def _debian(text: str, found: re.Match[str]) -> list[dict[str, Any]] | None:
+    """Read what `dpkg -l` prints: columns as wide as the rule below their names, and a status before them."""
+    lines = [line.rstrip() for line in found[0].split("\n")[:2]] + text[found.end() :].rstrip("\n").split("\n")
+    starts = [0, *(at.start() for at in re.finditer("=+", lines[1]))]
+    return _by_starts(f"st  {lines[0][starts[1] :]}", lines[2:], starts)
+
+
+def _by_starts(heading: str, body: Sequence[str], starts: Sequence[int]) -> list[dict[str, Any]] | None:
+    """Read columns that start where their headings do."""
+    edges = [(start, stop) for start, stop in zip(starts, [*starts[1:], None], strict=True)]
+    names = [heading[start:stop].strip() for start, stop in edges]
+    if not body or not are_names(names) or not all(_fits(line, starts) for line in body):
+        return None
+    return records(names, [[line[start:stop].strip() for start, stop in edges] for line in body])
+
+
+def _fits(line: str, starts: Sequence[int]) -> bool:
+    return all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[0] != " "
+
+
+def _by_blanks(lines: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Read columns between the places where every line is blank."""
+    if len(lines) <= _LEAST:
+        return None
+    width = max(map(len, lines))
+    filled = 0
+    for line in lines:
+        marks = _BLANK.sub("0", _WORD.sub(lambda word: "1" * len(word[0]), line))
+        filled |= int(marks.ljust(width, "0") or "0", 2)
+    starts: list[int] = []
+    for found in re.finditer("1+", f"{filled:0{width}b}"):
+        start, stop = found.span()
+        # Words without a heading are part of the cells left of them, and headings without words of that heading.
+        headed, worded = lines[0][start:stop].strip(), any(line[start:stop].strip() for line in lines[1:])
+        if (headed and worded) or not starts:
+            starts.append(start)
+    edges = list(pairwise([*starts, width]))
+    rows = [[line[start:stop].strip() for start, stop in edges] for line in lines]
+    if rows and rows[0][0] == "" and len(starts) > 2:
+        rows[0][0] = "mark"  # a bullet before some rows
+    if len(starts) < 2 or not are_names(rows[0]) or "  " in "\n".join(rows[0]):
+        return None
+    return records(rows[0], rows[1:])
+
+
+def _by_words(lines: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Read rows of as many words as there are headings; the last column takes the rest of the line."""
+    headings = list(_WORD.finditer(lines[0]))
+    names, count = [found[0] for found in headings], len(headings)
+    body = [line.split(None, count - 1) for line in lines[1:]]
+    if count < 3 or len(body) < _LEAST or not are_names(names) or any(len(row) != count for row in body):
+        return None
+    in_place = 0
+    for line in lines[1:]:
+        cells = list(_WORD.finditer(line))[:count]
+        in_place += sum(
+            cell.start() < heading.end() and cell.end() > heading.start()
+            for cell, heading in zip(cells, headings, strict=True)
+        )
+    return records(names, body) if in_place >= _IN_PLACE * count * len(body) else None
+
+
+def _has_numbers(rows: Sequence[dict[str, Any]]) -> bool:
+    """Whether a column holds numbers under a heading that is none, which words above each other do not."""
+    first = rows[0]
+    return len(first) > 2 and any(
+        type(number(name)) is str and all(str(row[name])[:1].isdigit() for row in rows) for name in first
+    )

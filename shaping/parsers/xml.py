@@ -21,7 +21,7 @@ _DEEPEST = 100
 _MEMBERS = 4  # names of a record, one of which may come back after others: it has its order from its generator
 
 
-def parse(text: str) -> dict[str, Any] | None:
+def parse_xml(text: str) -> dict[str, Any] | None:
     """Return the root element by its name, unless the document is a page or its elements stand between words."""
     if not _START.match(text) or _PAGE.match(text) or not text.rstrip().endswith(">") or len(text) > _LARGEST:
         return None

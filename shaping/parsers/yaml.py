@@ -21,7 +21,7 @@ _HEAD = 4_000  # characters by which most other texts are told
 _LEAST, _SURE = 6, 0.95  # lines, and the part of them that must look like YAML
 
 
-def parse(text: str) -> Any:
+def parse_yaml(text: str) -> Any:
     """Return the documents of a text of YAML; comments and aliases say more than the data does, so they stay text."""
     start = text.lstrip()[:200]
     if ":" not in start or "[ref=" in start or text[:1] in "{[<" or len(text) > _LARGEST:

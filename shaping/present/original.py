@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from shaping.cleaning import Cleaned
     from shaping.cleaning.omitted import OmittedMembers
-    from shaping.parsers.diff import DiffLines
-    from shaping.parsers.sections import LogLines
+    from shaping.parsers.sections import DiffLines, LogLines
     from shaping.response import CallContext, Omission
     from shaping.settings import Plan
     from shaping.store.files import ResultFile

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from shaping.encoders.table import decode, encode
 from shaping.encoders.table.cells import MISSING, cell, cells, texts
 from shaping.encoders.table.columns import columns
-from shaping.encoders.table.dedupe import TableContext
+from shaping.encoders.table.derive import TableContext
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -12,7 +12,7 @@ from shaping.response import Omission
 
 if TYPE_CHECKING:
     from shaping.noise.records import Records
-    from shaping.noise.rule import Kind
+    from shaping.noise.records import Kind
 
 EXAMPLES: dict[Kind, Any] = {
     "link": {"at": "https://x.dev/a"},

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shaping import Shaper
-from shaping.parsers.diff import DiffLines
+from shaping.parsers.sections import DiffLines
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from shaping.encoders.table.derive import legend, pattern
 from shaping.encoders.table.model import (
     BELOW,
     COLUMN,
@@ -14,22 +13,20 @@ from shaping.encoders.table.model import (
     Group,
     Items,
     Leaf,
-    Legend,
     Record,
     Stepped,
     Table,
     Text,
     Usual,
 )
-from shaping.encoders.table.sections import in_sections
-from shaping.encoders.table.sentences import in_sentences
+from shaping.encoders.table.sections import in_sections, usual
+from shaping.encoders.table.shorten import shortened
 from shaping.encoders.table.series import steps
-from shaping.encoders.table.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.encoders.table.dedupe import TableContext
+    from shaping.encoders.table.derive import TableContext
     from shaping.encoders.table.model import Node
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
@@ -55,7 +52,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
     sections: list[str] = []
     if context.constants and context.repeats and breaks is not None:
         nodes, sections = in_sections(nodes, context.count, breaks)
-    found = _shortened(nodes, context) if context.repeats else list(nodes)
+    found = shortened(nodes, context) if context.repeats else list(nodes)
     ordered = _seldom_last(_identifier_first(found, context.count), context.count)
     return Table(context.count, _narrowed(ordered), sections)
 
@@ -69,30 +66,8 @@ def _regular(nodes: Sequence[Node]) -> list[Node]:
     return [Stepped(column.name, text) if node is column else node for node in nodes] if text else []
 
 
-def _shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:
-    """Return columns without what all their strings begin and end with, and with tags for those that recur."""
-    found: list[Node] = []
-    for node in nodes:
-        if type(node) is Group:
-            found.append(Group(node.name, _shortened(node.nodes, context)))
-        elif type(node) is not Leaf or node.strings is None:
-            found.append(node)
-        elif around := pattern(node.strings):
-            found.append(Leaf(node.name, around[1], around[0]))
-        else:
-            found += _tagged(node, node.strings, context)
-    return found
 
 
-def _tagged(leaf: Leaf, strings: list[str], context: TableContext) -> list[Node]:
-    """Return a column with tags for the sentences and the cells that recur."""
-    short, legends = in_sentences(strings, context)
-    often = legend([cell for at, cell in enumerate(leaf.cells) if at not in short])
-    if not short and not often:
-        return [leaf]
-    new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
-    cells = [short.get(at) or context.tagged.get(cell, cell) for at, cell in enumerate(leaf.cells)]
-    return [*legends, *([Legend(new)] if new else []), Leaf(leaf.name, cells)]
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:

@@ -1,16 +1,17 @@
-"""Scalars as cells: bare where that cannot be misread, JSON where it could."""
+"""Scalars as cells: bare where that cannot be misread, JSON where it could; and JSON that stands in strings."""
+
 
 from __future__ import annotations
-
 import re
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
-
+from typing import Any, Final, TYPE_CHECKING
 import orjson
-
 from shaping.parsers.json import read_json
+import json
+
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from shaping.response import Json
 
 
@@ -151,3 +152,27 @@ def read_cell(text: str) -> Any:
     if text[0] in '"[{' or _LITERALS.fullmatch(text):
         return read_json(text)
     return text
+
+
+# How a string writes its JSON, by the words that say so.
+FORMS: dict[str, Callable[[Any], str]] = {
+    "JSON in a string": lambda value: orjson.dumps(value).decode(),
+    "spaced JSON in a string": lambda value: json.dumps(value, ensure_ascii=False),
+    "indented JSON in a string": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
+}
+
+
+def opened(column: list[str]) -> tuple[str, list[Any]] | None:
+    """Return the objects or lists that strings hold, and how all of them are written, or None."""
+    if len({text[:1] for text in column}) > 1:  # objects and lists
+        return None
+    try:
+        values = list(map(read_json, column))
+    except orjson.JSONDecodeError:
+        return None
+    if not all(values):
+        return None
+    for form, write in FORMS.items():
+        if all(write(value) == text for value, text in zip(values, column, strict=True)):
+            return form, values
+    return None

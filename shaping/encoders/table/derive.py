@@ -1,19 +1,237 @@
-"""Find columns that follow from others, or whose cells have much in common, so that it is written once."""
+"""Find columns that follow from others and what rows repeat, to write it once."""
+
 
 from __future__ import annotations
 
 import re
-import struct
-from collections import Counter
-from itertools import compress
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from shaping.encoders.table.cells import MISSING, Missing, bare, name
+import orjson
+
+from shaping.encoders.table.cells import MISSING, VALUE, Missing, name
+from shaping.encoders.table.model import Constant, Derived, Leaf
+
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from shaping.encoders.table.model import Node
 
-Sliced = TypeVar("Sliced", str, list[Any])
+
+Records: TypeAlias = "list[dict[str, Any]]"
+T = TypeVar("T")
+
+# What one asks of a single record, however many agree: how it is, and whose it is.
+_STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health", VALUE})
+_PEOPLE = frozenset({"author", "user", "assignee", "owner", "creator", "reporter", "sender", "actor", "from", "by"})
+_NAMES = frozenset({"login", "name", "username", "displayname", "display_name"})
+
+_LONG_NAME = 24  # characters of a name that is too long to stand in each row
+_NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that recurs stays in the row
+_IDENTIFIERS = (
+    "name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code",
+)  # fmt: skip
+_BY_CHANCE = 8  # characters up to which two columns of two values each may agree by chance
+_SINGLE = frozenset({str, int})
+
+
+@dataclass(slots=True)
+class TableContext:
+    """What may be written once, and what has been seen in the table at hand."""
+
+    repeats: bool
+    constants: bool
+    lossless: bool = True  # whether lists keep their order, and what recurs stays in its row unless it is long
+    count: int = 0
+    tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
+    # By first and last, which tell most columns apart, so that few are compared and none is hashed.
+    seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
+    seen_values: dict[tuple[bytes, bytes], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
+    # Members by which the rows are told apart.
+    outer: dict[str, list[Any]] = field(default_factory=dict)
+    spread: Callable[[list[Any]], tuple[Any, ...]] | None = None  # see `among`
+
+    def within(self, rows: int) -> TableContext:
+        """Return a context for another table of so many rows."""
+        return TableContext(self.repeats, self.constants, self.lossless, rows, self.tagged)
+
+    def among(self, rows: Records) -> TableContext:
+        """Return a context for columns of only those of these rows that are not empty: `full` puts them back."""
+        at = count()
+        # What an empty row has is what `full` puts last.
+        places = [next(at) if row else -1 for row in rows]
+        return self._copy(itemgetter(*places))
+
+    def trial(self) -> TableContext:
+        """Return a context for a form that may not be taken: its tags are its own until `take` adds them."""
+        return replace(self, tagged=dict(self.tagged))
+
+    def take(self, trial: TableContext) -> None:
+        """Remember the tags of a form that was taken."""
+        self.tagged.update(trial.tagged)
+
+    def throughout(self) -> TableContext:
+        """Return a context for columns of all rows again."""
+        return self._copy(None)
+
+    def _copy(self, spread: Callable[[list[Any]], tuple[Any, ...]] | None) -> TableContext:
+        return replace(self, spread=spread)
+
+    def full(self, column: list[T], absent: T) -> list[T]:
+        """Return a column with something for each row that was left out."""
+        return column if self.spread is None else list(self.spread([*column, absent]))
+
+    def tag(self, text: str) -> str:
+        """Return a tag for a text that nothing else has."""
+        return self.tagged.setdefault(text, f"#{len(self.tagged) + 1}")
+
+    def known(self, cells: list[str], path: str) -> str | None:
+        """Return the path of a column with these cells seen before; remember this one where there is none."""
+        alike = self.seen.setdefault((cells[0], cells[-1]), [])
+        for other, first in alike:
+            if other == cells:
+                return None if first == path else first
+        alike.append((cells, path))
+        return None
+
+    def known_values(self, rows: Sequence[Any], path: str) -> str | None:
+        """Return the path of a column with these values, written the same, likewise."""
+        alike = self.seen_values.setdefault((orjson.dumps(rows[0]), orjson.dumps(rows[-1])), [])
+        for other, first in alike:
+            # Equal is not enough: 1 is equal to 1.0, and members in another order are written in another order.
+            if other == rows and orjson.dumps(other) == orjson.dumps(rows):
+                return None if first == path else first
+        alike.append((rows, path))
+        return None
+
+
+class ColumnPath(NamedTuple):
+    """Where a column stands: its name, the path to it, how deep."""
+
+    label: str
+    prefix: str
+    depth: int
+
+    @property
+    def path(self) -> str:
+        """The path from the row."""
+        return self.prefix + self.label
+
+
+def copied(source: str, at: ColumnPath) -> Derived | None:
+    """Return a column as a copy of another one, unless its path cannot stand in a placeholder."""
+    return Derived(at.label, f"{{{source}}}") if is_source(source) else None
+
+
+def said_once(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
+    """Return a column as a constant or as another column's copy where it is one."""
+    first = cells[0]
+    if first and not context.spread and first == cells[-1] and cells.count(first) == len(cells):
+        return throughout(first, len(cells), context, at)
+    return repeated(cells, context, at)
+
+
+def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
+    """Return a column that is not the same throughout as another column's copy where it is one."""
+    cells = context.full(cells, "")
+    if context.repeats and context.count > 1:
+        known = context.known(cells, at.path)
+        # Two columns of yes and no may agree by chance.
+        worth = (
+            known
+            and sum(map(len, cells)) > len(known) + len(at.path) + 8
+            and (len(cells[0]) > _BY_CHANCE or len(set(cells)) > 2)
+        )
+        if worth and (copy := copied(str(known), at)):
+            return copy
+    return Leaf(at.label, cells)
+
+
+def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> Node:
+    """Return a column of one cell as a constant, unless it is what one asks of each record."""
+    if context.constants and context.count > 1 and not is_asked_of_a_record(at.label, at.prefix, cell):
+        return Constant(at.label, cell)
+    return Leaf(at.label, [cell] * rows)
+
+
+def is_asked_of_a_record(label: str, prefix: str, cell: str = "") -> bool:
+    """Return whether a column is what one asks of each record, so that it stands in each row unless it is long."""
+    if len(cell) > _LONG_NAME:
+        return False
+    if not prefix:
+        return label.lower() in _STATES or label.lower() in _PEOPLE
+    return label.lower() in _NAMES and prefix[:-1].lower() in _PEOPLE
+
+
+class Recurring(NamedTuple):
+    """Nested records that recur: the member that identifies one, its long members, and each record with these."""
+
+    key: str
+    far: frozenset[str]
+    records: Records
+
+
+def recurring(rows: Records, *, lossless: bool) -> Recurring | None:
+    """Return what records that recur have in long members, where that is worth a table of its own."""
+    present = [row for row in rows if row]
+    if not present:
+        return None
+    names = [key for key in present[0] if key.lower().endswith(_IDENTIFIERS)]
+    if not names or any(_differ(key, present) for key in names):
+        return None
+    # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
+    dumps = [b"%b" % orjson.dumps(row) for row in rows]
+    # Only what is as long can be the same, and long records take long to hash; two bytes are an absent one.
+    if not _saves(map(len, dumps), {*map(len, dumps)} - {2}, len(rows)):
+        return None
+    distinct = dict(zip(dumps, rows, strict=True))
+    distinct.pop(b"{}", None)
+    records = list(distinct.values())
+    if (
+        len(records) < 2
+        or not _saves(map(len, dumps), map(len, distinct), len(rows))
+        or (key := _identifier(records)) is None
+    ):
+        return None
+    # Short members stay in the row, beside what they belong to: nobody should have to look those up.
+    members = dict.fromkeys(chain.from_iterable(records))
+    far = {member for member in members if member != key and _is_long(member, records, lossless=lossless)}
+    told = [{member: record[member] for member in record if member in far or member == key} for record in records]
+    sizes = {record[key]: len(orjson.dumps(record)) for record in told}
+    if not far or not _saves([sizes[row[key]] for row in present], sizes.values(), len(rows)):
+        return None
+    return Recurring(key, frozenset(far), told)
+
+
+def _differ(key: str, rows: Records) -> bool:
+    """Return whether a member is a different string or number in every record, so that none recurs."""
+    values = [row.get(key) for row in rows]
+    return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
+
+
+def _saves(sizes: Iterable[int], distinct: Iterable[int], rows: int) -> bool:
+    return sum(sizes) - sum(distinct) > max(400, 60 * rows)
+
+
+def _is_long(key: str, records: Records, *, lossless: bool) -> bool:
+    values = [record[key] for record in records if key in record]
+    if any(type(value) in (dict, list) for value in values):
+        return True
+    size = sum([len(value) for value in values if type(value) is str])
+    return size > (_NEAR if lossless else _LESS_NEAR) * len(values)
+
+
+def _identifier(records: Records) -> str | None:
+    """Return the member by which a person would name these records, if every record has it and no two share it."""
+    for key in (key for word in _IDENTIFIERS for key in records[0] if key.lower().endswith(word)):
+        values: list[Any] = [record.get(key) for record in records]
+        if set(map(type, values)) in ({str}, {int}) and len(set(values)) == len(values):
+            return key
+    return None
+
+
 
 _WORTH = 24  # characters that a template must save beyond its own
 _LITERAL = 8  # characters without which a template is no shorter to read than what it says
@@ -25,20 +243,7 @@ _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 65
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
 
-_MOSTLY = 0.8  # of the times that must be of one day
-_ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
-_AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
-_DAY, _MONTH = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]\d\d:|$)", re.ASCII), re.compile(r"^\d{4}-\d\d-", re.ASCII)
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
-_DATE = re.compile(r"^\d{4}-\d\d-\d\dT", re.ASCII)
-_LINK = re.compile(r"^.*[/=#]")
-_ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
-_OFFSET = re.compile(r"(?:000)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
-_ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
-_END = re.compile(r"[./?#&].*")
 
-_TAGGED_TIMES, _TAGGED_SAVING = 5, 200
-_TAGGED_WORD, _TAGGED_SENTENCE = 24, 40  # characters from which a recurring cell is worth a tag
 
 
 def templates(columns: Mapping[str, list[Any]], prefix: str, outer: Mapping[str, list[Any]]) -> dict[str, str]:
@@ -166,136 +371,25 @@ def _written(parts: Sequence[str], *, keys: bool = True) -> str | None:
     return None if text[0] in ' "' or text[-1] in ' "' else text
 
 
-def pattern(column: list[str]) -> tuple[str, list[str]] | None:
-    """Return what all times or links of a column begin and end with, and what is between, where that is much.
-
-    A few times of other days stay whole.
-    """
-    first = column[0]
-    is_time = _DAY.match(first) is not None
-    if len(column) < _ROWS or not (is_time or "://" in first or first[:1] == "/"):
-        return None
-    start, end = _of_times(column) if is_time else _of_links(column)
-    if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
-        return None
-    between = [
-        text[len(start) : len(text) - len(end)] if text.startswith(start) and text.endswith(end) else text
-        for text in column
-    ]
-    around = f"{start}{{}}{end}"
-    same = all(around_cell(around, cell) == text for cell, text in zip(between, column, strict=True))
-    return (around, list(map(bare, between))) if same and all(between) else None
 
 
-def around_cell(around: str, cell: str) -> str:
-    """Return a cell with what a pattern has around it; a whole time under one with a date or a zone is itself."""
-    is_whole = _TIME.match(cell) and (_DATE.match(around) or _ZONED.search(cell))
-    return cell if is_whole else around.replace("{}", cell, 1)
 
 
-def _of_times(column: list[str]) -> tuple[str, str]:
-    """Return the date, or the month, and the zone that most times have, and nothing where many have others."""
-    dates = Counter(_edges(_DATE, text) for text in column)
-    date, times = dates.most_common(1)[0]
-    if date and times >= _MOSTLY * len(column):
-        of_day = [text for text in column if text.startswith(date)]
-        for which in (_ZONE, _OFFSET):
-            zone, times = Counter(_ending(which, text) for text in of_day).most_common(1)[0]
-            if times >= _MOSTLY * len(column):
-                return date, zone
-        return date, ""
-    month = _edges(_MONTH, _beginning(min(column), max(column)))
-    if month:
-        zones = {_ending(_ZONE, text) for text in column}
-        return month, zones.pop() if len(zones) == 1 else ""
-    for which in (_ZONE, _OFFSET):
-        zone, times = Counter(_ending(which, text) for text in column).most_common(1)[0]
-        if times >= _MOSTLY * len(column):
-            return "", zone
-    return "", ""
 
 
-def _edges(which: re.Pattern[str], text: str) -> str:
-    found = which.search(text)
-    return found[0] if found else ""
 
 
-def _ending(which: re.Pattern[str], text: str) -> str:
-    """Return the end of a time; to look for it from the start of the text would take ten times as long."""
-    found = which.search(text, max(16, len(text) - 24))  # after the date, the hour and the minute
-    return found[0] if found else ""
 
 
-def _of_links(column: list[str]) -> tuple[str, str]:
-    """Return what all links begin and end with, each of their parts whole."""
-    start = _edges(_LINK, _beginning(min(column), max(column)))
-    backwards = [text[len(start) :][::-1] for text in column]
-    return start, _edges(_END, _beginning(min(backwards), max(backwards))[::-1])
 
 
-def _beginning(least: Sliced, most: Sliced) -> Sliced:
-    """Return what the least and the greatest of many, and so all of them, begin with."""
-    size = next((at for at, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), len(least))
-    return least[:size]
 
 
-def legend(cells: list[str]) -> list[str]:
-    """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
-    if len(cells) < _TAGGED_TIMES or sum(map(len, cells)) < _TAGGED_WORD * _TAGGED_TIMES:
-        return []
-    counts = Counter(cells)
-    often = [
-        cell
-        for cell, times in counts.items()
-        if times >= _TAGGED_TIMES
-        and not _TIME.match(cell)
-        and len(cell) >= (_TAGGED_SENTENCE if " " in cell else _TAGGED_WORD)
-    ]
-    saved = sum((counts[cell] - 1) * len(cell) for cell in often)
-    return often if saved > _TAGGED_SAVING else []
 
 
-def as_float32(column: list[Any]) -> list[float] | None:
-    """Return floats with the digits that they need as a float32, where all of them are one and most get shorter."""
-    if len(column) < 2 * _ROWS or not {float} <= set(map(type, column)) <= {float, int}:
-        return None
-    try:
-        single = struct.unpack(f"{len(column)}f", struct.pack(f"{len(column)}f", *column))
-    except (OverflowError, struct.error):
-        return None
-    if list(single) != column:
-        return None
-    short = [_shortest(value) if type(value) is float else value for value in column]
-    longer = list(compress(column, (a != b for a, b in zip(column, short, strict=True))))
-    return short if 2 * len(longer) > len(column) else None
 
 
-def _shortest(value: float) -> float:
-    """Return the number with the fewest digits that is this one as a float32."""
-    for digits in range(1, 9):
-        short = float(f"{value:.{digits}g}")
-        if to_float32(short) == value:
-            return short
-    return value
 
 
-def to_float32(value: float) -> float:
-    """Return the nearest float32."""
-    (single,) = struct.unpack("f", struct.pack("f", value))
-    return float(single)
 
 
-def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any], list[list[Any]]] | None:
-    """Return the strings that all lists have, and the others of each; `ordered` ones must come first everywhere."""
-    if len(lists) < _ROWS or not all(each and set(map(type, each)) == {str} for each in lists):
-        return None
-    if ordered:
-        shared = _beginning(min(lists), max(lists))
-        rest = [each[len(shared) :] for each in lists]
-    else:
-        if any(len(set(each)) < len(each) for each in lists):
-            return None
-        every = set(lists[0]).intersection(*lists)
-        shared = [item for item in lists[0] if item in every]
-        rest = [[item for item in each if item not in every] for each in lists]
-    return (shared, rest) if sum(map(len, shared)) > 2 * _AFFIX else None

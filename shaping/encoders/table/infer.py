@@ -9,19 +9,20 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.table.arrange import arranged
-from shaping.encoders.table.cells import KEY, MISSING, ONLY, VALUE, Missing, cell, cells, name, quoted, texts
+from shaping.encoders.table.cells import KEY, MISSING, ONLY, VALUE, Missing, cell, cells, name, opened, quoted, texts
 from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
-from shaping.encoders.table.dedupe import (
+from shaping.encoders.table.derive import (
     ColumnPath,
     Recurring,
     TableContext,
     copied,
+    outer_sources,
     recurring,
     repeated,
     said_once,
+    templates,
     throughout,
 )
-from shaping.encoders.table.derive import as_float32, common_items, outer_sources, templates
 from shaping.encoders.table.model import (
     BELOW,
     REST,
@@ -37,14 +38,13 @@ from shaping.encoders.table.model import (
     Table,
     Text,
 )
-from shaping.encoders.table.packed import opened
-from shaping.encoders.table.sentences import in_sentences
-from shaping.encoders.table.series import series
+from shaping.encoders.table.shorten import as_float32, common_items, in_sentences
+from shaping.encoders.table.series import write_series
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from shaping.encoders.table.dedupe import Records
+    from shaping.encoders.table.derive import Records
     from shaping.response import Json
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
@@ -247,7 +247,7 @@ def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at:
 
 def _series(column: list[Any]) -> list[str | None]:
     """Return the lists of a column that are series, or nothing where none is."""
-    found = [series(value) if type(value) is list else None for value in column]
+    found = [write_series(value) if type(value) is list else None for value in column]
     return found if any(found) else []
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from shaping.encoders.table.cells import EMPTY, KEY, MISSING, VALUE, read_cell
-from shaping.encoders.table.derive import PLACEHOLDER, around_cell, to_float32
+from shaping.encoders.table.cells import EMPTY, FORMS, KEY, MISSING, VALUE, read_cell
+from shaping.encoders.table.derive import PLACEHOLDER
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BELOW, REST
-from shaping.encoders.table.packed import FORMS
 from shaping.encoders.table.series import read_series, read_steps
+from shaping.encoders.table.shorten import around_cell, to_float32
 from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ _COLUMNS = re.compile(r", (\d+) lists as columns, (\d+) rows:")
 _scan = JSONDecoder().raw_decode
 
 
-def series(values: list[Any]) -> str | None:
+def write_series(values: list[Any]) -> str | None:
     """Return a long list as its length and what it consists of, where that is much shorter than JSON."""
     if len(values) < _LONG:
         return None

@@ -43,7 +43,7 @@ _BELOW = (Text, Record, Items)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 
-def write(label: str, table: Table, indent: int) -> list[str]:
+def write_table(label: str, table: Table, indent: int) -> list[str]:
     """Return a whole table as lines; an element holds several where something stands below a row."""
     pad = " " * indent
     fixed, more = _all_with(table, indent + 1)

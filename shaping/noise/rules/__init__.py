@@ -1,35 +1,24 @@
-"""The noise rules, one file each. To add one, write its file and name its RULE here."""
+"""The noise rules. To add one, write its file and name its rule here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shaping.noise.rules import (
-    base64,
-    html_twins,
-    link_lists,
-    links,
-    long_strings,
-    markup,
-    opaque,
-    passed_rows,
-    pictures,
-    printed,
-)
+from shaping.noise.rules import link_lists, links, long_strings, markup, opaque, passed_rows, pictures
 
 if TYPE_CHECKING:
-    from shaping.noise.rule import NoiseRule
+    from shaping.noise.records import NoiseRule
 
 # In this order: what a link says is settled before anything asks whether a record is still identified.
 RULES: tuple[NoiseRule, ...] = (
     link_lists.RULE,
     links.RULE,
     pictures.RULE,
-    opaque.RULE,
-    base64.RULE,
-    long_strings.RULE,
-    printed.RULE,
+    opaque.OPAQUE,
+    opaque.BASE64_TEXT,
+    long_strings.LONG_STRINGS,
+    long_strings.PRINTED,
     passed_rows.RULE,
-    html_twins.RULE,
-    markup.RULE,
+    markup.HTML_TWINS,
+    markup.MARKUP,
 )

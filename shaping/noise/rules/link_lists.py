@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shaping.noise.records import MISSING
-from shaping.noise.rule import NoiseRule
+from shaping.noise.records import NoiseRule
 from shaping.noise.rules.links import FEW, has_page, is_link, is_page
 from shaping.noise.vocabulary import LINK_OBJECT, LINK_TARGET, NO_PAGE, meaning
 

@@ -1,18 +1,22 @@
-"""Long strings beside what a record says are cut to their head: source files, licence texts, fixes."""
+"""Long strings: what a program printed is shortened as a text would be, others are cut to their head."""
+
 
 from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING
-
-from shaping.noise.rule import LONG, NoiseRule
+from shaping.noise.records import LONG, NoiseRule
 from shaping.noise.vocabulary import CODE_MARKS, LICENCE_PHRASES, meaning
+from shaping.encoders import encode
+from shaping.noise.text import reduce_text
+from shaping.parsers import EXACT, FORMATS, parse_if_cheaper
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from shaping.noise.records import Records
     from shaping.response import Json
+    from typing import Any
+
 
 _WORDS = bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256)) + b" "
 _HEAD_CODE = 96
@@ -113,4 +117,32 @@ def _cut(key: str, records: Records, limit: int, head: int) -> None:
         records.replace_member(key, out, count, "bulk")
 
 
-RULE = NoiseRule("bulk", ("long",), long_strings)
+LONG_STRINGS = NoiseRule("bulk", ("long",), long_strings)
+
+
+_ROWS = tuple(name for name in FORMATS if name not in EXACT)
+_GROUPS = frozenset({"boilerplate", "bulk"})
+_LINES = 8  # of a text that may have something to shorten
+
+
+def printed(records: Records) -> None:
+    """Write rows that stand in a long text as a table, and passed tests and the frames of libraries as their number."""
+    for key in records.members("long"):
+        if key in records.drop or key in records.replace or key in records.arguments or not meaning(key).printed:
+            continue
+        column = records.column(key)
+        out = [_shortened(value) if type(value) is str and value.count("\n") >= _LINES else value for value in column]
+        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
+        if count:
+            records.replace_member(key, out, count, "boilerplate")
+
+
+def _shortened(text: str) -> Any:
+    found = parse_if_cheaper(text, _ROWS)
+    if found is not None:
+        return encode(found.value).text
+    reduced, omissions = reduce_text(text, _GROUPS)
+    return reduced if omissions else text
+
+
+PRINTED = NoiseRule("boilerplate", ("long",), printed)

@@ -1,16 +1,64 @@
-"""Wrapping is taken off the strings of records: tags around text, tracking parameters, inline images."""
+"""HTML that says the same as the text beside it is dropped, and wrapping is taken off strings."""
+
 
 from __future__ import annotations
-
+import html
 import re
 from typing import TYPE_CHECKING
-
-from shaping.noise.rule import NoiseRule
-from shaping.noise.unwrap import may_be_wrapped, unwrap, unwrap_code
+from shaping.noise.records import NoiseRule
 from shaping.noise.vocabulary import MARKUP_FILES, meaning
+from shaping.noise.unwrap import may_be_wrapped, unwrap, unwrap_code
+
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from shaping.noise.records import Records
+    from shaping.response import Json
+
+
+# A comment ends before the next one begins: many without an end would take minutes.
+_TAG = re.compile(r"<!--(?>[^-<]+|-(?!->)|<(?!!--))*+-->|<[^<>]*>")
+_TARGET = re.compile(r"href(?<=\bhref)\s*=\s*[\"']([^\"']*)")  # begins with letters, which are found fast
+_WORD = re.compile(r"\w+")
+_TWINS = (("raw",), ("text",), ("plain",), ("markdown",))  # members beside one that is just called HTML
+_NEARLY = 20  # words of which one may be missing: an entity, a mark that is a letter
+
+
+def html_twins(records: Records) -> None:
+    """Drop the HTML of records that have the same as text."""
+    for key in records.members("html"):
+        words = meaning(key).words
+        if "html" not in words or meaning(key).hypermedia:
+            continue
+        others = tuple(word for word in words if word != "html")
+        twin = _twin((others,) if others else _TWINS, records)
+        if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
+            records.drop_member(key, "boilerplate")
+
+
+def _twin(names: Collection[tuple[str, ...]], records: Records) -> str | None:
+    return next((name for name in records.rows[0] if meaning(name).words in names and name not in records.drop), None)
+
+
+def _says_the_same(markup: Json, text: Json) -> bool:
+    """Whether a text has all words and links of its HTML; a record that has neither says the same."""
+    if not markup:
+        return True
+    if type(markup) is not str or type(text) is not str:
+        return False
+    if not all(html.unescape(target).strip("/") in text for target in _TARGET.findall(markup)):
+        return False
+    said, told = (set(html.unescape(side).split()) for side in (_TAG.sub(" ", markup), text))
+    # Most are told letter for letter; in the others only words without the marks around them can be missing.
+    new = set(_WORD.findall(" ".join(said - told))) - told
+    if new.issubset(_WORD.findall(" ".join(told - said))):
+        return True
+    words = set(_WORD.findall(" ".join(said)))
+    return len(words.difference(_WORD.findall(" ".join(told)))) <= len(words) // _NEARLY
+
+
+HTML_TWINS = NoiseRule("boilerplate", ("html",), html_twins)
+
 
 _FILE = re.compile(rf"\.(?:{MARKUP_FILES})$")
 _NAME = 400  # characters of the name of a file
@@ -39,4 +87,4 @@ def _is_markup(key: str, records: Records) -> bool:
     return any(type(value) is str and len(value) < _NAME and _FILE.search(value) for value in records.rows[0].values())
 
 
-RULE = NoiseRule("boilerplate", ("markup", "long", "base64", "link"), markup)
+MARKUP = NoiseRule("boilerplate", ("markup", "long", "base64", "link"), markup)

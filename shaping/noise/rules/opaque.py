@@ -1,16 +1,19 @@
-"""Values that only a program compares are dropped: checksums, etags, node ids, cursors."""
+"""Values that only a program compares are dropped; base64 that holds text is decoded, other base64 dropped or replaced by its size."""
+
 
 from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
-
-from shaping.noise.records import all_codes, all_match
-from shaping.noise.rule import NoiseRule
+from typing import Any, TYPE_CHECKING
+from shaping.noise.records import all_codes, all_match, longest
+from shaping.noise.records import BASE64, NoiseRule
 from shaping.noise.vocabulary import meaning
+from base64 import b64decode
+
 
 if TYPE_CHECKING:
     from shaping.noise.records import Records
+    from shaping.response import Json, Reason
+
 
 _SUM = re.compile(r"(?:sha\d+[:=-])?[0-9a-f]{64,}|(?:h1|md5|sha\d+)[:=-][A-Za-z0-9+/]{22,}={0,2}", re.IGNORECASE)
 
@@ -40,4 +43,115 @@ def _all_match(pattern: re.Pattern[str], key: str, records: Records) -> bool:
 
 
 # The only one of its kind is an answer: the checksum of the file that was asked for.
-RULE = NoiseRule("opaque", ("opaque", "hex"), opaque, least=2)
+OPAQUE = NoiseRule("opaque", ("opaque", "hex"), opaque, least=2)
+
+
+_LETTERS = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_BLOB, _SURE = 200, 24  # letters from which they are bytes, and from which text in them is no accident
+_WORDS = re.compile(r"[a-z]{4,}")
+_LONGEST_TOKEN = 2000  # letters that no token or cursor has, but the picture of a page has
+_DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
+_CAPITALS, _SPELLED = 0.3, 0.25  # of the letters of a token: capitals and digits at least, words at most
+_CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def base64(records: Records) -> None:
+    """Read the text in base64; drop bytes and long tokens, or say in their place how many there are."""
+    for key in records.members("long", "base64"):
+        if key in records.drop or key in records.arguments or not _all_letters(key, records):
+            continue
+        column, said = records.column(key), meaning(key)
+        if (said.identifies or said.continues) and longest(
+            column
+        ) < _LONGEST_TOKEN:  # what is handed back is needed as it is
+            continue
+        texts = [_text_of(value) if type(value) is str else None for value in column]
+        if not any(texts):
+            _take(key, column, records)
+        elif records.kinds[key] == "long" or any(
+            map(_is_spaced, texts)
+        ):  # short text in one piece is mostly a program's own
+            _replace(key, [_read(*pair) for pair in zip(column, texts, strict=True)], records, "boilerplate")
+
+
+def _all_letters(key: str, records: Records) -> bool:
+    values = records.texts(key)
+    return values is not None and all_match(_LETTERS, values)
+
+
+def _text_of(code: str) -> str | None:
+    """Return the text that base64 holds, or None where it holds something else."""
+    if len(code) < _SURE and not code.endswith("="):
+        return None
+    plain = code.replace("\n", "").replace("-", "+").replace("_", "/")
+    try:
+        text = b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()
+    except ValueError:
+        return None
+    return None if _CONTROL.search(text) else text
+
+
+def _is_spaced(text: str | None) -> bool:
+    return text is not None and (" " in text or "\n" in text)
+
+
+def _read(value: Any, text: str | None) -> Any:
+    """Return what a value says: its text, or how many bytes it is; a short one that is neither says itself."""
+    if text is not None:
+        return text
+    return _size_of(value) if type(value) is str and len(value) >= _BLOB else value
+
+
+def _size_of(code: str) -> str:
+    return f"[base64, {len(code.replace(chr(10), '').rstrip('=')) * 3 // 4} bytes]"
+
+
+def _take(key: str, column: list[Json], records: Records) -> None:
+    """Take away what no one reads, where that leaves every record known."""
+    codes = [value for value in column if type(value) is str and value]
+    if not codes or not all(map(_is_random, codes)):
+        return
+    bytes_ = min(map(len, codes)) >= _BLOB and records.kinds[key] == "long"
+    if not bytes_ and not _are_tokens(key, codes, records):
+        return
+    if records.identified_without(key):
+        records.drop_member(key, "opaque")
+    elif not meaning(key).identifies and (bytes_ or _have_owners(records)):
+        write = _size_of if bytes_ else _length_of
+        _replace(key, [write(value) if type(value) is str and value else value for value in column], records, "opaque")
+
+
+def _replace(key: str, new: list[Any], records: Records, reason: Reason) -> None:
+    count = sum(1 for old, value in zip(records.column(key), new, strict=True) if old is not value)
+    records.replace_member(key, new, count, reason)
+
+
+def _is_random(code: str) -> bool:
+    """Return whether a text is encoded bytes, not what only has the same letters: a protein, a number, a line."""
+    return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
+
+
+def _are_tokens(key: str, codes: list[str], records: Records) -> bool:
+    """Whether all codes are tokens; one of a kind is an answer, and so is what went wrong."""
+    said = meaning(key)
+    return len(records.rows) > 1 and not (said.diagnostic or said.verdict) and all(map(_is_token, codes))
+
+
+def _is_token(code: str) -> bool:
+    """Return whether letters are random, unlike a path or a name: capitals and digits everywhere, words nowhere."""
+    capitals = sum(1 for letter in code if letter.isupper() or letter.isdigit())
+    spelled = sum(map(len, _WORDS.findall(code)))
+    return len(code) >= BASE64 and capitals > _CAPITALS * len(code) and spelled < _SPELLED * len(code)
+
+
+def _length_of(token: str) -> str:
+    return f"[{len(token)} characters]"
+
+
+def _have_owners(records: Records) -> bool:
+    """Whether each record stands in another one, by which it is known."""
+    owners = records.owners() if records.owners is not None else ()
+    return len(owners) > 1 and len(set(map(id, owners))) == len(owners)
+
+
+BASE64_TEXT = NoiseRule("opaque", ("long", "base64"), base64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shaping.noise.records import MISSING
-from shaping.noise.rule import NoiseRule
+from shaping.noise.records import NoiseRule
 from shaping.noise.vocabulary import PASSED
 
 if TYPE_CHECKING:

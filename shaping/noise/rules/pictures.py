@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.rule import NoiseRule
+from shaping.noise.records import NoiseRule
 from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES
 
 if TYPE_CHECKING:

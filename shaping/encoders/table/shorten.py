@@ -1,0 +1,298 @@
+"""Find what the cells of a column have in common, to write it once."""
+
+
+from __future__ import annotations
+import re
+import struct
+from collections import Counter, defaultdict
+from itertools import compress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shaping.encoders.table.cells import bare
+from shaping.encoders.table.model import Group, Leaf, Legend
+
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from shaping.encoders.table.derive import TableContext
+    from shaping.encoders.table.model import Node
+
+    Words = Mapping[int, list[str]]
+
+
+
+Sliced = TypeVar("Sliced", str, list[Any])
+_MOSTLY = 0.8  # of the times that must be of one day
+_ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
+_AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
+_DAY, _MONTH = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]\d\d:|$)", re.ASCII), re.compile(r"^\d{4}-\d\d-", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
+_DATE = re.compile(r"^\d{4}-\d\d-\d\dT", re.ASCII)
+_LINK = re.compile(r"^.*[/=#]")
+_ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_OFFSET = re.compile(r"(?:000)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
+_ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
+_END = re.compile(r"[./?#&].*")
+_TAGGED_TIMES, _TAGGED_SAVING = 5, 200
+_TAGGED_WORD, _TAGGED_SENTENCE = 24, 40  # characters from which a recurring cell is worth a tag
+
+_TIMES, _SENTENCES_WORTH = 5, 150  # sentences of one kind, and characters that all of them must save
+_WORDS, _SHARED = 3, 16  # words of a sentence, of which at least half are shared, and characters of these
+_SPLITS = 3  # words by which sentences that begin alike are told apart
+_ODD = re.compile(r"[{}\x00-\x1f\x7f]")
+_DIGIT = re.compile(r"\d")
+# What stands around a word and is no part of it: `name=`, brackets and quotes.
+_BEFORE = re.compile(r"(?:[A-Za-z_.-]+=)?[\"'(\[<]*")
+_AFTER = re.compile(r"[\])>\"',;:.]*$")
+
+
+def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, str], list[Legend]]:
+    """Return the cells of rows whose sentences recur with other words, and the legend of those not written yet."""
+    short: dict[int, str] = {}
+    new: dict[str, str] = {}
+    for template, rows in sentences(column).items():
+        is_new = template not in context.tagged
+        tag = context.tag(template)
+        if is_new:
+            new[tag] = template
+        short |= {at: f"{tag} {words}" for at, words in rows.items()}
+    return short, [Legend(new)] if new else []
+
+
+def sentences(column: list[str]) -> dict[str, dict[int, str]]:
+    """Return templates with `{}` for the words that differ, and for each the words of the rows that it stands for."""
+    some = column[0], column[len(column) // 2], column[-1]
+    if len(column) < _TIMES or sum(text.count(" ") for text in some) < _WORDS:
+        return {}
+    groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
+    for at, text in enumerate(column):
+        first, _, rest = text.partition(" ")
+        groups[rest.count(" "), _mask(first), _mask(rest[rest.rfind(" ") :])].append(at)
+    found: dict[str, dict[int, str]] = {}
+    for (spaces, *_), rows in groups.items():
+        if len(rows) >= _TIMES and spaces + 2 >= _WORDS:
+            words = {at: column[at].split(" ") for at in rows}
+            found |= dict(_sentences(words, rows, _SPLITS))
+    return found
+
+
+def _mask(word: str) -> str:
+    return "" if _DIGIT.search(word) else word
+
+
+def _sentences(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str, dict[int, str]]]:
+    """Return the template of rows with as many words, or of those of them that share more."""
+    if len(rows) < _TIMES:
+        return
+    columns = list(zip(*(words[at] for at in rows), strict=True))
+    differing = {at: len(set(each)) for at, each in enumerate(columns) if each.count(each[0]) < len(each)}
+    shared = sum(len(column[0]) + 1 for at, column in enumerate(columns) if at not in differing)
+    if differing and shared >= _SHARED and 2 * len(differing) <= len(columns):
+        if found := _sentence(columns, differing, rows):
+            yield found
+        return
+    few = {at: count for at, count in differing.items() if count * _TIMES <= len(rows)}
+    if not few or not splits:
+        return
+    by = min(few, key=few.__getitem__)
+    parts: dict[str, list[int]] = defaultdict(list)
+    for row, word in zip(rows, columns[by], strict=True):
+        parts[word].append(row)
+    for part in parts.values():
+        yield from _sentences(words, part, splits - 1)
+
+
+def _sentence(
+    columns: Sequence[tuple[str, ...]], differing: Collection[int], rows: list[int]
+) -> tuple[str, dict[int, str]] | None:
+    parts: list[str] = []
+    values: list[list[str]] = []
+    for at, column in enumerate(columns):
+        if at not in differing:
+            parts.append(column[0])
+            continue
+        before, after = _around_word(column)
+        inner = [word[len(before) : len(word) - len(after)] for word in column]
+        if not all(inner) or any("," in word for word in inner):
+            return None
+        parts.append(f"{before}{{}}{after}")
+        values.append(inner)
+    template = " ".join(parts)
+    if template.count("{}") > len(values) or _ODD.search("".join([template.replace("{}", ""), *map("".join, values)])):
+        return None
+    saved = (len(template) - 2 * len(values) - 4) * len(rows) - len(template)
+    like_json = template[0] == '"' or (template[0] == "[" and template[-1] == "]")
+    if saved < _SENTENCES_WORTH or like_json or template != template.strip(" "):
+        return None
+    return template, {row: " ".join(each) for row, each in zip(rows, zip(*values, strict=True), strict=True)}
+
+
+def _around_word(column: tuple[str, ...]) -> tuple[str, str]:
+    """Return what stands around the word in all rows alike."""
+    befores = {found[0] for word in column if (found := _BEFORE.match(word))}
+    afters = {found[0] for word in column if (found := _AFTER.search(word))}
+    before = befores.pop() if len(befores) == 1 else ""
+    after = afters.pop() if len(afters) == 1 else ""
+    return before, after
+
+
+def pattern(column: list[str]) -> tuple[str, list[str]] | None:
+    """Return what all times or links of a column begin and end with, and what is between, where that is much.
+
+    A few times of other days stay whole.
+    """
+    first = column[0]
+    is_time = _DAY.match(first) is not None
+    if len(column) < _ROWS or not (is_time or "://" in first or first[:1] == "/"):
+        return None
+    start, end = _of_times(column) if is_time else _of_links(column)
+    if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
+        return None
+    between = [
+        text[len(start) : len(text) - len(end)] if text.startswith(start) and text.endswith(end) else text
+        for text in column
+    ]
+    around = f"{start}{{}}{end}"
+    same = all(around_cell(around, cell) == text for cell, text in zip(between, column, strict=True))
+    return (around, list(map(bare, between))) if same and all(between) else None
+
+
+def around_cell(around: str, cell: str) -> str:
+    """Return a cell with what a pattern has around it; a whole time under one with a date or a zone is itself."""
+    is_whole = _TIME.match(cell) and (_DATE.match(around) or _ZONED.search(cell))
+    return cell if is_whole else around.replace("{}", cell, 1)
+
+
+def _of_times(column: list[str]) -> tuple[str, str]:
+    """Return the date, or the month, and the zone that most times have, and nothing where many have others."""
+    dates = Counter(_edges(_DATE, text) for text in column)
+    date, times = dates.most_common(1)[0]
+    if date and times >= _MOSTLY * len(column):
+        of_day = [text for text in column if text.startswith(date)]
+        for which in (_ZONE, _OFFSET):
+            zone, times = Counter(_ending(which, text) for text in of_day).most_common(1)[0]
+            if times >= _MOSTLY * len(column):
+                return date, zone
+        return date, ""
+    month = _edges(_MONTH, _beginning(min(column), max(column)))
+    if month:
+        zones = {_ending(_ZONE, text) for text in column}
+        return month, zones.pop() if len(zones) == 1 else ""
+    for which in (_ZONE, _OFFSET):
+        zone, times = Counter(_ending(which, text) for text in column).most_common(1)[0]
+        if times >= _MOSTLY * len(column):
+            return "", zone
+    return "", ""
+
+
+def _edges(which: re.Pattern[str], text: str) -> str:
+    found = which.search(text)
+    return found[0] if found else ""
+
+
+def _ending(which: re.Pattern[str], text: str) -> str:
+    """Return the end of a time; to look for it from the start of the text would take ten times as long."""
+    found = which.search(text, max(16, len(text) - 24))  # after the date, the hour and the minute
+    return found[0] if found else ""
+
+
+def _of_links(column: list[str]) -> tuple[str, str]:
+    """Return what all links begin and end with, each of their parts whole."""
+    start = _edges(_LINK, _beginning(min(column), max(column)))
+    backwards = [text[len(start) :][::-1] for text in column]
+    return start, _edges(_END, _beginning(min(backwards), max(backwards))[::-1])
+
+
+def _beginning(least: Sliced, most: Sliced) -> Sliced:
+    """Return what the least and the greatest of many, and so all of them, begin with."""
+    size = next((at for at, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), len(least))
+    return least[:size]
+
+
+def legend(cells: list[str]) -> list[str]:
+    """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
+    if len(cells) < _TAGGED_TIMES or sum(map(len, cells)) < _TAGGED_WORD * _TAGGED_TIMES:
+        return []
+    counts = Counter(cells)
+    often = [
+        cell
+        for cell, times in counts.items()
+        if times >= _TAGGED_TIMES
+        and not _TIME.match(cell)
+        and len(cell) >= (_TAGGED_SENTENCE if " " in cell else _TAGGED_WORD)
+    ]
+    saved = sum((counts[cell] - 1) * len(cell) for cell in often)
+    return often if saved > _TAGGED_SAVING else []
+
+
+def as_float32(column: list[Any]) -> list[float] | None:
+    """Return floats with the digits that they need as a float32, where all of them are one and most get shorter."""
+    if len(column) < 2 * _ROWS or not {float} <= set(map(type, column)) <= {float, int}:
+        return None
+    try:
+        single = struct.unpack(f"{len(column)}f", struct.pack(f"{len(column)}f", *column))
+    except (OverflowError, struct.error):
+        return None
+    if list(single) != column:
+        return None
+    short = [_shortest(value) if type(value) is float else value for value in column]
+    longer = list(compress(column, (a != b for a, b in zip(column, short, strict=True))))
+    return short if 2 * len(longer) > len(column) else None
+
+
+def _shortest(value: float) -> float:
+    """Return the number with the fewest digits that is this one as a float32."""
+    for digits in range(1, 9):
+        short = float(f"{value:.{digits}g}")
+        if to_float32(short) == value:
+            return short
+    return value
+
+
+def to_float32(value: float) -> float:
+    """Return the nearest float32."""
+    (single,) = struct.unpack("f", struct.pack("f", value))
+    return float(single)
+
+
+def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any], list[list[Any]]] | None:
+    """Return the strings that all lists have, and the others of each; `ordered` ones must come first everywhere."""
+    if len(lists) < _ROWS or not all(each and set(map(type, each)) == {str} for each in lists):
+        return None
+    if ordered:
+        shared = _beginning(min(lists), max(lists))
+        rest = [each[len(shared) :] for each in lists]
+    else:
+        if any(len(set(each)) < len(each) for each in lists):
+            return None
+        every = set(lists[0]).intersection(*lists)
+        shared = [item for item in lists[0] if item in every]
+        rest = [[item for item in each if item not in every] for each in lists]
+    return (shared, rest) if sum(map(len, shared)) > 2 * _AFFIX else None
+
+
+def shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:
+    """Return columns without what all their strings begin and end with, and with tags for those that recur."""
+    found: list[Node] = []
+    for node in nodes:
+        if type(node) is Group:
+            found.append(Group(node.name, shortened(node.nodes, context)))
+        elif type(node) is not Leaf or node.strings is None:
+            found.append(node)
+        elif around := pattern(node.strings):
+            found.append(Leaf(node.name, around[1], around[0]))
+        else:
+            found += _tagged(node, node.strings, context)
+    return found
+
+
+def _tagged(leaf: Leaf, strings: list[str], context: TableContext) -> list[Node]:
+    """Return a column with tags for the sentences and the cells that recur."""
+    short, legends = in_sentences(strings, context)
+    often = legend([cell for at, cell in enumerate(leaf.cells) if at not in short])
+    if not short and not often:
+        return [leaf]
+    new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
+    cells = [short.get(at) or context.tagged.get(cell, cell) for at, cell in enumerate(leaf.cells)]
+    return [*legends, *([Legend(new)] if new else []), Leaf(leaf.name, cells)]
