@@ -1,20 +1,22 @@
-"""Formats that others have defined: compact JSON, CSV, Markdown tables and TOON; a cell that could be misread is JSON."""
-
+"""Formats that others have defined: compact JSON, CSV, Markdown and TOON; a cell that could be misread is JSON."""
 
 from __future__ import annotations
-from typing import Any, TYPE_CHECKING
-import orjson
-from shaping.parsers.json import read_json
-from shaping.encoders.table.cells import MISSING, cell, quoted, read_cell
-from shaping.encoders.table.columns import columns
+
 import csv
 import io
 import re
-from shaping.response import import_extra
+from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from shaping.encoders.table.cells import MISSING, cell, quoted, read_cell
+from shaping.encoders.table.columns import columns
+from shaping.parsers.json import read_json
+from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
     from shaping.response import Json
 
 

@@ -1,10 +1,11 @@
 """Noise of payloads that nobody wrote a config for: every path is visited once, all records at it together."""
 
-
 from __future__ import annotations
+
 from functools import lru_cache
 from itertools import chain
-from typing import Any, TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 from shaping.encoders import encode
 from shaping.noise.records import (
     MISSING,
@@ -24,9 +25,9 @@ from shaping.parsers import is_cheaper, parse_tables, parse_within
 from shaping.paths import join
 from shaping.response import Omission
 
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+
     from shaping.noise.records import Owners
     from shaping.parsers import Parsed
     from shaping.response import Json, Reason
@@ -193,9 +194,9 @@ class _Reduction:
         return out
 
     def _strings(self, values: Sequence[Any], steps: Steps, _depth: int, _around: Surroundings) -> Sequence[Any]:
-        if not self._unwrap_strings or (wrapped := may_be_wrapped(values)) is None:
+        if not self._unwrap_strings or not may_be_wrapped(values):
             return values
-        out = [unwrap(value) if may else value for value, may in zip(values, wrapped, strict=True)]
+        out = list(map(unwrap, values))
         count = sum(1 for old, new in zip(values, out, strict=True) if old != new)
         if not count:
             return values
@@ -305,4 +306,3 @@ def _owners_of_items(owners: Owners | None, lists: Sequence[list[Any]]) -> Owner
     if owners is None:
         return None
     return lambda: [owner for owner, elements in zip(owners(), lists, strict=True) for _ in elements]
-

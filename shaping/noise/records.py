@@ -1,19 +1,21 @@
 """What a noise rule is, and the records at one path of a payload that it looks at and decides about."""
 
-
 from __future__ import annotations
+
 import re
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TYPE_CHECKING, TypeAlias
-from shaping.noise.vocabulary import LINK_STARTS, meaning
 from collections import defaultdict
+from dataclasses import dataclass
 from itertools import chain, compress, islice
 from operator import is_not, itemgetter
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from shaping.noise.vocabulary import LINK_STARTS, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
     from shaping.response import Json, Reason
+
     Owners = Callable[[], Sequence[dict[str, Json]]]
 
 
@@ -128,7 +130,6 @@ def longest(values: Sequence[Any]) -> int:
         return max(map(len, values), default=0)
     except TypeError:
         return max((len(value) for value in values if type(value) is str), default=0)
-
 
 
 MISSING: Final[Any] = object()
@@ -248,10 +249,21 @@ class Records:
         self._members["plain"].append(key)
         self.kinds[key] = "plain"
 
-    def replace_member(self, key: str, column: list[Any], count: int, reason: Reason) -> None:
-        """Replace the values of a member, in so many records."""
-        self.replace[key] = column
-        self.changed[key] = count, reason
+    def untouched(self, *kinds: Kind) -> list[str]:
+        """Return the members of these kinds that no rule has decided about and no tool takes as an argument."""
+        decided = (self.drop, self.replace, self.arguments)
+        return [key for key in self.members(*kinds) if not any(key in known for known in decided)]
+
+    def replace_column(self, key: str, new: list[Any], reason: Reason) -> None:
+        """Replace the values of a member, where any of them is another object."""
+        if count := sum(map(is_not, self.column(key), new)):
+            self.replace[key] = new
+            self.changed.setdefault(key, (count, reason))
+
+    def replace_texts(self, key: str, change: Callable[[str], str], reason: Reason) -> None:
+        """Replace each string of a member by what a function makes of it."""
+        new = [change(value) if type(value) is str and value else value for value in self.column(key)]
+        self.replace_column(key, new, reason)
 
     def drop_member(self, key: str, reason: Reason) -> None:
         """Leave a member out of every record."""

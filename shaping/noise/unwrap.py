@@ -66,14 +66,9 @@ def _unwrapped(text: str, steps: list[Callable[[str], str]]) -> str:
     return text if unwrapped == text else unwrapped
 
 
-def may_be_wrapped(values: Sequence[Any]) -> list[bool] | None:
-    """Return for each value whether it is a string that could have wrapping, or None where none is."""
+def may_be_wrapped(values: Sequence[Any]) -> bool:
+    """Whether any of these values is a string that could have wrapping, by a few searches of all at once."""
     texts = [value for value in values if type(value) is str]
-    return [type(value) is str for value in values] if _any_wrapped(texts) else None
-
-
-def _any_wrapped(texts: list[str]) -> bool:
-    """Whether any of these strings could have wrapping, by a few searches of all at once."""
     joined = "\0".join(texts)
     if _has_images(joined) or _has_tracking(joined):
         return True

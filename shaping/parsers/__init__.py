@@ -17,7 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 Format: TypeAlias = Literal[
-    "json", "lines", "python", "xml", "pipes", "csv", "commits", "files", "grep", "log", "table", "pairs", "yaml"
+    "json",
+    "lines",
+    "python",
+    "xml",
+    "pipes",
+    "csv",
+    "commits",
+    "files",
+    "grep",
+    "log",
+    "table",
+    "blocks",
+    "pairs",
+    "yaml",
+    "words",
 ]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)  # in the order in which they are tried, the strictest first
 # Their data says all that the text says; of the others the layout is lost.
@@ -35,8 +49,10 @@ _PARSERS: Final[dict[Format, tuple[str, str]]] = {
     "grep": ("listings", "parse_matches"),
     "log": ("log", "parse_log"),
     "table": ("rows", "parse_columns"),
+    "blocks": ("rows", "parse_blocks"),
     "pairs": ("pairs", "parse_pairs"),
     "yaml": ("yaml", "parse_yaml"),
+    "words": ("rows", "parse_words"),
 }
 
 _FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n(.*?)\n```", re.DOTALL)
@@ -45,7 +61,7 @@ _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 # From the start of a line alone: from every letter of a line without end it would take hours.
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _LINE_END = re.compile(r"\n")
-_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
+_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table", "words")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 3  # lines before rows, and after them, that may be of another kind

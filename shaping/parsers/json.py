@@ -1,14 +1,14 @@
 """Data as JSON, as several values of JSON, or as Python prints it; what is read is written back the same."""
 
-
 from __future__ import annotations
+
+import ast
 import json
-from typing import Any, Final, TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any, Final
+
 import orjson
 from pydantic_core import SchemaValidator, core_schema, from_json
-import re
-import ast
-
 
 if TYPE_CHECKING:
     from shaping.response import Json

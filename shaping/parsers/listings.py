@@ -1,11 +1,11 @@
 """What commands list line by line: commits, files, matches in files."""
 
-
 from __future__ import annotations
+
 import re
 from typing import Any
-from shaping.parsers.rows import LARGEST, number
 
+from shaping.parsers.rows import LARGEST, number
 
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})(?: \(([^)\n]*)\))?$", re.MULTILINE)
 _HEADER = re.compile(r"(Merge|Author|AuthorDate|Date|Commit|CommitDate|Reflog|Reflog message):[ \t]*(.*)")

@@ -1,13 +1,18 @@
-"""Lines of `name = value` or `name: value`: one object, or one for each block of lines."""
+"""Lines of names and values: one object, one for each block of lines, or an outline of them by indentation."""
 
 from __future__ import annotations
 
 import re
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from shaping.parsers.rows import LARGEST, number
+from shaping.parsers.rows import CODE, LARGEST, number
 
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
+# A name and its value, after a colon, dots, an equals sign or two spaces.
+_ENTRY = re.compile(r"([A-Za-z*][^:=\n]{0,59}?)(?:\s*:(?:\s+(.*))?|\s+\.{2,}\s+(.*)|\s+=\s*(.*)|\s{2,}(\S.*))")
+_SURE = 0.9  # of the lines of an outline
 _COLON = re.compile(r"([A-Za-z_][\w ./()#%@-]{0,39}?)\s*:(?:\s+(.*))?")
 _VERTICAL = re.compile(
     r"\*{5,60} \d+\. row \*{5,60}|-\[ RECORD \d+ \][-+]*|-{3,60} ?(?:Record|Row) \d+ ?-{3,60}", re.IGNORECASE
@@ -26,10 +31,10 @@ def parse_pairs(text: str) -> Any:
         return None
     head = text[:2000]
     if " = " in head or " =\n" in head:
-        return _paths(text)
+        return _paths(text) or _outline(text)
     if " row *" in head or "RECORD " in head or _VERTICAL.search(head):
         return _vertical(text)
-    return _blocks(text) if ":" in head else None
+    return _outline(text)
 
 
 def _paths(text: str) -> dict[str, Any] | None:
@@ -108,47 +113,77 @@ def _vertical(text: str) -> list[dict[str, Any]] | None:
     return None if None in rows else rows  # type: ignore[return-value]
 
 
-def _blocks(text: str) -> list[dict[str, Any]] | None:
-    """Read objects that begin with the same name after a blank line, and of which most have the same names."""
-    lines = text.strip().split("\n")
-    first = _COLON.fullmatch(lines[0].strip())
-    if first is None:
+def _outline(text: str) -> Any:
+    """Read names with values, and what is indented below a name as its members, where several blocks are alike."""
+    lines: list[tuple[int, str]] = []
+    gap = ""
+    for line in text.expandtabs().splitlines():
+        if words := line.strip():
+            lines.append((len(line) - len(line.lstrip()), gap + words))
+        gap = "" if words else "\n"
+    outer = [words for indent, words in lines if indent == lines[0][0]]
+    named = sum(1 for words in outer if _ENTRY.fullmatch(words.strip()))
+    if len(lines) < _LEAST or CODE.search(text) or named < _SURE * len(outer):
         return None
-    starts = [
-        at for at, line in enumerate(lines) if line.startswith(f"{first[1]}:") and not (at and lines[at - 1].strip())
-    ]
-    if len(starts) < _BLOCKS:
+    try:
+        value = _members(lines)
+    except (ValueError, RecursionError):
         return None
-    rows = [_block(lines[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True)]
-    if any(row is None or len(row) < 2 for row in rows):
-        return None
-    names = rows[0].keys() if rows[0] else ()
-    alike = sum(1 for row in rows if row and len(row.keys() & names) * 2 > len(names))
-    return rows if alike * 10 >= len(rows) * 9 else None  # type: ignore[return-value]
+    return value if _repeats(value) else None
 
 
-def _block(lines: list[str]) -> dict[str, Any] | None:
-    """Read the lines of one object; what follows a blank line is the rest of its last value."""
-    end = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
-    members = _object("\n".join(lines[:end]), _COLON)
-    rest = "\n".join(lines[end:]).strip()
-    if members and rest:
-        last = list(members)[-1]
-        members[last] = f"{members[last]}\n\n{rest}"
+def _members(lines: list[tuple[int, str]]) -> Any:
+    """Read the lines of one indentation, and those that are indented further, each as part of the one above it."""
+    pairs: list[tuple[str, Any]] = []
+    starts = [at for at, (indent, _) in enumerate(lines) if indent <= lines[0][0]]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        below = lines[start + 1 : end]
+        found = _ENTRY.fullmatch(lines[start][1].strip())
+        if found is None and not (below or pairs):
+            raise ValueError("words before the first name")
+        if found is None and not below:
+            name, value = pairs.pop()
+            pairs.append((name, _with_more(value, lines[start : start + 1])))
+            continue
+        name, value = (found[1], next(filter(None, found.groups()[1:]), "")) if found else (lines[start][1].strip(), "")
+        pairs.append((name, _with_more(number(value), below) if value or not below else _members(below)))
+    return _records(pairs)
+
+
+def _with_more(value: Any, lines: list[tuple[int, str]]) -> Any:
+    """Return a value with the lines that go on with it."""
+    if lines and type(value) in {dict, list}:
+        raise ValueError("words between names")
+    return "\n".join([str(value), *(line for _, line in lines)]) if lines else value
+
+
+def _records(pairs: list[tuple[str, Any]]) -> Any:
+    """Return names and values as one object, or as one for each time that the first name comes."""
+    starts = [at for at, (name, _) in enumerate(pairs) if name == pairs[0][0]]
+    if len(starts) > 1:
+        return [_records(pairs[start:end]) for start, end in zip(starts, [*starts[1:], len(pairs)], strict=True)]
+    runs = [(name, [value for _, value in same]) for name, same in groupby(pairs, itemgetter(0))]
+    members = {name: values if len(values) > 1 else values[0] for name, values in runs}
+    if len(members) < len(runs):
+        raise ValueError("a name comes back after others: the order of the lines says something")
     return members
+
+
+def _repeats(value: Any) -> bool:
+    """Whether several objects somewhere in a value have mostly the same names."""
+    inner = list(value.values()) if type(value) is dict else value if type(value) is list else []
+    objects = [each for each in inner if type(each) is dict]
+    if len(objects) >= _BLOCKS:
+        alike = sum(1 for each in objects if 2 * len(each.keys() & objects[0].keys()) > len(objects[0]) > 1)
+        return alike >= _ALIKE * len(objects)
+    return any(map(_repeats, inner))
 
 
 def _object(block: str, pattern: re.Pattern[str]) -> dict[str, Any] | None:
     members: dict[str, Any] = {}
-    last = ""
     for line in block.strip("\n").split("\n"):
-        if line.startswith(" ") and last and pattern is _COLON and not block.startswith(" "):
-            # Headers of mails and packages go on in lines that begin with a space.
-            members[last] = f"{members[last]}\n{line.strip()}"
-            continue
         found = pattern.fullmatch(line.strip())
         if found is None or found[1] in members:
             return None
-        last = found[1]
-        members[last] = number((found[2] or "").strip())
+        members[found[1]] = number((found[2] or "").strip())
     return members or None

@@ -1,18 +1,19 @@
 """Rows of cells become records: CSV, tables drawn with pipes, and columns aligned by spaces."""
 
-
 from __future__ import annotations
-import re
-from typing import Any, Final, TYPE_CHECKING
-import csv
-from itertools import pairwise
 
+import csv
+import re
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 LARGEST: Final = 4_000_000  # characters; a larger file of rows is text to page through
+# Lines of source code, which somebody may edit.
+CODE = re.compile(r"^\s*(?:def |class |import |from \S+ import |return\b|elif |else:|try:)|[;{}]\s*$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_#%@(/][\w .,:;#%@/()<>'?&*+-]{0,59}")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
 
@@ -109,8 +110,44 @@ _RULE = re.compile(r"[-=]+(?: +[-=]+)+")
 _DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
+_EMPTY_LINES = re.compile(r"\n\s*\n")
+_WORDS, _MANY_LINES = 3, 16  # of rows without headings
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
 _IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts those after it
+
+
+def parse_blocks(text: str) -> list[dict[str, Any]] | None:
+    """Return tables with the same headings, each below its title, as one list of them."""
+    blocks = [block.split("\n") for block in _EMPTY_LINES.split(text.strip("\n"))]
+    if len(blocks) < 2 or len(text) > LARGEST:
+        return None
+    headings = {line.rstrip() for block in blocks for line in (block[1:2] or [""])}
+    if len(headings) > 1:
+        return None
+    heading = headings.pop()
+    rows = parse_columns("\n".join([heading, *(line for block in blocks for line in block[2:])]))
+    if rows is None:
+        return None
+    taken = iter(rows)
+    return [{"title": block[0].strip(), "rows": list(islice(taken, len(block) - 2))} for block in blocks]
+
+
+def parse_words(text: str) -> list[list[str | int | float]] | None:
+    """Return lines of as many words each, as programs print rows without headings; the last cell is the rest."""
+    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
+    if len(lines) < _MANY_LINES or len(text) > LARGEST:
+        return None
+    counts = {len(line.split()) for line in lines}
+    least, most = min(counts), max(counts)
+    if least < _WORDS or most > least + 1 or CODE.search(text):
+        return None
+    cells = [line.split() for line in lines]
+    # In most columns of rows are numbers, paths, flags; where most are words, the lines are sentences.
+    worded = sum(all(row[at].isalpha() for row in cells) for at in range(least))
+    if 3 * worded > least:
+        return None
+    columns = [_column([row[at] if at < len(row) else "" for row in cells]) for at in range(most)]
+    return list(map(list, zip(*columns, strict=True)))
 
 
 def parse_columns(text: str) -> list[dict[str, Any]] | None:

@@ -1,12 +1,11 @@
 """Parts of a long text, so that a cut one can list what it left out: files of a diff, sections or times of a log."""
 
-
 from __future__ import annotations
+
 import re
-from typing import Final, TYPE_CHECKING
 from collections import Counter
 from functools import cached_property
-
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

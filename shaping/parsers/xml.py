@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _START = re.compile(r"\s*<(?:\?xml\b|[A-Za-z_])")
-_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype|html|svg)\b", re.IGNORECASE)
+_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype(?!\s+plist)|html|svg)\b", re.IGNORECASE)
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _LARGEST = 4_000_000  # characters
 _DEEPEST = 100
 _MEMBERS = 4  # names of a record, one of which may come back after others: it has its order from its generator
 
 
-def parse_xml(text: str) -> dict[str, Any] | None:
-    """Return the root element by its name, unless the document is a page or its elements stand between words."""
+def parse_xml(text: str) -> Any:
+    """Return a property list, or the root element by its name; a page and elements between words are text."""
     if not _START.match(text) or _PAGE.match(text) or not text.rstrip().endswith(">") or len(text) > _LARGEST:
         return None
     from defusedxml.common import DefusedXmlException  # noqa: PLC0415 (few texts are XML: costs 10 ms)
@@ -30,9 +30,27 @@ def parse_xml(text: str) -> dict[str, Any] | None:
 
     try:
         root = fromstring(text)
+        if root.tag == "plist" and len(root) == 1:
+            return _property(root[0])
         return {_name(root.tag): _value(root, _repeated(root), 0)}
     except (ParseError, DefusedXmlException, ValueError):
         return None
+
+
+def _property(element: Element) -> Any:
+    """Return the value of an element of a property list, as Apple's programs write them."""
+    words = element.text or ""
+    if element.tag == "array":
+        return [_property(each) for each in element]
+    if element.tag in {"true", "false"}:
+        return element.tag == "true"
+    if element.tag != "dict":
+        return number(words) if element.tag in {"integer", "real"} else words
+    names, values = element[::2], element[1::2]
+    members = {name.text or "": _property(value) for name, value in zip(names, values, strict=True)}
+    if len(members) < len(names) or any(name.tag != "key" for name in names):
+        raise ValueError("a dict holds keys, each once and with a value")
+    return members
 
 
 def _repeated(root: Element) -> set[tuple[str, str]]:

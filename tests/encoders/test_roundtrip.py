@@ -171,7 +171,6 @@ def test_many_rows_with_repeats_of_every_kind_read_back() -> None:
     assert table.decode(text) == value
     assert "\n again={owner}\n" in text
     assert "\n owner.site=https://example.com/" in text
-    assert "\n tags: lists of {Key,Value} as {Key:Value}\n" in text
 
 
 def test_maps_of_records_inside_rows_read_back() -> None:

@@ -38,16 +38,6 @@ def test_pairs_of_a_regular_time_and_a_value_are_said_apart_below_their_row() ->
     assert decode(encode(value)) == value
 
 
-def test_records_that_differ_only_by_a_regular_time_need_no_rows() -> None:
-    value: Any = [{"hour": hour, "hosts": 14} for hour in HOURS]
-    text = encode(value)
-    assert text == (
-        "[48], all with hosts=14:\n"
-        " hour: row by row from 2021-11-24T00:00 to 2021-11-25T23:00 every 1 hour\n(the rows differ in nothing else)"
-    )
-    assert decode(text) == value
-
-
 def test_lists_of_lists_are_rows() -> None:
     value: Any = {"range": "A1:C3", "values": [["name", "n", ""], ["web", 1, None], ["a,b"], ["7", 2.5, True]]}
     assert encode(value) == 'range: A1:C3\nvalues[4] lists:\nname,n,""\nweb,1,null\n"a,b"\n"7",2.5,true'

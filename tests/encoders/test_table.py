@@ -417,17 +417,6 @@ def test_what_all_lists_have_is_written_once_in_any_order_where_order_may_go() -
     assert [sorted(row["tags"]) for row in decode(text)] == [sorted(row["tags"]) for row in value]  # type: ignore[union-attr,call-overload,index,arg-type]
 
 
-def test_lists_of_names_with_values_are_objects_in_their_cell() -> None:
-    value: Any = [{"id": n, "Tags": [{"Key": "Name", "Value": f"web-{n}"}, {"Key": "n", "Value": n}]} for n in range(3)]
-    text = encode(value)
-    assert text.splitlines()[1:4] == [
-        " Tags: lists of {Key,Value} as {Key:Value}",
-        "id,Tags",
-        '0,{"Name":"web-0","n":0}',
-    ]
-    assert decode(text) == value
-
-
 def test_a_member_that_is_a_record_here_and_a_scalar_there_is_json() -> None:
     value: Any = [{"id": n, "who": {"name": f"n{n}", "age": n} if n % 2 else "nobody"} for n in range(4)]
     assert encode(value).splitlines()[2:4] == ["0,nobody", '1,{"name":"n1","age":1}']

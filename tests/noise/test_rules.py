@@ -11,8 +11,7 @@ from shaping.noise.rules import RULES
 from shaping.response import Omission
 
 if TYPE_CHECKING:
-    from shaping.noise.records import Records
-    from shaping.noise.records import Kind
+    from shaping.noise.records import Kind, Records
 
 EXAMPLES: dict[Kind, Any] = {
     "link": {"at": "https://x.dev/a"},

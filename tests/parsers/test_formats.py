@@ -202,3 +202,47 @@ def test_rows_are_found_behind_the_line_that_introduces_them() -> None:
     assert (parsed.format, parsed.before, len(parsed.value)) == ("pairs", "Commit history:\n", 9)
     assert parsed.value[1] == {"Commit": f"{1:040x}", "Author": "Ada", "Message": "change 1: more of it"}
     assert parsed.value[8]["Message"] == "change 8: more of it\n\nIt has a body."
+
+
+def test_a_property_list_is_what_it_holds() -> None:
+    text = (
+        '<?xml version="1.0"?>\n<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "x.dtd">\n<plist version="1.0"><dict>'
+        "<key>Name</key><string>Safari</string><key>On</key><true/><key>Sizes</key><array><integer>1</integer>"
+        "<real>2.5</real></array></dict></plist>"
+    )
+    parsed = parse(text)
+    assert parsed is not None
+    assert parsed.value == {"Name": "Safari", "On": True, "Sizes": [1, 2.5]}
+    assert parse(text.replace("<key>On</key>", "")) is None
+
+
+def test_rows_without_headings_are_lists_of_their_words() -> None:
+    lines = [f"7f53b{n:03x}000-7f53b{n:03x}fff r--p {n:08x} fd:00 79{n % 3} /usr/lib/libm-2.32.so" for n in range(20)]
+    parsed = parse("\n".join([*lines, "7ffd000-7ffdfff rw-p 00000000 00:00 0"]))
+    assert parsed is not None
+    assert parsed.value[2] == ["7f53b002000-7f53b002fff", "r--p", "00000002", "fd:00", 792, "/usr/lib/libm-2.32.so"]
+    assert parsed.value[20][5] == ""
+
+
+def test_sentences_and_code_are_no_rows_of_words() -> None:
+    assert parse("".join(f"the process number {n} has ended now\n" for n in range(40))) is None
+    assert parse("".join(f"exports.name{n} = 0x{n};\n" for n in range(40))) is None
+
+
+def test_what_is_indented_below_names_are_their_members() -> None:
+    text = "Neighbors:\n\n" + "\n".join(
+        f"Local port1.0.{n}:\n  Chassis ID ....... 0050.56a6.9a{n}\n  TTL .............. 3601 (secs)\n"
+        f"  Capabilities ..... Bridge\n                     Router\n"
+        for n in range(4)
+    )
+    parsed = parse(text)
+    assert parsed is not None
+    assert parsed.value["Local port1.0.2"] == {
+        "Chassis ID": "0050.56a6.9a2",
+        "TTL": "3601 (secs)",
+        "Capabilities": "Bridge\nRouter",
+    }
+
+
+def test_names_that_come_back_after_others_are_no_outline() -> None:
+    assert parse("\n".join(f"{'ab'[n % 2]} {n}: x\nname: {n}\nother: {n}" for n in range(9))) is None

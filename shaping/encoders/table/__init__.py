@@ -1,31 +1,33 @@
 """Our own text form: records as rows under one header, everything around them as an outline of names and values."""
 
-
 from __future__ import annotations
+
 import re
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
 import orjson
+
 from shaping.encoders.table.cells import FORMS, MISSING, ONLY, VALUE, name, opened, quoted
 from shaping.encoders.table.columns import are_ragged
 from shaping.encoders.table.derive import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
-from shaping.encoders.table.infer import ENTRY_KEYS, ENTRY_VALUES, keyed, keyed_scalars, table
+from shaping.encoders.table.infer import keyed, keyed_scalars, table
 from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
 from shaping.encoders.table.series import read_lists, read_series, write_lists, write_series
 from shaping.encoders.table.write import write_table, write_text
 from shaping.parsers.json import read_json
 
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
     from shaping.response import Json
 
 
 __all__ = ["VERSION", "decode", "encode"]
 
-VERSION = 4  # of the format in docs/table-format.md; whatever changes a written text changes it
+VERSION = 5  # of the format in docs/table-format.md; whatever changes a written text changes it
 
 
 _NOTE = re.compile(r"(?:null|empty): |\(")  # a line that is about the data: no name begins so
@@ -35,6 +37,8 @@ _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", 
 _KINDS = ("type", "kind", "__typename", "resourceType", "object", "$type", "@type", "event", "event_type", "rtype")
 _PARTS = re.compile(r"\[(\d+)\], written as (\d+) lists one after the other:")
 _FEW, _FOR = 4, " for {"  # lists of names and values that are rows
+_ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
+_ENTRY_VALUES = frozenset({"value", "v", "val"})
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _OPENS, _LONG_JSON = frozenset("{["), 120  # characters of a string with JSON that is not written in quotes
@@ -161,7 +165,7 @@ def _entries(lists: list[list[dict[str, Any]]]) -> tuple[str, list[str], list[li
     if len(first[0]) != 2 or {tuple(item) for each in lists for item in each} != {tuple(first[0])}:
         return None
     key, value = first[0]
-    if key.lower() not in ENTRY_KEYS or value.lower() not in ENTRY_VALUES:
+    if key.lower() not in _ENTRY_KEYS or value.lower() not in _ENTRY_VALUES:
         return None
     names = [item[key] for item in first]
     if set(map(type, names)) != {str} or len(set(names)) < len(names):

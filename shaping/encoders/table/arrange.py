@@ -14,14 +14,12 @@ from shaping.encoders.table.model import (
     Items,
     Leaf,
     Record,
-    Stepped,
     Table,
     Text,
     Usual,
 )
 from shaping.encoders.table.sections import in_sections, usual
 from shaping.encoders.table.shorten import shortened
-from shaping.encoders.table.series import steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +34,6 @@ _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 4  # columns that a nested record must have to be worth a line of its own
 _COLUMNS = (*COLUMN, Also, Usual)
 _WITH_GROUPS = (*COLUMN, Group)
-_NODES = (*_COLUMNS, Group)
-_FEW = 8  # rows that are better read one by one, however regular they are
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
 
@@ -46,8 +42,6 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
 
     `breaks` are the rows with which another list begins; without them, each row stands alone.
     """
-    if context.repeats and context.count > _FEW and (regular := _regular(nodes)):
-        return Table(context.count, regular)
     nodes = usual(nodes, context.count) if context.constants else nodes
     sections: list[str] = []
     if context.constants and context.repeats and breaks is not None:
@@ -55,19 +49,6 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
     found = shortened(nodes, context) if context.repeats else list(nodes)
     ordered = _seldom_last(_identifier_first(found, context.count), context.count)
     return Table(context.count, _narrowed(ordered), sections)
-
-
-def _regular(nodes: Sequence[Node]) -> list[Node]:
-    """Return nodes whose only column is regular without that column's rows, or nothing."""
-    columns = [node for node in nodes if isinstance(node, _NODES)]
-    if len(columns) != 1 or type(column := columns[0]) is not Leaf or column.strings is None:
-        return []
-    text = steps(column.strings)
-    return [Stepped(column.name, text) if node is column else node for node in nodes] if text else []
-
-
-
-
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:

@@ -1,17 +1,19 @@
 """Scalars as cells: bare where that cannot be misread, JSON where it could; and JSON that stands in strings."""
 
-
 from __future__ import annotations
+
+import json
 import re
 from operator import itemgetter
-from typing import Any, Final, TYPE_CHECKING
-import orjson
-from shaping.parsers.json import read_json
-import json
+from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from shaping.parsers.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from shaping.response import Json
 
 

@@ -1,6 +1,5 @@
 """Find columns that follow from others and what rows repeat, to write it once."""
 
-
 from __future__ import annotations
 
 import re
@@ -14,9 +13,9 @@ import orjson
 from shaping.encoders.table.cells import MISSING, VALUE, Missing, name
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
     from shaping.encoders.table.model import Node
 
 
@@ -232,7 +231,6 @@ def _identifier(records: Records) -> str | None:
     return None
 
 
-
 _WORTH = 24  # characters that a template must save beyond its own
 _LITERAL = 8  # characters without which a template is no shorter to read than what it says
 _SHORT = 4  # characters from which one column found in another is no coincidence in two rows
@@ -242,8 +240,6 @@ _SEPARATOR = re.compile(r"[/:]")
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
-
-
 
 
 def templates(columns: Mapping[str, list[Any]], prefix: str, outer: Mapping[str, list[Any]]) -> dict[str, str]:
@@ -369,27 +365,3 @@ def _written(parts: Sequence[str], *, keys: bool = True) -> str | None:
     if len(literal) < _LITERAL or not ("://" in literal or (keys and _SEPARATOR.search(literal))):
         return None
     return None if text[0] in ' "' or text[-1] in ' "' else text
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-

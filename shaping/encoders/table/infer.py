@@ -38,8 +38,8 @@ from shaping.encoders.table.model import (
     Table,
     Text,
 )
-from shaping.encoders.table.shorten import as_float32, common_items, in_sentences
 from shaping.encoders.table.series import write_series
+from shaping.encoders.table.shorten import as_float32, common_items, in_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LONG, _LONG_LINE = 100, 300  # characters of a string with line breaks or quotes, or of any, that stands below its row
-ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
-ENTRY_VALUES = frozenset({"value", "v", "val"})
-_FEW_ENTRIES = 8  # two-member records of a list that still fit into a cell
 _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 
@@ -216,8 +213,6 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     if max(map(len, present)) == 1 and not has_empty:
         rows = [each[0] if each else {} for each in lists]
         return _group(rows, context, at._replace(label=f"{at.label}{ONLY}"))
-    if entries := _entries(column, items, at):
-        return [entries]
     worth = 60 + 16 * len(present)
     if _LEAST * len(items) < worth and len(quoted(items)) < worth:
         return []
@@ -268,25 +263,6 @@ def _tagged(text: Text, context: TableContext) -> Text:
             marks[row] = BELOW
             written.add(value)
     return Text(text.name, marks, values, tags, text.as_json)
-
-
-def _entries(column: list[Any], items: Records, at: ColumnPath) -> Leaf | None:
-    """Return lists of a few names with values, such as tags or headers, as an object in each cell."""
-    if len(column) < 2 or set(map(len, items)) != {2}:
-        return None
-    key, value = items[0]
-    if key.lower() not in ENTRY_KEYS or value.lower() not in ENTRY_VALUES:
-        return None
-    for item in items:
-        if type(item.get(key)) is not str or value not in item or type(item[value]) in (dict, list):
-            return None
-    found: list[Any] = []
-    for each in column:
-        entries = {item[key]: item[value] for item in each} if type(each) is list and each else each
-        if type(entries) is dict and not len(each) == len(entries) <= _FEW_ENTRIES:
-            return None
-        found.append(entries)
-    return Leaf(at.label, cells(found, set(map(type, found))), entries=(name(key), name(value)))
 
 
 def _opened(column: list[Any]) -> tuple[str, list[Any]] | None:

@@ -18,7 +18,6 @@ class Leaf:
     pattern: str = ""  # what stands around every cell, as in `2026-11-17T{}Z`
     float32: bool = False  # whether the cells have the digits of a float32
     shared: str = ""  # the elements with which every list begins; the cells hold the others
-    entries: tuple[str, str] | None = None  # the two members of the records in lists that are written as objects
     strings: list[str] | None = None  # what the cells stand for where all are strings
 
 
@@ -44,14 +43,6 @@ class Packed:
 
     name: str
     form: str
-
-
-@dataclass(slots=True)
-class Stepped:
-    """The only column of a table, where it is as regular as a clock: its first, its last and the step."""
-
-    name: str
-    steps: str
 
 
 @dataclass(slots=True)
@@ -129,7 +120,7 @@ class Usual:
 Column: TypeAlias = Leaf | Text | Record | Items
 # The same for `isinstance`, which is asked of every node: a union would be made anew each time, and is slower to ask.
 COLUMN = (Leaf, Text, Record, Items)
-Node: TypeAlias = Column | Constant | Derived | Packed | Stepped | Legend | Group | Lookup | Also | Usual
+Node: TypeAlias = Column | Constant | Derived | Packed | Legend | Group | Lookup | Also | Usual
 
 
 @dataclass(slots=True)

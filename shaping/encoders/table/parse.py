@@ -13,7 +13,7 @@ from shaping.encoders.table.cells import EMPTY, FORMS, KEY, MISSING, VALUE, read
 from shaping.encoders.table.derive import PLACEHOLDER
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BELOW, REST
-from shaping.encoders.table.series import read_series, read_steps
+from shaping.encoders.table.series import read_series
 from shaping.encoders.table.shorten import around_cell, to_float32
 from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
 
@@ -30,8 +30,7 @@ _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
 _BY = re.compile(r"\[(\d+)\] by ")
 _NOTED = re.compile(r"\((?:also|but) ")
-_STEPPED = ": row by row "
-_FLOAT32, _BEGIN, _WRITTEN, _ENTRIES = "float32, shortest digits", ": all begin with ", ", written …", ": lists of {"
+_FLOAT32, _BEGIN, _WRITTEN = "float32, shortest digits", ": all begin with ", ", written …"
 
 
 @dataclass(slots=True)
@@ -93,9 +92,7 @@ class TableSchema:
     usual_copies: list[tuple[Path, Path]] = field(default_factory=list)
     float32: set[Path] = field(default_factory=set)
     shared: dict[Path, list[Json]] = field(default_factory=dict)
-    entries: dict[Path, tuple[str, str]] = field(default_factory=dict)
     packed: dict[Path, str] = field(default_factory=dict)  # strings that hold JSON, by how they write it
-    stepped: dict[Path, str] = field(default_factory=dict)
     nested: dict[Path, TableSchema] = field(default_factory=dict)  # lists and records below the rows
     # What is done to each record when its row has been read.
     lookups: list[Step] = field(default_factory=list)
@@ -141,9 +138,6 @@ def read_rows(schema: TableSchema, count: int, lines: TableLines, indent: int) -
         if (lines.peek() or "").startswith(SECTION, indent):
             schema.section = read_section(lines.take(indent), len(SECTION))
         records.append(_row(schema, lines, indent))
-    for path, text in schema.stepped.items():
-        for record, value in zip(records, read_steps(text, count), strict=True):
-            _put(record, path, value)
     return records
 
 
@@ -203,11 +197,6 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         _derivation(schema, path, rest[1:])
     elif rest.startswith(_BEGIN):
         schema.shared[path] = read_cell(rest[len(_BEGIN) : -len(_WRITTEN)])
-    elif rest.startswith(_STEPPED):
-        schema.stepped[path] = rest[len(_STEPPED) :]
-    elif rest.startswith(_ENTRIES):
-        key, at = read_path(rest, len(_ENTRIES))
-        schema.entries[path] = str(key[0]), str(read_path(rest, at + 1)[0][0])
     elif by := _BY.match(rest):
         schema.lookups.append(_lookup(path, rest[by.end() :], int(by[1]), lines, indent))
     else:
@@ -309,11 +298,7 @@ def _value(schema: TableSchema, path: Path, cell: str, lines: TableLines) -> Any
         return to_float32(number) if type(number) is float else number
     if path in schema.shared and cell.startswith(REST):
         return [*schema.shared[path], *(read_cell(cell[len(REST) :]) if cell != REST else ())]
-    value = lines.cell(cell)
-    if path in schema.entries and type(value) is dict:
-        key, member = schema.entries[path]
-        return [{key: one, member: other} for one, other in value.items()]
-    return value
+    return lines.cell(cell)
 
 
 def _below(record: dict[str, Json], schema: TableSchema, lines: TableLines, indent: int) -> None:

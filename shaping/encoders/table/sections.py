@@ -1,6 +1,5 @@
 """Find what several rows or most of them have, so that it is written once."""
 
-
 from __future__ import annotations
 
 import re
@@ -13,9 +12,9 @@ from shaping.encoders.table.derive import is_asked_of_a_record, is_source
 from shaping.encoders.table.model import Group, Leaf, Usual
 from shaping.encoders.table.shorten import legend, pattern
 
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
     from shaping.encoders.table.model import Node
 
 
@@ -79,7 +78,7 @@ def _most_common(cells: list[str]) -> tuple[str, int]:
 
 
 def _is_plain(leaf: Leaf) -> bool:
-    return not (leaf.float32 or leaf.shared or leaf.entries or leaf.pattern or "" in leaf.cells)
+    return not (leaf.float32 or leaf.shared or leaf.pattern or "" in leaf.cells)
 
 
 def _same_as(leaf: Leaf, leaves: Sequence[Leaf], prefix: str, count: int) -> Leaf | None:
@@ -195,7 +194,7 @@ def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_HeadCandidate]:
     for node in nodes:
         if type(node) is Group:
             yield from _candidates(node.nodes, f"{prefix}{node.name}.")
-        elif type(node) is Leaf and "" not in node.cells and not (node.float32 or node.shared or node.entries):
+        elif type(node) is Leaf and "" not in node.cells and not (node.float32 or node.shared):
             if node.strings and not prefix and (found := _headed(node)):
                 yield found
             if not is_asked_of_a_record(node.name, prefix, node.cells[0]) and _has_runs(node.cells):

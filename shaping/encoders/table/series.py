@@ -48,7 +48,7 @@ def write_series(values: list[Any]) -> str | None:
         return _pairs(values)
     if not kinds <= _SCALARS:
         return None
-    if stepped := steps(values):
+    if stepped := _steps(values):
         return f"[{len(values)}] {stepped}"
     runs = _runs(values)
     return f"[{len(values)}] in runs: {runs}" if len(runs) < _SHORTER * len(quoted(values)) else None
@@ -143,7 +143,7 @@ def _pairs(values: list[list[Any]]) -> str | None:
     """Return pairs of a regular time and a value."""
     if set(map(len, values)) != {2} or any(type(value) not in _SCALARS for _, value in values):
         return None
-    stepped = steps([first for first, _ in values])
+    stepped = _steps([first for first, _ in values])
     return (
         f"[{len(values)}] pairs, first {stepped}, second: {_runs([second for _, second in values])}"
         if stepped
@@ -222,7 +222,7 @@ def _between(first: Any, last: Any) -> Iterator[Any]:
         yield read_cell(f"{one[1]}{number}{one[3]}")
 
 
-def steps(values: list[Any]) -> str | None:
+def _steps(values: list[Any]) -> str | None:
     """Return regular numbers or times as their first, their last and what is between two of them."""
     first, second, last = values[0], values[1], values[-1]
     kinds = set(map(type, values))
@@ -242,14 +242,6 @@ def steps(values: list[Any]) -> str | None:
     text = f"from {first} to {last} every {seconds // size} {unit}{'s' if seconds // size > 1 else ''}"
     found = _STEPPED.fullmatch(text)
     return text if found and values == list(_stepped(found, len(values))) else None
-
-
-def read_steps(text: str, count: int) -> list[Any]:
-    """Return so many regular numbers or times."""
-    found = _STEPPED.fullmatch(text)
-    if found is None:
-        raise TableError(f"expected a start and a step, got {text!r}")
-    return list(_stepped(found, count))
 
 
 def _stepped(found: re.Match[str], count: int) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """Find what the cells of a column have in common, to write it once."""
 
-
 from __future__ import annotations
+
 import re
 import struct
 from collections import Counter, defaultdict
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shaping.encoders.table.cells import bare
 from shaping.encoders.table.model import Group, Leaf, Legend
 
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from shaping.encoders.table.model import Node
 
     Words = Mapping[int, list[str]]
-
 
 
 Sliced = TypeVar("Sliced", str, list[Any])

@@ -22,7 +22,6 @@ from shaping.encoders.table.model import (
     Lookup,
     Packed,
     Record,
-    Stepped,
     Text,
     Usual,
 )
@@ -38,7 +37,7 @@ SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the 
 NO_COLUMNS = (
     "(the rows differ in nothing else)"  # a header without any name: its rows are not written, because they say nothing
 )
-_DECLARED = (Derived, Stepped, Lookup, Items, Record)
+_DECLARED = (Derived, Lookup, Items, Record)
 _BELOW = (Text, Record, Items)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
@@ -134,9 +133,6 @@ def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[
             lines += _declarations(node.nodes, indent, f"{prefix}{node.name}.")
         elif type(node) is Leaf and node.shared:
             lines.append(f"{pad}{prefix}{node.name}: all begin with {node.shared}, written {REST}")
-        elif type(node) is Leaf and node.entries:
-            key, value = node.entries
-            lines.append(f"{pad}{prefix}{node.name}: lists of {{{key},{value}}} as {{{key}:{value}}}")
         elif isinstance(node, _DECLARED):
             lines += _declared(node, f"{prefix}{node.name}", indent)
     return lines
@@ -146,8 +142,6 @@ def _declared(node: Node, path: str, indent: int) -> Iterator[str]:
     pad = " " * indent
     if type(node) is Derived:
         yield f"{pad}{path}={node.template}"
-    elif type(node) is Stepped:
-        yield f"{pad}{path}: row by row {node.steps}"
     elif type(node) is Lookup:
         yield from _inner(f"{path}[{node.table.count}] by {node.key}", node.table, indent, indent + 2)
         yield from _legends(node.table, indent + 2)

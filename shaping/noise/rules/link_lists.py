@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.records import MISSING
-from shaping.noise.records import NoiseRule
+from shaping.noise.records import MISSING, NoiseRule
 from shaping.noise.rules.links import FEW, has_page, is_link, is_page
 from shaping.noise.vocabulary import LINK_OBJECT, LINK_TARGET, NO_PAGE, meaning
 
@@ -49,7 +48,7 @@ def _drop(key: str, values: Sequence[Any], records: Records) -> None:
     records.page = True
     records.settle(key)
     if any(type(value) is not dict or not pages.issuperset(value) for value in values):
-        records.replace_member(key, [_kept(pages, value) for value in records.column(key)], len(values), "links")
+        records.replace_column(key, [_kept(pages, value) for value in records.column(key)], "links")
 
 
 def _kept(pages: frozenset[str], value: Any) -> Any:

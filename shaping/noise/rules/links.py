@@ -6,8 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from shaping.noise.records import all_http
-from shaping.noise.records import NoiseRule
+from shaping.noise.records import NoiseRule, all_http
 from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, REMEMBERED, meaning
 
 if TYPE_CHECKING:

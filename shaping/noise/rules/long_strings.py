@@ -1,21 +1,22 @@
 """Long strings: what a program printed is shortened as a text would be, others are cut to their head."""
 
-
 from __future__ import annotations
-import re
-from typing import TYPE_CHECKING
-from shaping.noise.records import LONG, NoiseRule
-from shaping.noise.vocabulary import CODE_MARKS, LICENCE_PHRASES, meaning
-from shaping.encoders import encode
-from shaping.noise.text import reduce_text
-from shaping.parsers import EXACT, FORMATS, parse_if_cheaper
 
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from shaping.encoders import encode
+from shaping.noise.records import LONG, NoiseRule
+from shaping.noise.text import reduce_text
+from shaping.noise.vocabulary import CODE_MARKS, LICENCE_PHRASES, meaning
+from shaping.parsers import EXACT, FORMATS, parse_if_cheaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from shaping.noise.records import Records
     from shaping.response import Json
-    from typing import Any
 
 
 _WORDS = bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256)) + b" "
@@ -28,16 +29,17 @@ _OTHERS, _MANY_OTHERS = 3, 6  # other members from which code, and from which pr
 
 def long_strings(records: Records) -> None:
     """Cut long strings of records that have more to say than the string."""
-    for key in records.members("long"):
-        if key in records.drop or key in records.replace or key in records.arguments or meaning(key).diagnostic:
-            continue
+    for key in records.untouched("long"):
         values = records.texts(key)
-        if values is not None and (limits := _limits(key, values, records)):
-            _cut(key, records, *limits)
+        if values is None or meaning(key).diagnostic or (limits := _limits(key, values, records)) is None:
+            continue
+        records.replace_texts(key, partial(_shortened_over, *limits), "bulk")
 
 
-def shorten(text: str, head: int) -> str:
-    """Return the head of a text, ended at a word where one ends near, and how long the whole is."""
+def _shortened_over(limit: int, head: int, text: str) -> str:
+    """Return the head of a text over the limit, ended at a word where one ends near, and how long the whole is."""
+    if len(text) <= limit:
+        return text
     cut = text[:head]
     edge = max(cut.rfind(" "), cut.rfind("\n"))
     kept = cut[:edge] if edge > head * 0.6 else cut
@@ -109,14 +111,6 @@ def _is_table(row: dict[str, Json]) -> bool:
     return any(type(value) is list and len(value) > 2 and type(value[0]) is dict for value in row.values())
 
 
-def _cut(key: str, records: Records, limit: int, head: int) -> None:
-    column = records.column(key)
-    out = [shorten(value, head) if type(value) is str and len(value) > limit else value for value in column]
-    count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
-    if count:
-        records.replace_member(key, out, count, "bulk")
-
-
 LONG_STRINGS = NoiseRule("bulk", ("long",), long_strings)
 
 
@@ -127,17 +121,17 @@ _LINES = 8  # of a text that may have something to shorten
 
 def printed(records: Records) -> None:
     """Write rows that stand in a long text as a table, and passed tests and the frames of libraries as their number."""
-    for key in records.members("long"):
-        if key in records.drop or key in records.replace or key in records.arguments or not meaning(key).printed:
-            continue
-        column = records.column(key)
-        out = [_shortened(value) if type(value) is str and value.count("\n") >= _LINES else value for value in column]
-        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
-        if count:
-            records.replace_member(key, out, count, "boilerplate")
+    for key in filter(_is_printed, records.untouched("long")):
+        records.replace_texts(key, _shortened, "boilerplate")
 
 
-def _shortened(text: str) -> Any:
+def _is_printed(key: str) -> bool:
+    return meaning(key).printed
+
+
+def _shortened(text: str) -> str:
+    if text.count("\n") < _LINES:
+        return text
     found = parse_if_cheaper(text, _ROWS)
     if found is not None:
         return encode(found.value).text

@@ -1,17 +1,18 @@
 """HTML that says the same as the text beside it is dropped, and wrapping is taken off strings."""
 
-
 from __future__ import annotations
+
 import html
 import re
 from typing import TYPE_CHECKING
-from shaping.noise.records import NoiseRule
-from shaping.noise.vocabulary import MARKUP_FILES, meaning
-from shaping.noise.unwrap import may_be_wrapped, unwrap, unwrap_code
 
+from shaping.noise.records import NoiseRule
+from shaping.noise.unwrap import may_be_wrapped, unwrap, unwrap_code
+from shaping.noise.vocabulary import MARKUP_FILES, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
     from shaping.noise.records import Records
     from shaping.response import Json
 
@@ -67,17 +68,9 @@ _NAME = 400  # characters of the name of a file
 def markup(records: Records) -> None:
     """Take the wrapping off the strings of records."""
     for key in records.members("markup", "long", "base64", "link"):
-        if key in records.drop:
-            continue
-        column = records.column(key)
-        if (wrapped := may_be_wrapped(column)) is None:
-            continue
-        step = unwrap_code if _is_markup(key, records) else unwrap
-        out = [step(value) if may else value for value, may in zip(column, wrapped, strict=True)]
-        count = sum(1 for old, new in zip(column, out, strict=True) if old is not new)
-        if count:
-            records.replace[key] = out
-            records.changed.setdefault(key, (count, "boilerplate"))
+        if key not in records.drop and may_be_wrapped(records.column(key)):
+            step = unwrap_code if _is_markup(key, records) else unwrap
+            records.replace_texts(key, step, "boilerplate")
 
 
 def _is_markup(key: str, records: Records) -> bool:

@@ -1,18 +1,16 @@
-"""Values that only a program compares are dropped; base64 that holds text is decoded, other base64 dropped or replaced by its size."""
-
+"""Values that only a program compares are dropped; base64 is decoded where it holds text, and dropped where not."""
 
 from __future__ import annotations
-import re
-from typing import Any, TYPE_CHECKING
-from shaping.noise.records import all_codes, all_match, longest
-from shaping.noise.records import BASE64, NoiseRule
-from shaping.noise.vocabulary import meaning
-from base64 import b64decode
 
+import re
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+from shaping.noise.records import BASE64, NoiseRule, all_codes, all_match, longest
+from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
     from shaping.noise.records import Records
-    from shaping.response import Json, Reason
 
 
 _SUM = re.compile(r"(?:sha\d+[:=-])?[0-9a-f]{64,}|(?:h1|md5|sha\d+)[:=-][A-Za-z0-9+/]{22,}={0,2}", re.IGNORECASE)
@@ -20,26 +18,13 @@ _SUM = re.compile(r"(?:sha\d+[:=-])?[0-9a-f]{64,}|(?:h1|md5|sha\d+)[:=-][A-Za-z0
 
 def opaque(records: Records) -> None:
     """Drop the members of records that tell a reader nothing, where another one identifies the record."""
-    for key in records.members("opaque"):
-        if _may_go(key, records) and _all_codes(key, records):
+    for key in records.untouched("opaque", "hex"):
+        values = records.texts(key)
+        if values is None or not records.identified_without(key):
+            continue
+        is_sum = records.kinds[key] == "hex" and not meaning(key).identifies and all_match(_SUM, values)
+        if is_sum or (records.kinds[key] == "opaque" and all_codes(values)):
             records.drop_member(key, "opaque")
-    for key in records.members("hex"):
-        if not meaning(key).identifies and _may_go(key, records) and _all_match(_SUM, key, records):
-            records.drop_member(key, "opaque")
-
-
-def _may_go(key: str, records: Records) -> bool:
-    return key not in records.arguments and records.identified_without(key)
-
-
-def _all_codes(key: str, records: Records) -> bool:
-    values = records.texts(key)
-    return values is not None and all_codes(values)
-
-
-def _all_match(pattern: re.Pattern[str], key: str, records: Records) -> bool:
-    values = records.texts(key)
-    return values is not None and all_match(pattern, values)
 
 
 # The only one of its kind is an answer: the checksum of the file that was asked for.
@@ -57,26 +42,19 @@ _CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 def base64(records: Records) -> None:
     """Read the text in base64; drop bytes and long tokens, or say in their place how many there are."""
-    for key in records.members("long", "base64"):
-        if key in records.drop or key in records.arguments or not _all_letters(key, records):
+    for key in records.untouched("long", "base64"):
+        values, said = records.texts(key), meaning(key)
+        if values is None or not all_match(_LETTERS, values):
             continue
-        column, said = records.column(key), meaning(key)
-        if (said.identifies or said.continues) and longest(
-            column
-        ) < _LONGEST_TOKEN:  # what is handed back is needed as it is
-            continue
+        if (said.identifies or said.continues) and longest(values) < _LONGEST_TOKEN:
+            continue  # what is handed back is needed as it is
+        column = records.column(key)
         texts = [_text_of(value) if type(value) is str else None for value in column]
         if not any(texts):
-            _take(key, column, records)
-        elif records.kinds[key] == "long" or any(
-            map(_is_spaced, texts)
-        ):  # short text in one piece is mostly a program's own
-            _replace(key, [_read(*pair) for pair in zip(column, texts, strict=True)], records, "boilerplate")
-
-
-def _all_letters(key: str, records: Records) -> bool:
-    values = records.texts(key)
-    return values is not None and all_match(_LETTERS, values)
+            _take(key, values, records)
+        # Short text in one piece is mostly a program's own.
+        elif records.kinds[key] == "long" or any(map(_is_spaced, texts)):
+            records.replace_column(key, [_read(*pair) for pair in zip(column, texts, strict=True)], "boilerplate")
 
 
 def _text_of(code: str) -> str | None:
@@ -106,9 +84,9 @@ def _size_of(code: str) -> str:
     return f"[base64, {len(code.replace(chr(10), '').rstrip('=')) * 3 // 4} bytes]"
 
 
-def _take(key: str, column: list[Json], records: Records) -> None:
+def _take(key: str, values: list[str], records: Records) -> None:
     """Take away what no one reads, where that leaves every record known."""
-    codes = [value for value in column if type(value) is str and value]
+    codes = list(filter(None, values))
     if not codes or not all(map(_is_random, codes)):
         return
     bytes_ = min(map(len, codes)) >= _BLOB and records.kinds[key] == "long"
@@ -118,12 +96,7 @@ def _take(key: str, column: list[Json], records: Records) -> None:
         records.drop_member(key, "opaque")
     elif not meaning(key).identifies and (bytes_ or _have_owners(records)):
         write = _size_of if bytes_ else _length_of
-        _replace(key, [write(value) if type(value) is str and value else value for value in column], records, "opaque")
-
-
-def _replace(key: str, new: list[Any], records: Records, reason: Reason) -> None:
-    count = sum(1 for old, value in zip(records.column(key), new, strict=True) if old is not value)
-    records.replace_member(key, new, count, reason)
+        records.replace_texts(key, write, "opaque")
 
 
 def _is_random(code: str) -> bool:

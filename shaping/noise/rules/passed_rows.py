@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.records import MISSING
-from shaping.noise.records import NoiseRule
+from shaping.noise.records import MISSING, NoiseRule
 from shaping.noise.vocabulary import PASSED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shaping.noise.records import Records
 
 _MANY, _SHARE = 12, 0.75
@@ -25,12 +22,12 @@ def passed_rows(records: Records) -> None:
     passed = next((passed for passed in verdicts if _SHARE * len(passed) <= sum(passed) < len(passed)), None)
     if passed is None:
         return
-    for key in records.members("nested"):
-        if key in records.drop:
-            continue
-        column, count = _emptied(records.rows, records.column(key), passed)
-        if count > len(column) // 2:
-            records.replace_member(key, column, count, "bulk")
+    for key in records.untouched("nested"):
+        column = records.column(key)
+        dull = [ok and _is_dull(value, row) for ok, value, row in zip(passed, column, records.rows, strict=True)]
+        if 2 * sum(dull) > len(column):
+            left = [MISSING if gone else value for gone, value in zip(dull, column, strict=True)]
+            records.replace_column(key, left, "bulk")
 
 
 def _passed(values: list[Any]) -> list[bool]:
@@ -38,12 +35,6 @@ def _passed(values: list[Any]) -> list[bool]:
     if not set(map(type, values)) <= {str, bool}:
         return []
     return [value in PASSED for value in values]
-
-
-def _emptied(rows: Sequence[dict[str, Any]], column: list[Any], passed: list[bool]) -> tuple[list[Any], int]:
-    """Return a column without what is dull in rows that passed, and how many those are."""
-    dull = [ok and _is_dull(value, row) for ok, value, row in zip(passed, column, rows, strict=True)]
-    return [MISSING if gone else value for gone, value in zip(dull, column, strict=True)], sum(dull)
 
 
 def _is_dull(value: Any, row: dict[str, Any]) -> bool:

@@ -17,14 +17,8 @@ _SAME = 0.05  # of the ratio of width and height is what sizes of one picture ma
 
 def pictures(records: Records) -> None:
     """Leave one size of each picture."""
-    for key in records.members("pictures"):
-        if key in records.drop:
-            continue
-        column = records.column(key)
-        reduced = [_largest(value) for value in column]
-        count = sum(1 for old, new in zip(column, reduced, strict=True) if old is not new)
-        if count:
-            records.replace_member(key, reduced, count, "links")
+    for key in records.untouched("pictures"):
+        records.replace_column(key, list(map(_largest, records.column(key))), "links")
 
 
 def _largest(value: Any) -> Any:
