@@ -206,7 +206,7 @@ def test_rows_are_found_behind_the_line_that_introduces_them() -> None:
 
 def test_a_property_list_is_what_it_holds() -> None:
     text = (
-        '<?xml version="1.0"?>\n<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "x.dtd">\n<plist version="1.0"><dict>'
+        '<?xml version="1.0"?>\n<!DOCTYPE plist PUBLIC "-//Apple//DTD" "x.dtd">\n<plist version="1.0"><dict>'
         "<key>Name</key><string>Safari</string><key>On</key><true/><key>Sizes</key><array><integer>1</integer>"
         "<real>2.5</real></array></dict></plist>"
     )
