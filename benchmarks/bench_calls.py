@@ -35,15 +35,14 @@ from benchmarks.results import markdown_table, write_section
 from benchmarks.samples import issues, wide_table
 from shaping import Shaper, shape
 from shaping.budget import fit_value
+from shaping.cleaning import open_plain, quieten, redact_value, select_fields
 from shaping.cleaning.omitted import members_missing
-from shaping.cleaning.open import open_plain, select_fields
-from shaping.cleaning.prune import prune, quieten
-from shaping.cleaning.redact import redact_value
+from shaping.cleaning.prune import without_empties
 from shaping.encoders import encode
 from shaping.mcp.reading import read_result
 from shaping.parsers import parse
 from shaping.present.wrap import wrap, write
-from shaping.tokens.bpe import BpeCounter
+from shaping.tokens.counters import BpeCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +89,7 @@ STEPS: Final[dict[str, Callable[..., Any]]] = {
     "parse a text": parse,
     "open": open_plain,
     "select": select_fields,
-    "prune": prune,
+    "prune": without_empties,
     "quieten": quieten,
     "redact": redact_value,
     "fit the budget": fit_value,

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks import texts
 from benchmarks.results import markdown_table, write_section
-from shaping.tokens.bpe import BpeCounter
+from shaping.tokens.counters import BpeCounter
+from shaping.tokens.encoding import NAMES
 from shaping.tokens.sampling import byte_classes
-from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

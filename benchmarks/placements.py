@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import orjson
 
 from shaping import Shaper, ToolError, shape
-from shaping.cleaning.redact import fail_safe
+from shaping.cleaning import fail_safe
 from shaping.commands.command import invocation_of, plan_for, run_command
 from shaping.integrations.results import ToolResults
 from shaping.mcp.redaction import redact_answer, redact_members, unshaped_result

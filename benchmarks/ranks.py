@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from itertools import accumulate, pairwise
 
-from shaping.tokens import vocabulary
+from shaping.tokens import encoding
 
 
 def ranked_tokens(name: str) -> list[bytes]:
     """Return an encoding's tokens in the order of their ranks."""
-    lengths, joined = vocabulary.tokens(name)
+    lengths, joined = encoding.tokens(name)
     return [joined[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.response import cut_end
-from shaping.tokens.registry import counter
+from shaping.tokens.counters import counter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,14 +10,11 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning import CleaningError, clean
+from shaping.cleaning import CleaningError, clean, data_in, envelope_in
 from shaping.cleaning.call import clean_call, clean_envelope
-from shaping.cleaning.open import data_in, envelope_in
 from shaping.envelope import Envelope
-from shaping.present import present
-from shaping.present.pages import expanded_page
-from shaping.present.queries import Databases, present_hits, present_rows
-from shaping.present.unshaped import observed, unshaped, untouched
+from shaping.present import observed, present, unshaped, untouched
+from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
 from shaping.redaction import scrub
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings import ConfigError, context
@@ -26,7 +23,7 @@ from shaping.store import open_store
 from shaping.store.expand import recall
 from shaping.store.keeper import Keeper
 from shaping.store.originals import Originals
-from shaping.values.plain import reads_once
+from shaping.values import reads_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

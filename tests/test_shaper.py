@@ -244,7 +244,7 @@ def test_observing_leaves_a_generator_to_its_reader() -> None:
 
 
 def test_a_fault_after_a_generator_was_read_keeps_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.cleaning.prune", _broken)
+    monkeypatch.setattr("shaping.cleaning.without_empties", _broken)
     shaped = Shaper({}).shape(iter([1, 2]), request_id="r1", warnings=(Warned("TOOL", "mind"),))
     assert shaped.data == [1, 2]
     assert shaped.value["request_id"] == "r1"
@@ -297,7 +297,7 @@ def test_the_log_of_a_fault_tells_where_and_of_what_kind_but_nothing_of_the_answ
         raise ValueError(f"cannot do {value!r}")
 
     monkeypatch.setattr("shaping.shaper.clean", broken)
-    monkeypatch.setattr(sys.modules["shaping.cleaning.redact"], "redact", broken)
+    monkeypatch.setattr(sys.modules["shaping.cleaning"], "redact", broken)
     shaped = Shaper({"tool_overrides": {"t": {"private": ["secret"]}}}).shape({"secret": "hunter2"}, tool="t")
     assert shaped.data == "[withheld: redaction failed]"
     assert "ValueError" in caplog.text

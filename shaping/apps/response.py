@@ -14,7 +14,7 @@ import orjson
 from orjson import dumps
 
 from shaping.apps.stdout import Printed, print_answer, stdin_is_terminal
-from shaping.cleaning.open import unmatched
+from shaping.cleaning import unmatched
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.parsers import parse
@@ -25,7 +25,7 @@ from shaping.settings import Overrides
 from shaping.store.expand import cursor_at, resume
 from shaping.store.originals import SHAPED
 from shaping.store.pages import Position
-from shaping.values.plain import to_plain
+from shaping.values import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

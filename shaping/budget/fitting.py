@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
-from shaping.budget.cut import Sizes, TreeCutter, columns
-from shaping.budget.limits import Trim, gone
+from shaping.budget.cut import Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
 from shaping.response import Listed, Omission, Reason
 from shaping.tokens.sampling import upper_bound

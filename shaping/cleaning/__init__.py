@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import logging
+from dataclasses import dataclass, replace
+from traceback import format_tb
+from typing import TYPE_CHECKING, Any, Final
 
-from shaping.cleaning.open import open_plain, select_fields, select_then_open
-from shaping.cleaning.prune import prune, quieten
-from shaping.cleaning.redact import redact_value, scrub_warning
-from shaping.response import NOTHING, StepNotes
-from shaping.values.plain import to_plain
+import orjson
+
+from shaping.cleaning.prune import without_empties
+from shaping.envelope import read_wire, recognise
+from shaping.parsers import EXACT, parse, parse_if_cheaper
+from shaping.paths.selection import misses
+from shaping.redaction import redact, scrub
+from shaping.response import NOTHING, StepNotes, Warned
+from shaping.values import OddError, plain, plain_size, to_plain
+from shaping.values.careful import open_carefully
+from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
-    from shaping.paths import FieldPlan
-    from shaping.response import CallContext, Omission, Warned
-    from shaping.settings import Plan
+    from collections.abc import Collection
 
-__all__ = ["Cleaned", "CleaningError", "clean"]
+    from shaping.parsers import Parsed
+    from shaping.paths import FieldPlan
+    from shaping.paths.strings import Unreadable
+    from shaping.response import CallContext, Omission
+    from shaping.settings import Plan
 
 
 class CleaningError(Exception):
@@ -64,7 +74,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
             opened, early = redact_value(opened, plan)
         selected, selecting = select_fields(opened, fields)
     try:
-        pruned = prune(selected, plan)
+        pruned = without_empties(selected, plan.empties) if plan.empties.anything else selected
         # The size that opening measured holds only while no step has changed what it opened.
         opened_value = selected if opening.original is None else opening.original
         known_size = opening.size if pruned is opened_value else None
@@ -101,3 +111,162 @@ def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> 
     if call.compact_json is not None or not fields.selective or plan.empties.defaults or plan.private is not None:
         return False
     return not (fields.rename and plan.redact.by_place)
+
+
+# One of these stands in every wire form.
+_MARKS: Final = frozenset({"ok", "data", "error"})
+
+
+def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
+    """Read an answer that is one of our wire forms already, so that it is not wrapped again; and the plan for it."""
+    form = "none" if _MARKS.isdisjoint(value) else recognise(value)
+    paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
+    # A success in `lean` has no member that only it has: unless paths are to apply inside it, it goes out as it came.
+    bare_lean = form == "lean" and plan.dialect == "none" and value.get("error") is None and not paths
+    if form == "none" or bare_lean:
+        return value, plan
+    found = read_wire(value, paths=paths)
+    if found is None:
+        return value, plan
+    return found, replace(plan, dialect=form) if plan.dialect == "none" else plan
+
+
+def data_in(text: str, plan: Plan) -> Parsed | None:
+    """Read the data that a text holds: fields, private paths and noise rules hold inside it too."""
+    if plan.fields is not None:  # whoever names fields has asked for data
+        return parse(text, plan.parse)
+    if plan.encoding == "json":
+        return parse(text, EXACT) if "json" in plan.parse else None
+    return parse_if_cheaper(text, plan.parse)
+
+
+def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
+    """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
+    if not plan.empties.defaults:
+        if (size := plain_size(value)) is not None:
+            return value, StepNotes(original=value, size=size)
+        try:
+            opened = plain(value)
+        except OddError:
+            pass
+        else:
+            return opened, StepNotes(original=opened)
+    found = open_carefully(value, drop_defaults=plan.empties.defaults, closed=plan.closed)
+    return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
+
+
+def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]:
+    """Apply compiled paths to plain data; what they left out is listed when somebody asks."""
+    if fields is None:
+        return value, NOTHING
+    unreadable: list[Unreadable] = []
+    kept = fields.apply(value, unreadable)
+    warnings = list(map(_warning, unreadable))
+    if fields.include and value and _is_bare(kept):
+        named = ", ".join(map(str, fields.include[:3]))
+        warnings.append(Warned("NO_SUCH_FIELD", f"include_only names nothing that this answer has ({named})"))
+    return kept, StepNotes(tuple(warnings)) if warnings else NOTHING
+
+
+def _is_bare(kept: Any) -> bool:
+    """Return whether nothing is left of a value but empty containers."""
+    return kept == {} or (type(kept) is list and all(element == {} for element in kept))
+
+
+def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, StepNotes]:
+    """Apply compiled paths to any value and open only what they select."""
+    try:
+        selected, said = select_fields(raw, fields)
+        value, notes = open_plain(selected, plan)
+    except OneShotError:
+        # A generator among the visited values can be read only once, so everything is opened first.
+        whole, notes = open_plain(raw, plan)
+        value, said = select_fields(whole, fields)
+        return value, replace(notes, original=whole, warnings=(*notes.warnings, *said.warnings))
+    return value, replace(notes, original=None, warnings=(*notes.warnings, *said.warnings))
+
+
+def _warning(text: Unreadable) -> Warned:
+    done = "it is withheld" if text.withheld else "it goes out as it is"
+    message = f"a text names the field {text.name!r} and cannot be read as data; {done}"
+    return Warned("UNREADABLE_TEXT", message, text.path)
+
+
+def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = None) -> list[Warned]:
+    """Warn of each path that matches nothing, with what may be meant by it, but for what is private."""
+    visible = private.apply(value) if private is not None and paths else value
+    # What there is instead are keys of raw data, which may be secrets too.
+    return [Warned("NO_SUCH_FIELD", scrub(message)) for message in misses(visible, paths)]
+
+
+# Below this many bytes of JSON there is no noise worth a look.
+QUIET = 320
+# Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
+NOTICE = 160
+
+
+def quieten(value: Any, plan: Plan, arguments: frozenset[str], size: int | None = None) -> tuple[Any, StepNotes]:
+    """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay.
+
+    `size` is that of the value's compact JSON, where it is known.
+    """
+    if not plan.noise or type(value) not in {dict, list, str}:
+        return value, NOTHING
+    if size is None:
+        size = len(orjson.dumps(value))
+    if size < QUIET:
+        return value, StepNotes(size=size)
+    from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
+
+    quiet, omissions = reduce(value, plan.noise, arguments=arguments)
+    left = len(orjson.dumps(quiet)) if omissions else size
+    if size - left <= NOTICE:
+        return value, StepNotes(size=size)
+    return quiet, StepNotes(omissions=tuple(omissions), saved=size - left, size=left)
+
+
+def redact_value(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
+    """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares."""
+    rules = plan.redact
+    if rules.off:
+        return value, NOTHING
+    clean, hits = redact(value, values=rules.values, names=rules.names, paths=rules.paths)
+    return clean, StepNotes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
+
+
+def replaced(rule: str, path: str) -> Warned:
+    """Warn that a mark stands where a value stood."""
+    return Warned("REDACTED", f"a value matched the rule {rule} and was replaced", path)
+
+
+def scrub_warning(warned: Warned) -> Warned:
+    """Return the warning with secrets taken out of its message and path."""
+    return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
+
+
+WITHHELD = "[withheld: redaction failed]"
+
+
+def fail_safe(value: Any, plan: Plan) -> Any:
+    """Return the value as plain data without private paths and secrets; where that fails too, only a mark."""
+    try:
+        return without_private_and_secrets(to_plain(value, closed=plan.closed), plan)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
+        log_fault("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
+        return WITHHELD
+
+
+def without_private_and_secrets(data: Any, plan: Plan) -> Any:
+    """Take private paths and secrets out of plain data that the steps of cleaning never saw."""
+    rules = plan.redact
+    kept = data if plan.private is None else plan.private.apply(data)
+    return kept if rules.off else redact(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
+
+
+def log_fault(message: str, tool: str, fault: Exception) -> None:
+    """Log where a fault happened and of what kind it is; its message may hold a part of the answer."""
+    try:
+        places = scrub("".join(format_tb(fault.__traceback__)))
+    except Exception:  # noqa: BLE001 (where redaction itself is at fault, only what needs none can be logged)
+        places = ""
+    logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)

@@ -9,7 +9,7 @@ import orjson
 from pydantic import ValidationError
 
 from shaping.budget import Budget, fit_value
-from shaping.cleaning.redact import without_private_and_secrets
+from shaping.cleaning import without_private_and_secrets
 from shaping.envelope import presentable
 from shaping.errors.detail import change_texts, plain_texts
 from shaping.response import Warned

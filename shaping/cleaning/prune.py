@@ -1,18 +1,14 @@
-"""Pruning: nulls, empty containers and defaults go; quietening: noise rules take out what a model has no use for."""
+"""Pruning: members that are null, empty or default go."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from shaping.paths.grammar import Deep, Each, Glob, Name, Step, parse
-from shaping.response import NOTHING, StepNotes
 
 if TYPE_CHECKING:
     from shaping.response import Json
-    from shaping.settings import Plan
     from shaping.settings.plan import Empties
 
 
@@ -20,11 +16,6 @@ _GONE = object()
 _NESTED = frozenset({dict, list})
 _MAY_GO = _NESTED | {type(None)}
 _MANY = 32  # members or elements from which it is faster to look at all of their types first
-
-
-def prune(value: Any, plan: Plan) -> Any:
-    """Leave out what the plan calls empty or default; what went is listed when somebody asks."""
-    return without_empties(value, plan.empties) if plan.empties.anything else value
 
 
 def without_empties(value: Any, flags: Empties) -> Any:
@@ -127,29 +118,3 @@ def _replaced(old: Any, new: Any) -> Any:
         return new
     pairs = zip(old.values(), new.values(), strict=True) if type(old) is dict else zip(old, new, strict=True)
     return old if all(before is after for before, after in pairs) else new
-
-
-# Below this many bytes of JSON there is no noise worth a look.
-QUIET = 320
-# Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
-NOTICE = 160
-
-
-def quieten(value: Any, plan: Plan, arguments: frozenset[str], size: int | None = None) -> tuple[Any, StepNotes]:
-    """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay.
-
-    `size` is that of the value's compact JSON, where it is known.
-    """
-    if not plan.noise or type(value) not in {dict, list, str}:
-        return value, NOTHING
-    if size is None:
-        size = len(orjson.dumps(value))
-    if size < QUIET:
-        return value, StepNotes(size=size)
-    from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
-
-    quiet, omissions = reduce(value, plan.noise, arguments=arguments)
-    left = len(orjson.dumps(quiet)) if omissions else size
-    if size - left <= NOTICE:
-        return value, StepNotes(size=size)
-    return quiet, StepNotes(omissions=tuple(omissions), saved=size - left, size=left)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cleaning.redact import fail_safe
+from shaping.cleaning import fail_safe
 from shaping.cli.support.output import config_failure, failure, print_result, stopped
 from shaping.cli.support.payloads import read_payloads
 from shaping.errors import ToolError
 from shaping.parsers import parse
-from shaping.present.queries import present_rows
+from shaping.present.expansion import present_rows
 from shaping.settings import ConfigError, Overrides
 from shaping.shaper import Shaper
 from shaping.store.sql import Database

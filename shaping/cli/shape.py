@@ -11,7 +11,7 @@ import orjson
 import typer
 
 from shaping import Shaper, using
-from shaping.cleaning.open import unmatched
+from shaping.cleaning import unmatched
 from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.cli.support.payloads import Payload
 from shaping.parsers import parse

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
-from shaping.cleaning.open import unmatched
-from shaping.cleaning.redact import replaced
 from shaping.commands.cut import CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
 from shaping.commands.errors import TIMED_OUT, error_of
 from shaping.commands.facts import BARE, FULL, REF_ONLY, RunFacts, cut_facts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import orjson
 
-from shaping.cleaning.redact import log_fault
+from shaping.cleaning import log_fault
 from shaping.errors import ToolError
 from shaping.response import required
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import orjson
 
-from shaping.cleaning.redact import without_private_and_secrets
+from shaping.cleaning import without_private_and_secrets
 from shaping.redaction import scrub
 from shaping.settings.files import refuse_links
 from shaping.tokens import count

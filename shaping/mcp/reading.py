@@ -9,8 +9,8 @@ import orjson
 
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.parsers.json import read_json
-from shaping.paths.plan import WRAPPED
-from shaping.values.plain import shallow
+from shaping.paths.schema import WRAPPED
+from shaping.values import shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import orjson
 
+from shaping.cleaning import WITHHELD, log_fault, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
-from shaping.cleaning.redact import WITHHELD, log_fault, replaced, without_private_and_secrets
 from shaping.mcp.reading import is_text, read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
-from shaping.cleaning.redact import log_fault
 from shaping.clients.table import find_client
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (

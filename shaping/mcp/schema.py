@@ -11,7 +11,7 @@ import orjson
 from shaping.envelope.dialects.flat import TAKEN
 from shaping.mcp.reading import is_wrapper
 from shaping.paths import Unprojectable, open_schema
-from shaping.paths.plan import WRAPPED
+from shaping.paths.schema import WRAPPED
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
         # Data in a string stays in a string where the data stands alone; an envelope holds it as data.
         return declared if plan.dialect == "none" else {}
     try:
-        projected = declared if plan.fields is None else plan.fields.schema(declared)
-        return open_schema(projected, prune=plan.empties.anything or bool(plan.noise), lossy=True)
+        return open_schema(declared) if plan.fields is None else plan.fields.schema(declared)
     except Unprojectable as reason:
         logger.warning("the output schema of %r is not advertised: %s", plan.tool, reason)
     except Exception as fault:  # noqa: BLE001 - a server may declare anything, and its tools must still be listed
@@ -85,7 +84,7 @@ def advertised_schema(plan: Plan, declared: Mapping[str, Any]) -> dict[str, Any]
     if not projected:
         return None
     # A call may choose its own fields, so no member can be promised to be there.
-    schema = open_schema(projected, prune=True, lossy=True)
+    schema = open_schema(projected)
     if inner is not None:
         schema = _wrapped(schema, declared)
     if not _is_object(schema) or not usable(schema):

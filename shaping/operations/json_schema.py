@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
 
 from shaping.errors.validation import place
-from shaping.paths.schema_projection import pointed
+from shaping.paths.schema import pointed
 from shaping.response import import_extra
 
 Accepts: TypeAlias = Callable[[Any], bool]

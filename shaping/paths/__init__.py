@@ -1,10 +1,37 @@
-"""The path language: naming places in data, and filtering data and its JSON Schema by them."""
+"""The path language: naming places in data, and filtering data and its JSON Schema by them.
 
+A compiled plan says which fields of a tool's answer stay, which go, and what they are called. What its rules mean,
+where the design leaves it open:
+
+- Exclude subtracts from what include selects. Renaming a field that is dropped does nothing.
+- `[]` and a `**` at the end change nothing: `a[].b` is `a.b`, `a[]` and `a.**` are `a`. Lists are passed through.
+- The ancestors of a wanted field stay as containers, even where they become empty, and so do the elements of a list: an
+  element's index stays true, and pruning is another stage.
+- Where only members are wanted and a scalar stands (`user.login` of `"user": null`), the scalar is not what was asked
+  for: it is left out, from lists too. At the root it is kept: an answer is never turned into nothing.
+- Two fields the rules themselves name cannot get one name (a PathError). Where data makes renames collide, the rename
+  gives way to a member that has the name by itself, the later to the earlier: no value is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from shaping.paths.filter import GONE, Filters, FilterWalk, OmissionNode, PlaceFilter, open_plainly
 from shaping.paths.grammar import Path, PathError, join, parse
-from shaping.paths.plan import FieldPlan, compile_fields, open_schema
-from shaping.paths.schema_projection import Unprojectable
+from shaping.paths.rules import Private, Restoring, State, read_rules, rule
+from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
-from shaping.paths.walk import open_plainly
+from shaping.paths.strings import StringFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shaping.paths.filter import Opener
+    from shaping.paths.strings import Unreadable
+    from shaping.response import Omission, Reason
 
 __all__ = [
     "FieldPlan",
@@ -18,3 +45,116 @@ __all__ = [
     "parse",
     "select",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """Include, exclude and rename rules, compiled to be applied in one walk."""
+
+    include: tuple[str, ...] | None
+    exclude: tuple[str, ...]
+    rename: tuple[tuple[str, str], ...]
+    opener: Opener
+    withhold: bool  # whether a text that cannot be read and names an excluded field is replaced
+    state: State = field(compare=False, repr=False)
+    root: PlaceFilter = field(compare=False, repr=False)
+
+    @property
+    def selective(self) -> bool:
+        """Only what the rules name is kept."""
+        return self.include is not None
+
+    def apply(self, value: Any, notes: list[Unreadable] | None = None) -> Any:
+        """Filter a value; what is kept whole is passed on as it is, and what no rule reaches is not looked at.
+
+        `notes` receives the texts that name an excluded field and could not be read as data.
+        """
+        if self.state.exclude:
+            notes = [] if notes is None else notes
+            value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
+        try:
+            kept = self.root.run(value)
+        except RecursionError:
+            kept = FilterWalk(self.opener, StringFilter(self.opener).select).run(value, self.state, OmissionNode())
+        return value if kept is GONE else kept
+
+    def at_any_depth(self) -> FieldPlan:
+        """Return a plan that excludes the same paths below any place, for texts and objects around the data."""
+        return _at_any_depth(self.exclude, self.opener, self.withhold)
+
+    def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
+        """List exactly what `apply` leaves out of a value, the elements of a list together."""
+        place = OmissionNode()
+        strings = StringFilter(self.opener, withhold=self.withhold, root=place)
+        opened = strings.run(value, self.state) if self.state.exclude else value
+        FilterWalk(self.opener, strings.select).run(opened, self.state, place)
+        return place.omissions(reason)
+
+    def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
+        """Apply the plan to a JSON Schema: the filtered value of a valid value is valid under the result."""
+        return project(json_schema, self.state)
+
+    def matches_nothing_in(self, json_schema: dict[str, Any]) -> list[str]:
+        """List the paths to keep that no value under a schema can match; what is not there need not be left out."""
+        return [path for path in dict.fromkeys(self.include or ()) if not may_match(path, json_schema)]
+
+
+def compile_fields(
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
+    *,
+    opener: Opener | None = None,
+    withhold: bool = False,
+) -> FieldPlan:
+    """Compile field rules; `include=None` wants everything, `include=[]` nothing but the container."""
+    state = read_rules(include, exclude, rename)
+    if withhold:
+        state = Private(exclude=state.exclude)
+    opener = opener or open_plainly
+    return FieldPlan(
+        include=None if include is None else tuple(include),
+        exclude=tuple(exclude),
+        rename=tuple((rename or {}).items()),
+        opener=opener,
+        withhold=withhold,
+        state=state,
+        root=_filters(opener).node(state),
+    )
+
+
+def restoring_plan(
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    restore: Sequence[str],
+    held: Sequence[str],
+    *,
+    rename: Mapping[str, str],
+    opener: Opener,
+) -> FieldPlan:
+    """Compile the field rules of a failed call; failures are few, so the plan walks and learns nothing."""
+    base, back, never = read_rules(include, exclude, rename), frozenset(map(rule, restore)), frozenset(map(rule, held))
+    state: State = Restoring(base.include, base.exclude, base.rename, back, never)
+    if () in back:  # a path may name the whole answer
+        state = State(None, never, base.rename)
+    wanted = None if state.include is None else (*(include or ()), *restore)
+    renames = tuple(rename.items())
+    return FieldPlan(
+        wanted,
+        (*exclude, *held),
+        renames,
+        opener,
+        withhold=False,
+        state=state,
+        root=PlaceFilter(_filters(opener), state, ""),
+    )
+
+
+def _filters(opener: Opener) -> Filters:
+    return Filters(opener, lambda text, state: StringFilter(opener).select(text, state))
+
+
+@lru_cache(maxsize=64)
+def _at_any_depth(exclude: tuple[str, ...], opener: Opener, withhold: bool) -> FieldPlan:
+    paths = [path if path.startswith("**") else f"**{'' if path.startswith('[') else '.'}{path}" for path in exclude]
+    return compile_fields(None, paths, opener=opener, withhold=withhold)

@@ -11,16 +11,16 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus
 
+from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
 from shaping.paths.rules import Private
-from shaping.paths.walk import GONE, FilterWalk, OmissionNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
 
+    from shaping.paths.filter import Opener
     from shaping.paths.rules import Rest, State
-    from shaping.paths.walk import Opener
 
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 

@@ -12,8 +12,8 @@ from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.parsers.sections import sections_of
 from shaping.paths import select
 from shaping.paths.rules import differs, original
+from shaping.present.expansion import about_pages
 from shaping.present.notices import summarize_columns
-from shaping.present.pages import about_pages
 from shaping.redaction import scrub
 from shaping.response import grouped
 from shaping.store.files import results_folder, write_result

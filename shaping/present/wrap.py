@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.cleaning.redact import redact_value
+from shaping.cleaning import redact_value
 from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
 from shaping.present.notices import noise_notice, omission_members

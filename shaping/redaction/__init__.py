@@ -4,7 +4,72 @@
 leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from shaping.redaction.contexts import open_from
 from shaping.redaction.redact import Hit, redact, redact_json, redact_text, scrub
-from shaping.redaction.stream import StreamRedactor, redact_stream
+from shaping.redaction.text import assigned, secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["Hit", "StreamRedactor", "redact", "redact_json", "redact_stream", "redact_text", "scrub"]
+
+HELD: Final = 65_536  # characters at the end of what has come: longer than any credential, a private key included
+
+
+class StreamRedactor:
+    """Takes parts of a text and returns what is safe to show of them; `finish` returns the rest."""
+
+    def __init__(self, *, names: bool = False) -> None:
+        self._names = names
+        self._text = ""
+        self._enough = 2 * HELD
+
+    @property
+    def held(self) -> int:
+        """The number of characters that were taken and not returned yet."""
+        return len(self._text)
+
+    def feed(self, part: str) -> str:
+        """Take a part; return what is decided, which may be nothing."""
+        self._text += part
+        if len(self._text) < self._enough:
+            return ""
+        shown = self._upto(len(self._text) - HELD)
+        # Looked at again only when twice as much has come, so that a character is looked at twice on average.
+        self._enough = 2 * max(HELD, len(self._text))
+        return shown
+
+    def finish(self) -> str:
+        """Return what was held back."""
+        shown, self._text = redact_text(self._text, names=self._names)[0], ""
+        return shown
+
+    def _upto(self, limit: int) -> str:
+        spans = [*secrets(self._text), *(assigned(self._text) if self._names else ())]
+        begin = open_from(self._text)
+        cut = limit if begin is None else min(limit, begin)
+        cut = _after_line(self._text, cut)
+        for span in sorted(spans, reverse=True):
+            cut = span.start if span.start < cut < span.end else cut
+        head, self._text = self._text[:cut], self._text[cut:]
+        return redact_text(head, names=self._names)[0]
+
+
+def redact_stream(parts: Iterable[str], *, names: bool = False) -> Iterator[str]:
+    """Yield the parts of a text without secrets, those that stand across the border of two parts included."""
+    redactor = StreamRedactor(names=names)
+    for part in parts:
+        if shown := redactor.feed(part):
+            yield shown
+    if shown := redactor.finish():
+        yield shown
+
+
+def _after_line(text: str, limit: int) -> int:
+    """Return the end of a line, else of a word, before the limit: a name and its value stay together."""
+    line = text.rfind("\n", 0, limit) + 1
+    return line or text.rfind(" ", 0, limit) + 1 or limit

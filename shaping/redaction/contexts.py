@@ -1,4 +1,4 @@
-"""Credentials known by where they stand: in a header, an address, its query, a command, a connection string, a file.
+"""Credentials known by where they stand: in a header, an address, its query, a command, a file; private keys.
 
 A link is for opening, so of its query only what is a credential by any reading is taken, by the parameter's whole name:
 `page_token`, `cursor` and the like page, and `pwd` opens a meeting that somebody was invited to.
@@ -7,12 +7,13 @@ A link is for opening, so of its query only what is a credential by any reading 
 from __future__ import annotations
 
 import re
+import string
 from typing import TYPE_CHECKING, Final
 
-from shaping.redaction.engine import Rule, chosen, generated, jwt, password, random, user_and_password
+from shaping.redaction.engine import Rule, chosen, generated, jwt, mixed, password, random, user_and_password
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _START: Final = r"[?&;#]"  # what stands before a parameter
 _VALUE: Final = r"(?P<secret>[A-Za-z0-9._~+/%=-]{8,})"
@@ -194,3 +195,107 @@ IN_CONTEXT: Final = (
 def pages(name: str) -> bool:
     """Return whether a field is named for what comes next, so that a token in its link is a place and no credential."""
     return bool(_PAGING.search(name))
+
+
+# Private keys, however a tool shows them: in a diff, with line numbers, quoted, cut, or as the lines of a list.
+KEY_HINT: Final = r"(?:PRIVATE|SECRET)[ \t]KEY|PRIVATE-KEY|Private-Lines"
+_BEGIN: Final = re.compile(
+    r"-{4,5} ?BEGIN[A-Z0-9 \t]{0,40}(?:PRIVATE|SECRET)[ \t-]KEY(?:[ \t]BLOCK)? ?-{4,5}"
+    r"|Private-Lines:[ \t]{0,2}[0-9]{1,4}"
+)
+_END: Final = re.compile(r"-{4,5} ?END[A-Z0-9 \t]{0,40}KEY(?:[ \t]BLOCK)? ?-{4,5}|Private-MAC:[ \t]{0,2}[0-9a-f]{20,}")
+_BODY: Final = string.ascii_letters + string.digits + "+/="
+_AFTER: Final = " \t\r\"'`\\,;+)|<>"  # what quotes, continues or frames a line
+_RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_STARTS: Final = re.compile(r"[^A-Za-z0-9+/=]{0,12}([A-Za-z0-9+/=]{16,})")
+_HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
+_LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
+_LONG_LINE: Final = 40  # characters of base64 that no name has
+_LINE: Final = 16  # characters of base64 that make a line one of a key; the last one is shorter
+
+
+def private_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where private keys stand: from BEGIN to END, or as far as the key goes where it was cut."""
+    begins = [*_BEGIN.finditer(text)]
+    ends = [*_END.finditer(text)]
+    number = 0
+    following = [one.start() for one in begins[1:]]
+    for begin, limit in zip(begins, [*following, len(text)], strict=False):
+        while number < len(ends) and ends[number].start() < begin.end():
+            number += 1
+        limit = min(limit, begin.end() + _LONGEST)  # noqa: PLW2901  the nearer of the two
+        if number < len(ends) and ends[number].end() <= limit:
+            if any(_is_material(run[0]) for run in _RUN.finditer(text, begin.end(), ends[number].start())):
+                yield begin.start(), ends[number].end()
+        elif (body := _body(text, begin.end(), limit)) > begin.end():
+            yield begin.start(), body
+
+
+def open_from(text: str) -> int | None:
+    """Return where a private key begins that has not ended, so that what follows the text may be the rest of it."""
+    if "PRIVATE" not in text and "SECRET" not in text and "Private-Lines" not in text:
+        return None
+    begins = [*_BEGIN.finditer(text)]
+    if not begins or len(text) - begins[-1].end() >= _LONGEST or _END.search(text, begins[-1].end()):
+        return None
+    return begins[-1].start()
+
+
+def continuation(text: str) -> tuple[int, bool]:
+    """Return how much of a text belongs to a key that began before it, and whether the key goes on after it."""
+    end = _END.search(text[:_LONGEST])
+    if end is not None and _BEGIN.search(text[: end.start()]) is None:
+        return (end.end() if _RUN.search(text, 0, end.start()) else 0), False
+    return _body(text, 0, len(text)), True
+
+
+def _body(text: str, start: int, limit: int) -> int:
+    """Return where the lines of a key end that begin at `start`; `start` where there are none."""
+    found = at = start
+    blank = 0
+    while at < limit and blank <= 2:
+        stop = text.find("\n", at, limit)
+        stop = limit if stop < 0 else stop
+        line = text[at:stop].rstrip(_AFTER)
+        size = len(line) - len(line.rstrip(_BODY))
+        if size >= _LINE and (found > start or _is_material(line[-size:])):
+            found, blank = at + len(line), 0
+        elif found > start and _is_rest(line):
+            return at + len(line)
+        elif (run := _STARTS.match(line)) and (found > start or _is_material(run[1])):
+            return at + run.end()  # something else follows on the last line
+        elif _HEADER.search(line):
+            blank = 0
+        elif line.strip(" \t0123456789:|+->#*") and at > start:
+            break
+        else:
+            blank += 1
+        at = stop + 1
+    return found
+
+
+def _is_material(run: str) -> bool:
+    """Return whether a run of base64 characters is of a key, and not a long name in code."""
+    return len(run) >= _LONG_LINE or mixed(run)
+
+
+def _is_rest(line: str) -> bool:
+    """Return whether a line is the short one at the end of a key: what base64 leaves over, and nothing else."""
+    rest = line.strip(" \t+->|")
+    return 4 <= len(rest) < _LINE and len(rest) % 4 == 0 and not rest.strip(_BODY) and not rest.rstrip("=").isalpha()
+
+
+_SECRET_KIND: Final = re.compile(r"^[ \t]*(?:- )?[\"']?kind[\"']?:[ \t]*[\"']?Secret\b", re.MULTILINE)
+_DATA: Final = re.compile(r"^([ \t]*)(?:data|stringData):[ \t]*$", re.MULTILINE)
+_MEMBER: Final = re.compile(r"^([ \t]*)[A-Za-z0-9._-]+:[ \t]+(?P<secret>[^\s#|>][^\n]*)$", re.MULTILINE)
+
+
+def kubernetes_secret(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the values under `data` and `stringData` of a Kubernetes Secret in YAML."""
+    if not _SECRET_KIND.search(text):
+        return
+    for data in _DATA.finditer(text):
+        at = data.end() + 1
+        while (member := _MEMBER.match(text, at)) is not None and len(member[1]) > len(data[1]):
+            yield member.start("secret"), member.end("secret")
+            at = member.end() + 1

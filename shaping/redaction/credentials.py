@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from shaping.redaction.contexts import IN_CONTEXT
+from shaping.redaction.contexts import IN_CONTEXT, KEY_HINT, kubernetes_secret, private_keys
 from shaping.redaction.engine import Rule, Ruleset, mixed, snowflake
-from shaping.redaction.keys import HINT, kubernetes_secret, private_keys
 from shaping.redaction.names import NAME_ENDS, VALUE_OF_NAME, named_secrets
 
 _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
 KEYS: Final = (
-    Rule("private-key", HINT, find=private_keys, seed=HINT),
+    Rule("private-key", KEY_HINT, find=private_keys, seed=KEY_HINT),
     Rule("kubernetes-secret", "", find=kubernetes_secret, seed=r"kind[\"']?:[ \t]*[\"']?Secret"),
 )
 

@@ -10,9 +10,9 @@ import orjson
 
 from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
 from shaping.paths.selection import after_index, after_key
+from shaping.redaction.contexts import continuation, open_from
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS
 from shaping.redaction.engine import NO_RULES, Ruleset, Span, encodable, has_one, mark
-from shaping.redaction.keys import continuation, open_from
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, replace, secrets
 

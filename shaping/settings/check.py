@@ -17,7 +17,7 @@ from shaping.settings.model import ConfigFile, Profile
 from shaping.settings.problems import ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.resolve import is_pattern, overlap
 from shaping.settings.sources import Stanza
-from shaping.tokens.registry import is_known, tokenizers
+from shaping.tokens.counters import is_known, tokenizers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from shaping.envelope.model import MemberChoice
 from shaping.parsers import FORMATS
-from shaping.paths import compile_fields
-from shaping.paths.plan import restoring_plan
+from shaping.paths import compile_fields, restoring_plan
 from shaping.paths.rules import renamed_path
 from shaping.values.opening import open_closed, open_value
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from shaping.envelope.model import Dialect
     from shaping.paths import FieldPlan
-    from shaping.paths.walk import Opener
+    from shaping.paths.filter import Opener
     from shaping.response import Json
     from shaping.settings.model import Channels, Encoding, OmissionsMode, Overflow
     from shaping.settings.resolve import ResolvedChoice

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from shaping.tokens.bpe import CountingError, Method, TokenCount, TokenCounter
-from shaping.tokens.registry import DEFAULT, UnknownTokenizerError, counter, tokenizers, warm
+from shaping.tokens.counters import (
+    DEFAULT,
+    CountingError,
+    Method,
+    TokenCount,
+    TokenCounter,
+    UnknownTokenizerError,
+    counter,
+    tokenizers,
+    warm,
+)
+from shaping.tokens.encoding import Multiplier, multipliers
 from shaping.tokens.sampling import cheap, upper_bound
 from shaping.tokens.savings import Tokens
-from shaping.tokens.vocabulary import Multiplier, multipliers
 
 __all__ = [
     "CountingError",

@@ -6,16 +6,73 @@ the tests compare every count; it is as fast, because most pieces of a tool's an
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
+from dataclasses import dataclass
+from functools import cache
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
 from typing import TYPE_CHECKING
-
-from shaping.tokens import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+NAMES = ("o200k_base", "cl100k_base")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What makes an encoding beside its ranks, and the sha256 of the rank file that OpenAI publishes."""
+
+    sha256: str
+    pat_str: str
+    special_tokens: dict[str, int]
+
+
+def definition(name: str) -> Definition:
+    """Read an encoding's definition."""
+    return Definition(**json.loads(read_data("encodings.json"))[name])
+
+
+def tokens(name: str) -> tuple[bytes, bytes]:
+    """Read an encoding's tokens in the order of their ranks: the length of each, and all of them joined."""
+    import lzma  # noqa: PLC0415 - some builds of Python lack it; counting then says so, and nothing else fails
+
+    raw = lzma.decompress(read_data(f"{name}.xz"))
+    count = int.from_bytes(raw[:4], "big")
+    return raw[4 : 4 + count], raw[4 + count :]
+
+
+def read_data(file: str) -> bytes:
+    """Read a file of this package's data."""
+    from importlib import resources  # noqa: PLC0415 - `import shaping` stays light
+
+    return resources.files("shaping.tokens").joinpath("data", file).read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """How many tokens a family of models takes for each of o200k, from the lowest to the highest report, and whose."""
+
+    family: str
+    low: float
+    high: float
+    of: str
+    source: str
+    note: str
+
+    @property
+    def label(self) -> str:
+        """A sentence's worth: `about 1.15 to 1.5 times o200k_base (reported, not counted)`."""
+        span = f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+        return f"about {span} times {self.of} (reported, not counted)"
+
+
+@cache
+def multipliers() -> tuple[Multiplier, ...]:
+    """Return what is reported of Claude and Gemini."""
+    return tuple(Multiplier(**entry) for entry in json.loads(read_data("multipliers.json")))
+
 
 _MOST_CACHED = 20_000  # words: 2 MB
 _LONGEST_CACHED = 256  # characters: columns are aligned by runs of a hundred spaces and more
@@ -42,7 +99,7 @@ class Encoding:
     """Splits texts into pieces as a vocabulary's pattern says, and pieces into tokens by the ranks of its tokens."""
 
     def __init__(self, name: str) -> None:
-        lengths, self._bytes = vocabulary.tokens(name)
+        lengths, self._bytes = tokens(name)
         # An open hash table: a slot holds one more than the rank of its token, and 0 where it is free.
         self._mask = (1 << (2 * len(lengths)).bit_length()) - 1
         self._slots = array("I", bytes(4 * (self._mask + 1)))
@@ -54,7 +111,7 @@ class Encoding:
             while self._slots[slot]:
                 slot = (slot + 1) & self._mask
             self._slots[slot] = number
-        self._pattern = vocabulary.definition(name).pat_str
+        self._pattern = definition(name).pat_str
         self._find_ascii = _compile_ascii(self._pattern)
         self._find_any: Callable[[str], list[str]] | None = None
         self._words, self._counts = _Counts(self._count_word), _Counts(self._count_piece)
@@ -65,12 +122,6 @@ class Encoding:
             if len(counts) > _MOST_CACHED:
                 counts.clear()
         return sum(map(self._words.__getitem__, _WORD.findall(text)))
-
-    def lengths(self, text: str) -> list[int]:
-        """Return how many bytes of a text each of its tokens stands for, in order."""
-        return [
-            end - start for piece in self._pieces(text) for start, end in pairwise(self._boundaries(piece.encode()))
-        ]
 
     def _pieces(self, text: str) -> list[str]:
         if text.isascii():

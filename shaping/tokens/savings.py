@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from shaping.paths import join
-from shaping.tokens.bpe import BpeCounter, CountingError, Method, TokenCount, by_characters
-from shaping.tokens.registry import DEFAULT, counter
+from shaping.tokens.counters import DEFAULT, Method, TokenCount, by_characters, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from shaping.response import Json
-    from shaping.tokens.bpe import TokenCounter
+    from shaping.tokens.counters import TokenCounter
 
 
 Countable: TypeAlias = "str | int | Callable[[], str | int]"
@@ -92,16 +91,15 @@ class FieldCost:
 
 def by_field(value: Json, tokenizer: str = DEFAULT) -> list[FieldCost]:
     """Attribute the tokens of a value's compact JSON to its fields, dearest first."""
-    chosen = counter(tokenizer)
-    if not isinstance(chosen, BpeCounter):
-        raise CountingError(
-            f"tokenizer {tokenizer!r} does not say where its tokens are; choose o200k_base or cl100k_base"
-        )
-    written = list(pieces(value))
-    text = b"".join(piece for _, piece in written).decode()
-    shares = _shares(written, chosen.lengths(text))
-    costs = [FieldCost(path or ROOT, tokens) for path, tokens in _whole(shares).items()]
-    return sorted(costs, key=lambda cost: -cost.tokens)
+    exact = counter(tokenizer).exact
+    whole, parts = list(pieces(value)), defaultdict[str, list[bytes]](list)
+    for path, piece in whole:
+        parts[path].append(piece)
+    apart = {path: exact(b"".join(found).decode()) for path, found in parts.items()}
+    # At its edges a piece shares tokens with its neighbours: parts are scaled so that they add up to the whole.
+    scale = exact(b"".join(piece for _, piece in whole).decode()) / sum(apart.values())
+    costs = _whole({path: tokens * scale for path, tokens in apart.items()})
+    return sorted((FieldCost(path or ROOT, tokens) for path, tokens in costs.items()), key=lambda cost: -cost.tokens)
 
 
 def add_up(documents: Sequence[Sequence[FieldCost]]) -> list[FieldCost]:
@@ -145,23 +143,6 @@ def _elements(path: str, value: list[Json]) -> Iterator[tuple[str, Json | bytes]
             yield inner, b","
         yield inner, element
     yield path, b"]"
-
-
-def _shares(written: Sequence[tuple[str, bytes]], lengths: Sequence[int]) -> dict[str, float]:
-    """Share each token among the paths whose bytes it stands for."""
-    shares: dict[str, float] = defaultdict(float)
-    tokens = iter(lengths)
-    length = left = 0
-    for path, piece in written:
-        open_bytes = len(piece)
-        while open_bytes:
-            if not left:
-                length = left = next(tokens)
-            taken = min(left, open_bytes)
-            shares[path] += taken / length
-            left -= taken
-            open_bytes -= taken
-    return shares
 
 
 def _whole(shares: dict[str, float]) -> dict[str, int]:

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shaping.paths.grammar import join
-from shaping.paths.walk import PLAIN
 from shaping.response import Omission, Warned, counted
-from shaping.values.frames import free_name
-from shaping.values.opening import OneShotError, UnknownTypeError, declared_fields, key_text, number_name, open_known
+from shaping.values.opening import (
+    OneShotError,
+    UnknownTypeError,
+    declared_fields,
+    free_name,
+    key_text,
+    number_name,
+    open_known,
+    open_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +34,7 @@ DEEPEST = 150
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
 _INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[\d+\]')  # or a quoted name, in which brackets mean nothing
+_TOO_DEEP = "[nested too deep to be written]"
 _WITHHELD = "[withheld: no path reaches here, and something here may be private]"
 
 
@@ -38,11 +46,7 @@ class BigInteger(str):
 
 def with_numbers(value: Any) -> Any:
     """Return plain data with its big integers as integers, for whoever can write them."""
-    if isinstance(value, dict):
-        return {key: with_numbers(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return list(map(with_numbers, value))
-    return int(value) if isinstance(value, BigInteger) else value
+    return _scalars(value, lambda item: int(item) if isinstance(item, BigInteger) else item)
 
 
 # Around the digits of a big integer while it is written or stored: a sign that stands for nothing in any text.
@@ -52,21 +56,24 @@ _MARKED = re.compile(f"{MARK}(-?\\d+){MARK}")
 
 def mark_numbers(value: Any) -> Any:
     """Return plain data with marks around its big integers."""
-    if isinstance(value, dict):
-        return {key: mark_numbers(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return list(map(mark_numbers, value))
-    return f"{MARK}{value}{MARK}" if isinstance(value, BigInteger) else value
+    return _scalars(value, lambda item: f"{MARK}{item}{MARK}" if isinstance(item, BigInteger) else item)
 
 
 def read_marked(value: Any) -> Any:
     """Return plain data in which integers stand in the place of marked digits."""
+
+    def number(item: Any) -> Any:
+        found = _MARKED.fullmatch(item) if isinstance(item, str) else None
+        return int(found[1]) if found else item
+
+    return _scalars(value, number)
+
+
+def _scalars(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return plain data with every value that is no container changed."""
     if isinstance(value, dict):
-        return {key: read_marked(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return list(map(read_marked, value))
-    found = _MARKED.fullmatch(value) if isinstance(value, str) else None
-    return int(found[1]) if found else value
+        return {key: _scalars(item, change) for key, item in value.items()}
+    return [_scalars(item, change) for item in value] if isinstance(value, list) else change(value)
 
 
 @dataclass(slots=True)
@@ -216,12 +223,10 @@ class _CarefulWalk:
         self.warn("TOO_DEEP", f"nested deeper than {DEEPEST} levels: what is below {stands}", path[:200])
         if self.closed:
             return _WITHHELD
-        return write_deep(
-            value,
-            above=set(self.above) - {id(value)},
-            opened=lambda one: self.opened(one, ""),
-            plain=lambda one: self.plain(one, "", 0, False),
-        )
+        try:
+            return json.dumps(value, default=open_value)
+        except (TypeError, ValueError, RecursionError, OneShotError):  # odd keys, a cycle, hundreds of levels more
+            return _TOO_DEEP
 
     def warn(self, code: str, message: str, path: str) -> None:
         self.found.warnings.append(Warned(code, message, path or None))
@@ -248,58 +253,3 @@ def _grouped(omissions: list[Omission]) -> list[Omission]:
     """Merge the omissions of one field in every element of a list."""
     counts = Counter(_INDEX.sub(lambda found: found[0] if found[0][0] == '"' else "[]", o.path) for o in omissions)
     return [Omission(path, count, "default") for path, count in counts.items()]
-
-
-_NOTHING: Any = object()
-
-# An object that makes a new object at every look has no end; this many pieces of text are enough to see it.
-_LONGEST = 2_000_000
-
-
-def write_deep(value: Any, *, above: set[int], opened: Callable[[Any], Any], plain: Callable[[Any], Any]) -> str:
-    """Write a value of any depth as JSON text without recursion; `above` has the ids of what it stands in."""
-    out: list[str] = []
-    open_containers: list[tuple[Iterator[Any], str, int]] = []
-    inside = set(above)
-    pending = value
-    while len(out) < _LONGEST:
-        if pending is not _NOTHING:
-            part = _opened_through(pending, opened)
-            if type(part) not in {dict, list}:
-                out.append(json.dumps(plain(part)))
-            elif id(part) in inside:
-                out.append('"[cycle]"')
-            else:
-                inside.add(id(part))
-                is_dict = type(part) is dict
-                out.append("{" if is_dict else "[")
-                open_containers.append((iter(part.items() if is_dict else part), "}" if is_dict else "]", id(part)))
-        if not open_containers:
-            return "".join(out)
-        pending = _next_member(open_containers, out, inside)
-    return "".join(out) + " [endless]"
-
-
-def _opened_through(value: Any, opened: Callable[[Any], Any]) -> Any:
-    """Open until something plain comes out; what opens into ever more of itself is told by its kind."""
-    for _ in range(8):
-        if type(value) in PLAIN:
-            return value
-        value = opened(value)
-    return value if type(value) in PLAIN else f"<{type(value).__qualname__}>"
-
-
-def _next_member(open_containers: list[tuple[Iterator[Any], str, int]], out: list[str], inside: set[int]) -> Any:
-    items, closing, identity = open_containers[-1]
-    item = next(items, _NOTHING)
-    if item is _NOTHING:
-        open_containers.pop()
-        inside.discard(identity)
-        out.append(closing)
-        return _NOTHING
-    if out[-1] not in {"{", "["}:
-        out.append(",")
-    if closing == "]":
-        return item
-    out.append(json.dumps(key_text(item[0])) + ":")
-    return item[1]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shaping.cleaning.open import unmatched
+from shaping.cleaning import unmatched
 
 ROWS = [{"title": "a", "tags": []}]
 

@@ -11,7 +11,7 @@ LOADED = """
 import sys
 from shaping.mcp.prewarm import warm_up
 warm_up("o200k_base", schemas=True).join(120)
-needed = ("shaping.noise", "shaping.encoders", "shaping.redaction", "shaping.tokens.bpe")
+needed = ("shaping.noise", "shaping.encoders", "shaping.redaction", "shaping.tokens.counters")
 print(all(name in sys.modules for name in needed))
 """
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping.mcp.reading import DataPart, ResultData, read_result
+from shaping.values import OddError, plain
 from shaping.values.careful import DEEPEST
-from shaping.values.plain import OddError, plain
 
 ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 

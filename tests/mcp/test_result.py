@@ -425,7 +425,7 @@ def test_a_fault_in_redaction_withholds_everything(shaper: Shaper, monkeypatch: 
         raise ZeroDivisionError
 
     monkeypatch.setattr(module, "_success", broken)
-    monkeypatch.setattr(sys.modules["shaping.cleaning.redact"], "redact", broken)
+    monkeypatch.setattr(sys.modules["shaping.cleaning"], "redact", broken)
     shaped = shape_result(shaper, {"content": [text("fine")]}, tool="t")
     assert without_meta(shaped) == {"content": [text("[withheld: redaction failed]")], "isError": True}
 

@@ -7,7 +7,7 @@ import pytest
 import tiktoken
 
 from benchmarks.ranks import ranked_tokens
-from shaping.tokens import vocabulary
+from shaping.tokens import encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _reference(name: str) -> tiktoken.Encoding:
-    defined = vocabulary.definition(name)
+    defined = encoding.definition(name)
     ranks = {token: rank for rank, token in enumerate(ranked_tokens(name))}
     return tiktoken.Encoding(
         name, pat_str=defined.pat_str, mergeable_ranks=ranks, special_tokens=defined.special_tokens

@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from benchmarks import texts
-from shaping.tokens import CountingError, exact
+from shaping.tokens import exact
+from shaping.tokens.encoding import NAMES
 from shaping.tokens.savings import FieldCost, add_up, by_field
-from shaping.tokens.vocabulary import NAMES
 
 RNG = Random(12)  # noqa: S311 - nobody's secret
 DOCUMENTS = [
@@ -44,8 +44,3 @@ def test_a_document_as_deep_as_json_goes_is_attributed() -> None:
 def test_fields_of_several_documents_are_added_by_path() -> None:
     one, two = [FieldCost("a", 5), FieldCost("b", 1)], [FieldCost("b", 9)]
     assert add_up([one, two]) == [FieldCost("b", 10), FieldCost("a", 5)]
-
-
-def test_a_tokenizer_without_tokens_attributes_nothing() -> None:
-    with pytest.raises(CountingError, match="'chars' does not say where its tokens are"):
-        by_field({"a": 1}, "chars")

@@ -13,7 +13,7 @@ from benchmarks import make_vocabulary
 from benchmarks.ranks import rank_file, ranked_tokens
 from benchmarks.results import HEADER, write_section
 from shaping.cli.support.payloads import read_payloads
-from shaping.tokens import vocabulary
+from shaping.tokens import encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def test_rank_files_are_found_by_content_in_a_package_that_names_them_otherwise(
         archive.writestr("other/cache/9b5ad71b", rank_file("cl100k_base"))
         archive.writestr("other/o200k.gz", gzip.compress(rank_file("o200k_base"), 1))
     found = make_vocabulary.rank_files(tmp_path / "other.whl")
-    assert {make_vocabulary.definition(name)["sha256"] for name in vocabulary.NAMES} == found.keys()
+    assert {make_vocabulary.definition(name)["sha256"] for name in encoding.NAMES} == found.keys()
 
 
 def test_the_compact_form_holds_lengths_and_bytes() -> None:
@@ -69,7 +69,7 @@ def test_the_compact_form_holds_lengths_and_bytes() -> None:
 
 def test_the_definitions_kept_are_the_ones_the_script_would_write() -> None:
     made = {name: make_vocabulary.definition(name) for name in make_vocabulary.NAMES}
-    assert made == json.loads(vocabulary.read_data("encodings.json"))
+    assert made == json.loads(encoding.read_data("encodings.json"))
 
 
 def test_a_package_without_the_rank_files_is_refused(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import texts
+from shaping.tokens.encoding import NAMES
 from shaping.tokens.sampling import CUT, chunks
-from shaping.tokens.vocabulary import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

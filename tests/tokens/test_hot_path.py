@@ -1,55 +1,40 @@
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from shaping import Shaper
+from shaping.tokens import TokenCount, counters
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-RECORDER = """
-from shaping.tokens import TokenCount
-
-asked = []
 
 class Recorder:
+    """Counts words, and records what it is asked to count."""
+
     name = "recorder"
-    def count(self, text):
-        asked.append(text)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def count(self, text: str) -> TokenCount:
+        self.asked.append(text)
         return TokenCount(len(text.split()))
-    def exact(self, text):
+
+    def exact(self, text: str) -> int:
         return int(self.count(text))
 
-class Broken:
-    name = "broken"
-    def count(self, text):
-        raise RuntimeError("broken")
-    exact = count
-"""
+
+class Broken(Recorder):
+    def count(self, text: str) -> TokenCount:
+        raise RuntimeError(text)
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Install a tokenizer that records what it is asked to count."""
-    (tmp_path / "planted_recorder.py").write_text(RECORDER)
-    info = tmp_path / "planted_recorder-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-recorder\nVersion: 1.0\n")
-    entries = "recorder = planted_recorder:Recorder\nbroken = planted_recorder:Broken\n"
-    (info / "entry_points.txt").write_text(f"[shaping.tokenizers]\n{entries}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    from shaping.tokens.registry import _installed
-
-    _installed.cache_clear()
-    import planted_recorder  # type: ignore[import-not-found]  # planted above
-
-    yield planted_recorder.asked
-    sys.modules.pop("planted_recorder", None)
-    _installed.cache_clear()
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Add a tokenizer that records what it is asked to count, and one that fails."""
+    recorder = Recorder()
+    monkeypatch.setattr(counters, "_OWN", {**counters._OWN, "recorder": recorder, "broken": Broken()})
+    return recorder.asked
 
 
 ANSWER: dict[str, Any] = {"items": [{"name": f"item {number}", "note": None} for number in range(100)]}

@@ -3,71 +3,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]  # it has no types
 
 from benchmarks.ranks import rank_file
-from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, count, counter, exact, tokenizers, warm
+from shaping.tokens import UnknownTokenizerError, count, counter, exact, tokenizers, warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     import tiktoken
-
-PLUGIN = """
-from shaping.tokens import TokenCount
-
-class Words:
-    name = "words"
-    def count(self, text):
-        return TokenCount(self.exact(text))
-    def exact(self, text):
-        return len(text.split())
-
-class Plain(Words):
-    def count(self, text):
-        return 7
-
-class Failing(Words):
-    def count(self, text):
-        raise RuntimeError("broken")
-    exact = count
-
-ready = Words()
-def make():
-    return Words()
-def broken():
-    raise RuntimeError("no vocabulary here")
-def unfit():
-    return 42
-"""
-ENTRIES = """[shaping.tokenizers]
-words = planted_words:Words
-words-ready = planted_words:ready
-words-made = planted_words:make
-words-plain = planted_words:Plain
-words-failing = planted_words:Failing
-words-broken = planted_words:broken
-words-unfit = planted_words:unfit
-words-missing = planted_words:nothing
-"""
-
-
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install a distribution with tokenizers, as pip would."""
-    (tmp_path / "planted_words.py").write_text(PLUGIN)
-    info = tmp_path / "planted_words-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-words\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRIES)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield
-    sys.modules.pop("planted_words", None)
 
 
 def test_the_built_in_tokenizers_are_found_by_name() -> None:
@@ -80,39 +28,6 @@ def test_a_name_has_one_counter() -> None:
 
 def test_two_vocabularies_count_differently() -> None:
     assert (exact("東京タワー", "o200k_base"), exact("東京タワー", "cl100k_base")) == (4, 7)
-
-
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("name", ["words", "words-ready", "words-made"])
-def test_an_installed_tokenizer_is_found_by_its_entry_point(name: str) -> None:
-    assert name in tokenizers()
-    assert (count("one two three", name), exact("one two", name)) == (TokenCount(3), 2)
-
-
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("words-broken", r"'words-broken' \(planted_words:broken\) cannot be loaded: no vocabulary here"),
-        ("words-unfit", r"'words-unfit' \(planted_words:unfit\) is no TokenCounter: it needs name, count and exact"),
-        ("words-missing", "cannot be loaded: module 'planted_words' has no attribute 'nothing'"),
-    ],
-)
-def test_an_installed_tokenizer_that_is_none_says_why(name: str, why: str) -> None:
-    with pytest.raises(CountingError, match=why):
-        counter(name)
-
-
-@pytest.mark.usefixtures("installed")
-def test_an_installed_tokenizers_plain_numbers_are_labelled() -> None:
-    assert (count("text", "words-plain"), count("text", "words-plain").label) == (7, "exact")
-
-
-@pytest.mark.usefixtures("installed")
-def test_an_installed_tokenizer_that_fails_leaves_characters() -> None:
-    assert count("12345678", "words-failing").label == "chars ±66.0%"
-    with pytest.raises(CountingError, match="'words-failing' cannot count this text: broken"):
-        exact("12345678", "words-failing")
 
 
 def test_a_model_is_counted_by_the_encoding_that_tiktoken_names_for_it() -> None:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import texts
-from shaping.tokens.bpe import BpeCounter
+from shaping.tokens.counters import BpeCounter
+from shaping.tokens.encoding import NAMES
 from shaping.tokens.sampling import estimate
-from shaping.tokens.vocabulary import NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.ranks import rank_file
-from shaping.tokens import vocabulary
+from shaping.tokens import encoding
 
 
 def tiktokens_own(name: str) -> dict[str, Any]:
@@ -23,15 +23,15 @@ def tiktokens_own(name: str) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("name", vocabulary.NAMES)
+@pytest.mark.parametrize("name", encoding.NAMES)
 def test_the_rebuilt_rank_file_is_the_one_tiktoken_checks(name: str) -> None:
     assert hashlib.sha256(rank_file(name)).hexdigest() == tiktokens_own(name)["mergeable_ranks"]
 
 
-@pytest.mark.parametrize("name", vocabulary.NAMES)
+@pytest.mark.parametrize("name", encoding.NAMES)
 def test_pattern_and_special_tokens_are_tiktokens(name: str) -> None:
     own = tiktokens_own(name)
-    assert vocabulary.definition(name) == vocabulary.Definition(
+    assert encoding.definition(name) == encoding.Definition(
         sha256=own["mergeable_ranks"], pat_str=own["pat_str"], special_tokens=own["special_tokens"]
     )
 
@@ -47,7 +47,7 @@ def test_the_data_is_small_and_carries_its_licence() -> None:
 
 
 def test_models_without_a_public_tokenizer_are_multipliers_with_a_source_and_never_counts() -> None:
-    told = {other.family: (other.label, bool(other.source), bool(other.note)) for other in vocabulary.multipliers()}
+    told = {other.family: (other.label, bool(other.source), bool(other.note)) for other in encoding.multipliers()}
     assert told == {
         "claude": ("about 1.15 to 1.5 times o200k_base (reported, not counted)", True, True),
         "gemini": ("about 1.22 times o200k_base (reported, not counted)", True, True),

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 import orjson
 import yaml
 
-from shaping.paths.schema_projection import pointed
+from shaping.paths.schema import pointed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

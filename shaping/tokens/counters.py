@@ -1,16 +1,18 @@
-"""Counts with the method that found them; exact ones for a byte-pair vocabulary."""
+"""Counters of tokens by the names of tokenizers, and counts with the method that found them."""
 
 from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, runtime_checkable
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias
 
-from shaping.tokens.encoding import Encoding
+from shaping.response import did_you_mean, nearest
+from shaping.tokens.encoding import NAMES, Encoding
 from shaping.tokens.sampling import EXACT_UP_TO, chunks, estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 Method: TypeAlias = Literal["exact", "sampled", "chars"]
@@ -45,7 +47,6 @@ class CountingError(Exception):
     """A text could not be counted exactly, or a tokenizer not loaded; the message says why."""
 
 
-@runtime_checkable
 class TokenCounter(Protocol):
     """Counts texts for one tokenizer: quickly and labelled, or exactly."""
 
@@ -79,23 +80,13 @@ class CharCounter:
         raise CountingError("tokenizer 'chars' cannot count exactly; choose o200k_base or cl100k_base")
 
 
-class TokenSplitter(Protocol):
-    """Splits texts into the tokens of one vocabulary."""
-
-    def count(self, text: str) -> int:
-        """Count the tokens of a text."""
-
-    def lengths(self, text: str) -> list[int]:
-        """Return how many bytes of a text each of its tokens stands for, in order."""
-
-
 class BpeCounter:
     """Counts for a byte-pair vocabulary; loads it at the first count, once, whichever thread asks."""
 
-    def __init__(self, name: str, load: Callable[[str], TokenSplitter] = Encoding) -> None:
+    def __init__(self, name: str, load: Callable[[str], Callable[[str], int]] | None = None) -> None:
         self.name = name
-        self._load = load
-        self._encoding: TokenSplitter | None = None
+        self._load = load or (lambda name: Encoding(name).count)
+        self._count: Callable[[str], int] | None = None
         self._failure: Exception | None = None
         self._loading = threading.Lock()
         if hasattr(os, "register_at_fork"):  # a child forked during the load would wait for a thread it does not have
@@ -116,32 +107,26 @@ class BpeCounter:
 
     def exact(self, text: str) -> int:
         """Count a text exactly, in parts where it is long."""
-        encoding = self.load()
-        return sum(map(encoding.count, chunks(_without_surrogates(text))))
+        return sum(map(self.load(), chunks(_without_surrogates(text))))
 
-    def lengths(self, text: str) -> list[int]:
-        """Return how many bytes of a text each of its tokens stands for, in order."""
-        encoding = self.load()
-        return [length for part in chunks(_without_surrogates(text)) for length in encoding.lengths(part)]
-
-    def load(self) -> TokenSplitter:
-        """Load the vocabulary, or wait for the thread that is loading it."""
-        if self._encoding is None:
+    def load(self) -> Callable[[str], int]:
+        """Load the vocabulary, or wait for the thread that is loading it; return what counts by it."""
+        if self._count is None:
             with self._loading:
                 self._load_once()
-        if self._encoding is None:
+        if self._count is None:
             raise CountingError(f"the vocabulary of {self.name} cannot be loaded: {self._failure}")
-        return self._encoding
+        return self._count
 
     def _load_once(self) -> None:
-        if self._encoding is None and self._failure is None:
+        if self._count is None and self._failure is None:
             try:
-                self._encoding = self._load(self.name)
+                self._count = self._load(self.name)
             except Exception as failure:  # noqa: BLE001 - remembered: a load that fails is not tried at every call
                 self._failure = failure
 
     def _sampled(self, text: str) -> TokenCount:
-        tokens, error_bound = estimate(_without_surrogates(text), self.load().count)
+        tokens, error_bound = estimate(_without_surrogates(text), self.load())
         return TokenCount(tokens, "sampled", error_bound)
 
 
@@ -152,3 +137,69 @@ def _without_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+DEFAULT = NAMES[0]
+
+# Made here and loaded at first use: whoever counts by a name shares one vocabulary.
+_OWN: Mapping[str, TokenCounter] = {**{name: BpeCounter(name) for name in NAMES}, "chars": CharCounter()}
+
+
+class UnknownTokenizerError(ValueError):
+    """A tokenizer that is neither built in nor known to tiktoken; knows its name and the names that would do."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        hint = did_you_mean(nearest(name, known))
+        super().__init__(f"tokenizer {name!r} is not known; expected {', '.join(known)}.{hint}")
+        self.name = name
+        self.known = known
+
+
+def counter(name: str = DEFAULT) -> TokenCounter:
+    """Return the counter of a tokenizer: built in, or by a name of an encoding or a model that tiktoken knows."""
+    return _OWN.get(name) or _by_tiktoken(name)
+
+
+def tokenizers() -> tuple[str, ...]:
+    """Return the names of the built-in tokenizers."""
+    return tuple(_OWN)
+
+
+def is_known(name: str) -> bool:
+    """Return whether `counter` has a counter for a name, without loading it."""
+    return name in _OWN or _tiktoken_encoding(name) is not None
+
+
+def warm(name: str = DEFAULT) -> threading.Thread:
+    """Load a tokenizer in the background, so that the first call does not wait for it."""
+    thread = threading.Thread(target=lambda: counter(name).count("warm"), name=f"shaping-warm-{name}", daemon=True)
+    thread.start()
+    return thread
+
+
+def _tiktoken_encoding(name: str) -> str | None:
+    """Return which of tiktoken's encodings a name means: that of a model (`gpt-4`), or the encoding itself."""
+    import tiktoken  # noqa: PLC0415 (only for a name that is not ours: takes 25 ms)
+
+    if name in tiktoken.list_encoding_names():
+        return name
+    try:
+        return tiktoken.encoding_name_for_model(name)
+    except KeyError:
+        return None
+
+
+@cache
+def _by_tiktoken(name: str) -> TokenCounter:
+    encoding = _tiktoken_encoding(name)
+    if encoding is None:
+        raise UnknownTokenizerError(name, tokenizers())
+    return _OWN.get(encoding) or BpeCounter(encoding, _fetched)
+
+
+def _fetched(name: str) -> Callable[[str], int]:
+    """Return what counts by an encoding that this package does not carry; tiktoken fetches its vocabulary."""
+    import tiktoken  # noqa: PLC0415 (only for an encoding that is not ours)
+
+    encode = tiktoken.get_encoding(name).encode_ordinary
+    return lambda text: len(encode(text))
