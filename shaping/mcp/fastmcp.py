@@ -12,15 +12,13 @@ from fastmcp.resources.base import ResourceContent, ResourceResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_exception, error_from_text
-from shaping.mcp.messages import MessageShaper, ToolListNotifier
+from shaping.mcp.messages import open_messages
 from shaping.mcp.recording import error_text
-from shaping.mcp.redaction import clean_said, redact_answer, redact_protocol_error
+from shaping.mcp.sessions import ToolListNotifier
 from shaping.settings.context import CallNotes
-from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +27,9 @@ if TYPE_CHECKING:
     from fastmcp import Context
 
     from shaping.learning.record import Recorder
+    from shaping.mcp.redaction import MessageRedaction
     from shaping.mcp.sessions import Session
+    from shaping.shaper import Shaper
 
 AskedT = TypeVar("AskedT")
 ResultT = TypeVar("ResultT")
@@ -50,9 +50,7 @@ class ShapingMiddleware(Middleware):
         recorder: Recorder | None = None,
     ) -> None:
         """Make the middleware; `recorder` keeps what the tools answer, for `shaping suggest`."""
-        shaper = shaper or Shaper(config, expandable=expand)
-        ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
-        self.messages = MessageShaper(shaper, expand=expand, relay=relay, ledger=ledger, recorder=recorder)
+        self.messages = open_messages(config, shaper=shaper, expand=expand, relay=relay, recorder=recorder)
         self._notifier = ToolListNotifier(self.messages)
 
     async def on_list_tools(
@@ -65,14 +63,10 @@ class ShapingMiddleware(Middleware):
         session = await self._session(context.fastmcp_context)
         if session is None:
             return tools
-        wires = [_wire_tool(tool) for tool in tools]
-        if self.messages.recorder is not None and context.fastmcp_context is not None:
-            self.messages.recorder.record_tools(context.fastmcp_context.fastmcp.name, wires)
-        shown = {wire["name"]: wire for wire in self.messages.list_tools(session, wires)}
-        listed = [_as_shown(tool, shown[tool.name]) for tool in tools if tool.name in shown]
-        if not self.messages.expandable or not listed:
-            return listed
-        return [*listed, _expand_tool(self.messages.expand_tool(session))]
+        known = {tool.name: tool for tool in tools}
+        wire = {"tools": [_wire_tool(tool) for tool in tools]}
+        shown = self.messages.list_result(session, wire, lambda _: _server_name(context))["tools"]
+        return [_as_shown(known[one["name"]], one) if one["name"] in known else _expand_tool(one) for one in shown]
 
     async def on_call_tool(
         self,
@@ -87,31 +81,22 @@ class ShapingMiddleware(Middleware):
         await self._know(session, name, context.fastmcp_context)
         if self.messages.is_expand(session, name):
             return tool_result(self.messages.expand(session, given))
-        arguments, options = self.messages.take_options(session, given, _request_meta(context.fastmcp_context))
-        message = context.message.model_copy(update={"arguments": arguments})
+        if self.messages.is_hidden(session, name):
+            return tool_result(self.messages.unknown_tool(session, name, _server_name(context)))
+        asked = {"arguments": given, "_meta": _request_meta(context.fastmcp_context)}
+        params, options = self.messages.take_options(session, asked)
+        message = context.message.model_copy(update={"arguments": params["arguments"]})
         notes = CallNotes()
         try:
             with notes:
-                result = await self._called(session, context.copy(message=message), call_next)
+                result = await call_next(context.copy(message=message))
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
             return tool_result(self._failed(session, name, error, notes.about()))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
-        server = context.fastmcp_context.fastmcp.name if context.fastmcp_context else None
-        wire = wire_result(result)
+        wire, server = wire_result(result), _server_name(context)
         return tool_result(self.messages.shape_result(session, name, options, wire, server=server, **notes.about()))
-
-    async def _called(
-        self,
-        session: Session,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
-        name = context.message.name
-        if name not in session.tools and self.messages.is_hidden(session, name):
-            raise NotFoundError(f"Unknown tool: {name!r}")
-        return await call_next(context)
 
     async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """List resources without the secrets in what is said of them."""
@@ -129,12 +114,16 @@ class ShapingMiddleware(Middleware):
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Pass completions on without the secrets in them; every other answer has a hook of its own."""
         answer = await call_next(context)
-        return clean_said(self.messages.shaper, answer) if context.method == "completion/complete" else answer
+        if context.method != "completion/complete" or not isinstance(answer, BaseModel):
+            return answer
+        said = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        clean = self.messages.redaction.said(said)
+        return answer if clean is said else type(answer).model_validate(clean)
 
     def _described(self, described: Any) -> Any:
         """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
         said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
-        clean = clean_said(self.messages.shaper, said, "initialize")
+        clean = self.messages.redaction.said(said, "initialize")
         return described if clean is said else described.model_copy(update=clean)
 
     async def on_read_resource(
@@ -143,11 +132,11 @@ class ShapingMiddleware(Middleware):
         call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
     ) -> ResourceResult:
         """Pass a resource on without the secrets in it."""
-        result = await _asked(self.messages.shaper, call_next, context)
+        result = await self._asked(call_next, context)
         if not isinstance(result, ResourceResult):
             return result
-        shaper, name = self.messages.shaper, str(context.message.uri)
-        return result.model_copy(update={"contents": [_read(shaper, name, content) for content in result.contents]})
+        redaction, name = self.messages.redaction, str(context.message.uri)
+        return result.model_copy(update={"contents": [_read(redaction, name, content) for content in result.contents]})
 
     async def on_get_prompt(
         self,
@@ -155,11 +144,17 @@ class ShapingMiddleware(Middleware):
         call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
         """Pass a prompt on without the secrets in it."""
-        result = await _asked(self.messages.shaper, call_next, context)
+        result = await self._asked(call_next, context)
         if not isinstance(result, PromptResult):
             return result
-        shaper, name = self.messages.shaper, context.message.name
-        return result.model_copy(update={"messages": [_said(shaper, name, message) for message in result.messages]})
+        redaction, name = self.messages.redaction, context.message.name
+        return result.model_copy(update={"messages": [_said(redaction, name, message) for message in result.messages]})
+
+    async def _asked(self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
+        try:
+            return await call_next(context)
+        except MCPError as error:
+            raise self.messages.redaction.protocol_error(error) from None
 
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
@@ -187,7 +182,7 @@ class ShapingMiddleware(Middleware):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
-                raise redact_protocol_error(self.messages.shaper, cause, name)
+                raise self.messages.redaction.protocol_error(cause, name)
             return self.messages.error_result(session, name, detail, **about)
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
@@ -197,30 +192,26 @@ class ShapingMiddleware(Middleware):
         return self.messages.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 
-async def _asked(shaper: Shaper, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
-    try:
-        return await call_next(context)
-    except MCPError as error:
-        raise redact_protocol_error(shaper, error) from None
-
-
-def _read(shaper: Shaper, name: str, content: ResourceContent) -> ResourceContent:
+def _read(redaction: MessageRedaction, name: str, content: ResourceContent) -> ResourceContent:
     wire: dict[str, Any] = {} if isinstance(content.content, bytes) else {"text": content.content}
-    [clean] = redact_answer(shaper, name, {"contents": [wire | ({"_meta": content.meta} if content.meta else {})]})[
-        "contents"
-    ]
+    wire |= {"_meta": content.meta} if content.meta else {}
+    [clean] = redaction.answer(name, {"contents": [wire]})["contents"]
     return content.model_copy(update={"content": clean.get("text", content.content), "meta": clean.get("_meta")})
 
 
-def _said(shaper: Shaper, name: str, message: Message) -> Message:
+def _said(redaction: MessageRedaction, name: str, message: Message) -> Message:
     block = message.content.model_dump(mode="json", by_alias=True, exclude_none=True)
-    [clean] = redact_answer(shaper, name, {"messages": [{"content": block}]})["messages"]
+    [clean] = redaction.answer(name, {"messages": [{"content": block}]})["messages"]
     return message.model_copy(update={"content": _CONTENT.validate_python([clean["content"]])[0]})
 
 
-def _request_meta(context: Context | None) -> Mapping[str, Any] | None:
+def _server_name(context: MiddlewareContext[Any]) -> str:
+    return context.fastmcp_context.fastmcp.name if context.fastmcp_context is not None else ""
+
+
+def _request_meta(context: Context | None) -> dict[str, Any]:
     request = context.request_context if context is not None else None
-    return request.meta if request is not None else None
+    return dict(request.meta or {}) if request is not None else {}
 
 
 def _wire_tool(tool: Tool) -> dict[str, Any]:

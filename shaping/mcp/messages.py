@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import logging
+import threading
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from shaping.errors import from_exception, make_error
+from shaping.ledger import open_ledger
+from shaping.mcp.errors import error_from_text
 from shaping.mcp.parts import ResultContext, decide
-from shaping.mcp.prewarm import warm_up
 from shaping.mcp.recording import CallRecorder
-from shaping.mcp.redaction import clean_said
+from shaping.mcp.redaction import MessageRedaction
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.result_meta import with_meta
-from shaping.mcp.schema import advertised_schema, shows_no_more
+from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import Session, Sessions
-from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, tool_entry
+from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, log_idle_rules, tool_entry
 from shaping.response import CallContext
 from shaping.settings import Overrides
+from shaping.shaper import Shaper
+from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
 
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
+    from shaping.proxy.stdio import Options
     from shaping.response import Warned
     from shaping.settings import LoadedConfig, Plan
-    from shaping.shaper import Shaper
 
 _NO_REF = "the argument ref is missing: it stands with the answer that left something out"
 _WAITS = (
     "the edited fields of {!r} wait for the client's next session, because they would change the output schema it was"
     ' shown; "tools_changed": "announce" in the config tells clients of such a change at once'
 )
-_LOOK_SECONDS = 0.25
+# Of every kind that is met often: records, links, repeats, nulls, and a text that is long enough for a table.
+_RECORDS = [
+    {"id": n, "title": f"Widget {n} squeaks", "url": f"https://api.example.com/{n}", "state": "open", "by": None}
+    for n in range(8)
+]
 
 logger = logging.getLogger("shaping")
 
@@ -50,6 +61,9 @@ class ToolCallOptions:
     if_none_match: str | None = None
     arguments: Mapping[str, Any] | None = None  # what the tool is called with
     trace: Mapping[str, str] | None = None  # the W3C trace context that the client sent, for the span of the call
+
+
+_NO_OPTIONS = ToolCallOptions()
 
 
 class MessageShaper:
@@ -66,7 +80,7 @@ class MessageShaper:
         *,
         expand: bool = True,
         relay: bool = False,
-        server: str | None = None,
+        server: str = "",
         ledger: Ledger | None = None,
         recorder: Recorder | None = None,
         local: bool = False,
@@ -78,10 +92,15 @@ class MessageShaper:
         self.server = server
         self.ledger = ledger
         self.recorder = recorder
-        self._call_log = None if ledger is None and recorder is None else CallRecorder(ledger, shaper, recorder)
+        self.redaction = MessageRedaction(shaper)
         self.sessions = Sessions()
-        self.told_idle: set[str] = set()  # rules that match no tool, and were logged as such
+        self._call_log = CallRecorder(ledger, shaper, recorder)
+        self._idle_rules: set[str] = set()  # rules that match no tool, and were logged as such
         self._warmed = False
+
+    def begin(self, client: Mapping[str, Any] | None, owner: str | None) -> Session:
+        """Begin the session of a client of the proxy."""
+        return Session(self.shaper.generation, client, owner=owner)
 
     def session(self, sdk_session: Any) -> Session:
         """Return the session of a request; with the first one a server has begun to serve."""
@@ -92,40 +111,64 @@ class MessageShaper:
         """Load in the background what the first answer will need, once."""
         if not self._warmed:
             self._warmed = True
-            warm_up(self.shaper.generation.config.tokenizer, schemas=not self.relay)
+            prewarm(self.shaper.generation.config.tokenizer, schemas=not self.relay)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether results are shaped, and not only passed on or measured."""
+        return self.shaper.mode == "on"
+
+    def list_result(
+        self, session: Session, result: dict[str, Any], server_of: Callable[[str], str] | None = None
+    ) -> dict[str, Any]:
+        """Return the answer to `tools/list` as this client is shown it, with our own tool after the last.
+
+        `server_of` names the server of a tool, where there are several.
+        """
+        tools = result.get("tools")
+        if not isinstance(tools, list):
+            return result
+        server = server_of or (lambda _: self.server)
+        if self.recorder is not None:
+            for name in dict.fromkeys(server(tool["name"]) for tool in tools):
+                self.recorder.record_tools(name, [tool for tool in tools if server(tool["name"]) == name])
+        if not self.is_on:
+            return result
+        shown = self.list_tools(session, tools)
+        if not result.get("nextCursor"):
+            if self.expandable and session.tools:
+                shown.append(self.expand_tool(session))
+            names = {*session.tools, *(tool["name"] for tool in tools)}
+            log_idle_rules(session.generation.config, {name: server(name) for name in names}, self._idle_rules)
+        rest = {name: value for name, value in result.items() if name != "tools"}
+        return {**self.redaction.said(rest, "tools/list"), "tools": shown}
 
     def list_tools(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the tools as this client is shown them; one that it has been shown before is shown the same again."""
-        if self.shaper.mode != "on":
+        if not self.is_on:
             return [dict(tool) for tool in tools]
-        listed: list[dict[str, Any]] = []
-        names: set[str] = set(session.arguments)
-        for tool in tools:
-            names.update((tool.get("inputSchema") or {}).get("properties") or {})
-            entry = self.tool_entry(session, tool)
-            if entry is not None:
-                listed.append(entry.wire)
-        session.arguments = frozenset(names)
-        return clean_said(self.shaper, listed, "tools/list")
+        names = {name for tool in tools for name in (tool.get("inputSchema") or {}).get("properties") or {}}
+        session.arguments |= names
+        listed = [entry.wire for tool in tools if (entry := self._tool_entry(session, tool)) is not None]
+        return self.redaction.said(listed, "tools/list")
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""
         entry = expand_entry(session.known, session.tools)
         session.expand_name = entry["name"]
-        if (recorder := self._active_call_log) is not None:
-            recorder.record_definition(session, self._plan(session.generation, EXPAND, ToolCallOptions())[0], entry)
+        self._call_log.record_definition(session, self._plan(session.generation, EXPAND, _NO_OPTIONS)[0], entry)
         return entry
 
     def is_expand(self, session: Session, name: str) -> bool:
         """Return whether a call is of our own tool."""
-        return self.expandable and name == session.expand_name and name not in session.tools
+        return self.is_on and self.expandable and name == session.expand_name and name not in session.tools
 
-    def tool_entry(self, session: Session, tool: Mapping[str, Any]) -> ToolEntry | None:
+    def _tool_entry(self, session: Session, tool: Mapping[str, Any]) -> ToolEntry | None:
         """Return a tool as this session knows it, decided now where it has not been listed yet."""
         found = session.tools.get(tool["name"])
         if found is not None and found.declared == tool.get("outputSchema"):
             return found
-        plan = self._plan(session.generation, tool["name"], ToolCallOptions())[0]
+        plan = self._plan(session.generation, tool["name"], _NO_OPTIONS)[0]
         found = tool_entry(tool, plan, session.known, session.generation.config, relay=self.relay)
         if found is not None:
             session.tools[tool["name"]] = found
@@ -133,25 +176,32 @@ class MessageShaper:
 
     def is_hidden(self, session: Session, name: str) -> bool:
         """Return whether the config keeps a tool from this client."""
-        plan = self._plan(session.generation, name, ToolCallOptions())[0]
+        if not self.is_on or name in session.tools:
+            return False
+        plan = self._plan(session.generation, name, _NO_OPTIONS)[0]
         return tool_entry({"name": name}, plan, session.known, session.generation.config) is None
 
-    def take_options(
-        self, session: Session, arguments: Mapping[str, Any], meta: Mapping[str, Any] | None
-    ) -> tuple[dict[str, Any], ToolCallOptions]:
-        """Take what a call asks of us out of its arguments and its `_meta`."""
-        kept = dict(arguments)
-        said = dict(meta or {})
-        control = kept.pop(CONTROL, None) if session.generation.config.agent_controls else None
-        control = control if isinstance(control, dict) else {}
+    def unknown_tool(self, session: Session, name: str, server: str = "") -> dict[str, Any]:
+        """Answer a call of a tool that there is not, or that this client may not see."""
+        error = error_from_text(f"Unknown tool: {name!r}", name, session.tools)
+        return self.error_result(session, name, error, server=server)
+
+    def take_options(self, session: Session, params: dict[str, Any]) -> tuple[dict[str, Any], ToolCallOptions]:
+        """Take what a call asks of us out of its parameters; they are the same object where it asks nothing there."""
+        given, said = (value if isinstance(value := params.get(name), dict) else {} for name in ("arguments", "_meta"))
+        control: Any = {}
+        if session.generation.config.agent_controls and CONTROL in given:
+            control = given[CONTROL] if isinstance(given[CONTROL], dict) else {}
+            given = {name: value for name, value in given.items() if name != CONTROL}
+            params = {**params, "arguments": given}
         fields = control.get("fields", said.get("shaping/fields"))
         most = control.get("max_tokens", said.get("shaping/max_tokens"))
         request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
-        return kept, ToolCallOptions(
+        return params, ToolCallOptions(
             control.get("profile", said.get("shaping/profile")),
             request,
             said.get("shaping/if_none_match"),
-            kept,
+            given,
             {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
         )
 
@@ -159,10 +209,10 @@ class MessageShaper:
         self,
         session: Session,
         tool: str,
-        options: ToolCallOptions,
+        options: ToolCallOptions | None,
         result: Mapping[str, Any],
         *,
-        server: str | None = None,
+        server: str = "",
         **about: Any,
     ) -> dict[str, Any]:
         """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`).
@@ -170,11 +220,10 @@ class MessageShaper:
         `server` names the tool's server, for the config's `server/tool` patterns and the ledger, where this object
         serves several or learns the name late.
         """
-        started = perf_counter()
-        context = self._context(session, tool, options, server=server, **about)
+        started, server, options = perf_counter(), server or self.server, options or _NO_OPTIONS
+        context = self._context(session, tool, options, server, **about)
         shaped = shape_call(self.shaper, result, context)
-        seconds = perf_counter() - started
-        self._record(session, context, result, shaped, options, server=server, seconds=seconds)
+        self._call_log.record_call(session, context, result, shaped, options, server=server, started=started)
         return shaped
 
     def error_result(
@@ -184,24 +233,21 @@ class MessageShaper:
         error: ErrorDetail,
         *,
         raw: Mapping[str, Any] | None = None,
-        server: str | None = None,
+        server: str = "",
         **about: Any,
     ) -> dict[str, Any]:
         """Write an error as the result of a call; `raw` is the result that the client would have got without us."""
-        started = perf_counter()
-        context = self._context(session, tool, ToolCallOptions(), server=server, **about)
+        started, server = perf_counter(), server or self.server
+        context = self._context(session, tool, _NO_OPTIONS, server, **about)
         written = error_result(self.shaper, context, error)
-        options = ToolCallOptions()
-        self._record(session, context, raw, written, options, server=server, seconds=perf_counter() - started)
+        self._call_log.record_call(session, context, raw, written, _NO_OPTIONS, server=server, started=started)
         return written
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a call of the tool that brings back what was left out."""
         started = perf_counter()
-        context = self._context(session, EXPAND, ToolCallOptions())
-        result, plan = self._expanded(session, arguments, context)
-        if (recorder := self._active_call_log) is not None:
-            recorder.record_expansion(session, plan, arguments, result, seconds=perf_counter() - started)
+        result, plan = self._expanded(session, arguments, self._context(session, EXPAND, _NO_OPTIONS, self.server))
+        self._call_log.record_expansion(session, plan, arguments, result, started=started)
         return result
 
     def _expanded(
@@ -216,72 +262,57 @@ class MessageShaper:
             expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
             return error_result(self.shaper, context, from_exception(problem)), context.plan
-        text = text_of(expanded, context)
-        result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+        result: dict[str, Any] = {"content": [{"type": "text", "text": text_of(expanded, context)}]}
         if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
         return with_meta(result, expanded.plan, [expanded], session.known, marked=not self.relay), expanded.plan
 
-    def _record(
-        self,
-        session: Session,
-        context: ResultContext,
-        raw: Mapping[str, Any] | None,
-        sent: Mapping[str, Any],
-        options: ToolCallOptions,
-        *,
-        server: str | None,
-        seconds: float,
-    ) -> None:
-        if (recorder := self._active_call_log) is not None:
-            name = server or self.server or ""
-            given, trace = options.arguments, options.trace
-            recorder.record_call(session, context, raw, sent, given, server=name, seconds=seconds, trace=trace)
-
     @property
-    def _active_call_log(self) -> CallRecorder | None:
-        """What records calls, unless there is nothing to record them in or shaping is off."""
-        return self._call_log if self._call_log is not None and self.shaper.mode != "off" else None
+    def announces(self) -> bool:
+        """Whether the config wants clients told of tools that it changes."""
+        return self.shaper.generation.config.tools_changed == "announce"
 
     def refresh(self, session: Session) -> bool:
         """Let a session see the config of now, where the config says to announce; return whether its tools changed."""
         fresh = self.shaper.generation
-        if session.generation is fresh or fresh.config.tools_changed != "announce":
+        if session.generation is fresh or not self.announces:
             return False
         before, session.tools, session.generation = session.tools, {}, fresh
         for name, old in before.items():
-            self.tool_entry(session, _as_declared(name, old))
+            self._tool_entry(session, _as_declared(name, old))
         return {name: old.wire for name, old in before.items()} != {
             name: new.wire for name, new in session.tools.items()
         }
 
     def _context(
-        self, session: Session, tool: str, options: ToolCallOptions, *, server: str | None = None, **about: Any
+        self, session: Session, tool: str, options: ToolCallOptions, server: str, **about: Any
     ) -> ResultContext:
         plan, warnings = self._plan(self.shaper.generation, tool, options, server)
         if plan.overflow == "auto":
             plan = replace(plan, overflow="file" if self.local and session.known.files else "ref")
+        client = session.known
         entry = session.tools.get(tool)
-        edited = session.generation is not self.shaper.generation and options.request is None
+        if entry is None:
+            chosen = decide(plan.channels, client, typed=plan.typed, relay=self.relay)
+            entry = ToolEntry({}, chosen, forced=plan.channels != "auto", limit=client.limit)
         begun = None
-        if edited and entry is not None and entry.advertised is not None:
+        edited = session.generation is not self.shaper.generation and options.request is None
+        if edited and entry.advertised is not None:
             begun = _as_advertised(plan, self._plan(session.generation, tool, options, server)[0])
             if begun is not None and not _fits(session, entry, plan):
                 plan, begun = begun, None
-        client = session.known
-        chosen = entry.channels if entry else decide(plan.channels, client, typed=plan.typed, relay=self.relay)
         return ResultContext(
             tool,
             plan,
-            chosen,
+            entry.channels,
             client,
-            entry.limit if entry else client.limit,
-            declared=entry.declared if entry else None,
-            advertised=entry.advertised if entry else None,
+            entry.limit,
+            declared=entry.declared,
+            advertised=entry.advertised,
             advertised_plan=begun,
-            forced=entry.forced if entry else plan.channels != "auto",
-            for_app=entry.for_app if entry else False,
-            for_model=entry.for_model if entry else True,
+            forced=entry.forced,
+            for_app=entry.for_app,
+            for_model=entry.for_model,
             marked=not self.relay,
             arguments=session.arguments,
             tools=session.tools,
@@ -295,7 +326,7 @@ class MessageShaper:
         )
 
     def _plan(
-        self, generation: LoadedConfig, tool: str, options: ToolCallOptions, server: str | None = None
+        self, generation: LoadedConfig, tool: str, options: ToolCallOptions, server: str = ""
     ) -> tuple[Plan, tuple[Warned, ...]]:
         server = server or self.server
         named = tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
@@ -304,27 +335,51 @@ class MessageShaper:
         )
 
 
-class ToolListNotifier:
-    """Tells live sessions of a changed list of tools, where the config wants changes announced."""
+def open_messages(
+    config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    *,
+    shaper: Shaper | None = None,
+    expand: bool = True,
+    **choices: Any,
+) -> MessageShaper:
+    """Make the MCP side of a shaper, which enters what it saves into the user's ledger."""
+    shaper = shaper or Shaper(config, expandable=expand)
+    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
+    return MessageShaper(shaper, expand=expand, ledger=ledger, **choices)
 
-    def __init__(self, messages: MessageShaper) -> None:
-        self.messages = messages
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin to look for changes, unless that runs already or nobody wants it."""
-        if self.messages.shaper.generation.config.tools_changed != "announce":
-            return
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._look())
+def proxy_messages(options: Options, environ: Mapping[str, str]) -> MessageShaper:
+    """Make the MCP side of a proxy by a command line's options."""
+    shaper = Shaper(options.config, expandable=options.expand, environ=environ)
+    # A command's store is a file of the user's, which another connection and `shaping expand` find.
+    shaper.keeper("command" if options.for_user else "mcp").open()
+    recorder = None
+    if options.record is not None:
+        from shaping.learning.record import Recorder  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
+        from shaping.learning.drift import DriftWatch  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
 
-    async def _look(self) -> None:
-        while self.messages.sessions.live():
-            await asyncio.sleep(_LOOK_SECONDS)
-            for connection, session in self.messages.sessions.live():
-                if self.messages.refresh(session):
-                    # A pipe of the newer protocol takes such news only by subscription, and drops it without harm.
-                    await connection.notify("notifications/tools/list_changed", None)
+        recorder = Recorder(options.record, watch=DriftWatch(shaper))
+    return open_messages(
+        shaper=shaper, expand=options.expand, relay=True, local=options.for_user, recorder=recorder
+    )
+
+
+def prewarm(tokenizer: str, *, schemas: bool) -> threading.Thread:
+    """Load in the background what the first answer needs, and what checks results by schemas where they have any."""
+
+    def load() -> None:
+        # What is wrong with any of it is reported where it is used.
+        with contextlib.suppress(Exception):
+            # By the bundled config: what a user's config says to keep or to log is not for this one.
+            result = {"content": [{"type": "text", "text": orjson.dumps(_RECORDS).decode()}]}
+            Shaper({}, watch=False, environ={}).shape_result(result, tool="prewarm")
+            if schemas:
+                usable({"type": "object"})
+            counter(tokenizer).count("warm")
+
+    thread = threading.Thread(target=load, name="shaping-prewarm", daemon=True)
+    thread.start()
+    return thread
 
 
 def _as_advertised(plan: Plan, begun: Plan) -> Plan | None:

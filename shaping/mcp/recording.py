@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
+    from shaping.mcp.messages import ToolCallOptions
     from shaping.mcp.parts import ResultContext
     from shaping.mcp.sessions import Session
     from shaping.response import Shaped
@@ -38,95 +40,76 @@ class CallRecorder:
         context: ResultContext,
         raw: Mapping[str, Any] | None,
         sent: Mapping[str, Any],
-        arguments: Mapping[str, Any] | None = None,
+        options: ToolCallOptions,
         *,
         server: str,
-        seconds: float,
-        trace: Mapping[str, str] | None = None,
+        started: float,
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
-        if not is_shown_to_model(sent if raw is None else raw, context):
+        if not self._is_active or not is_shown_to_model(sent if raw is None else raw, context):
             return
         session.servers[context.tool] = server
-        client = context.client
+        client, about = context.client, _about(session, context.plan)
         after = partial(client.shown_within_limit, sent, context.limit)
-        about = _about(session, context.plan)
+        before = after if raw is None else partial(client.shown_within_limit, raw)
         if self._recorder is not None and raw is not None:
             self._recorder.record(
                 context.plan,
                 raw,
-                arguments=arguments,
+                arguments=options.arguments,
                 server=server,
                 client=about["client"],
                 session=session.id,
-                before=partial(client.shown_within_limit, raw),
+                before=before,
                 after=after,
             )
-        self._enter(
-            session,
-            MeasuredCall(
-                context.tool,
-                after if raw is None else partial(client.shown_within_limit, raw),
-                after,
-                server=server,
-                added=partial(_additions, context.shaped, raw, sent),
-                milliseconds=seconds * 1000,
-                keep=partial(self._keep, context.shaped) if self._keeps else None,
-                trace=trace,
-                **about,
-            ),
-        )
+        call = MeasuredCall(context.tool, before, after, partial(_additions, context.shaped, raw, sent), trace=options.trace)
+        self._enter(session, call, server, started, context.shaped, about)
 
     def record_expansion(
-        self,
-        session: Session,
-        plan: Plan,
-        arguments: Mapping[str, Any],
-        sent: Mapping[str, Any],
-        *,
-        seconds: float,
+        self, session: Session, plan: Plan, arguments: Mapping[str, Any], sent: Mapping[str, Any], *, started: float
     ) -> None:
         """Record what was asked back, at the cost of the tool that it came from, in this session or another."""
         server, _, tool = plan.tool.rpartition("/")
         after = partial(session.known.shown_within_limit, sent)
-        self._enter(
-            session,
-            MeasuredCall(
-                tool,
-                str,
-                after,
-                after,
-                kind="expand" if arguments.get("sql") is None else "query",
-                server=session.servers.get(tool, server),
-                milliseconds=seconds * 1000,
-                keep=partial(self._keep, ()) if self._keeps else None,
-                **_about(session, plan),
-            ),
-        )
+        call = MeasuredCall(tool, str, after, after, kind="expand" if arguments.get("sql") is None else "query")
+        if self._is_active:
+            self._enter(session, call, session.servers.get(tool, server), started, (), _about(session, plan))
 
     def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
         """Record the definition of our own tool, once a session, with the session's first call.
 
         Clients list tools also to check a server, where no model reads them.
         """
-        if session.expand_recorded:
+        if session.expand_recorded or not self._is_active:
             return
         session.expand_recorded = True
         after = partial(_shown_definition, entry)
         session.definition = MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan))
 
-    def _enter(self, session: Session, call: MeasuredCall) -> None:
+    @property
+    def _is_active(self) -> bool:
+        return self._shaper.mode != "off" and (self._ledger is not None or self._recorder is not None)
+
+    def _enter(
+        self,
+        session: Session,
+        call: MeasuredCall,
+        server: str,
+        started: float,
+        shaped: Sequence[Shaped],
+        about: Mapping[str, Any],
+    ) -> None:
         if self._ledger is None:
             return
         definition, session.definition = session.definition, None
         if definition is not None:
-            self._ledger.record(replace(definition, server=call.server))
-        self._ledger.record(call)
-
-    @property
-    def _keeps(self) -> bool:
-        """Whether what was sent may be kept: the user lets originals be kept, and what is private was taken out."""
-        return self._shaper.facts.expandable and self._shaper.mode == "on"
+            self._ledger.record(replace(definition, server=server))
+        # What was sent is kept where the user lets originals be kept, and what is private was taken out.
+        keeps = self._shaper.facts.expandable and self._shaper.mode == "on"
+        keep = partial(self._keep, shaped) if keeps else None
+        took = (perf_counter() - started) * 1000
+        self._ledger.record(replace(call, server=server, milliseconds=took, keep=keep, **about))
 
     def _keep(self, shaped: Sequence[Shaped], read: str) -> str | None:
         ttl = self._shaper.generation.config.store.ttl_seconds

@@ -15,6 +15,7 @@ from shaping.mcp.reading import is_text, read_data
 from shaping.mcp.result_meta import MARK, warning
 from shaping.paths import compile_fields
 from shaping.redaction import redact, scrub
+from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -102,53 +103,107 @@ def with_warnings(result: dict[str, Any], hits: Collection[Warned]) -> dict[str,
     return {**result, "_meta": {**result["_meta"], MARK: about}}
 
 
-def redact_answer(shaper: Shaper, name: str, wire: dict[str, Any]) -> dict[str, Any]:
-    """Take secrets and private fields out of a resource that was read or a prompt, by the rules for its name."""
-    rules = shaper.plan(name, surface="mcp").redact
-    if shaper.mode != "on":
-        return wire
-    private = _private_of_any_tool(shaper)
+class MessageRedaction:
+    """Takes secrets and private fields out of messages that are not shaped; what has none comes back as it is."""
 
-    def members(value: Mapping[str, Any], skipped: Collection[str] = ()) -> dict[str, Any]:
-        return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
+    def __init__(self, shaper: Shaper) -> None:
+        self._shaper = shaper
 
-    def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
-        asked_for = {"uri"} if value.get("uri") == name else set()
-        skipped = {*binary_members(value), *asked_for}
-        return _block(_without(value, private, skipped), "", rules, [], asked_for)
+    def answer(self, name: str, wire: dict[str, Any]) -> dict[str, Any]:
+        """Clean a resource that was read or a prompt, by the rules for its name."""
+        rules = self._shaper.plan(name, surface="mcp").redact
+        if self._shaper.mode != "on":
+            return wire
+        private = self._private
 
-    def message(value: Mapping[str, Any]) -> dict[str, Any]:
-        content = value.get("content")
-        if isinstance(content, dict):
-            return {**members(value, {"content"}), "content": block(content)}
-        if not _is_objects(content):
-            return members(value)
-        return {**members(value, {"content"}), "content": [block(one) for one in content]}
+        def members(value: Mapping[str, Any], skipped: Collection[str] = ()) -> dict[str, Any]:
+            return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
 
-    of_items = {"contents": block, "messages": message}
-    items = {
-        name: [clean(one) for one in wire[name]] for name, clean in of_items.items() if _is_objects(wire.get(name))
-    }
-    out = {**members(wire, items), **items}
-    return wire if out == wire else out
+        def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
+            asked_for = {"uri"} if value.get("uri") == name else set()
+            skipped = {*binary_members(value), *asked_for}
+            return _block(_without(value, private, skipped), "", rules, [], asked_for)
+
+        def message(value: Mapping[str, Any]) -> dict[str, Any]:
+            content = value.get("content")
+            if isinstance(content, dict):
+                return {**members(value, {"content"}), "content": block(content)}
+            if not _is_objects(content):
+                return members(value)
+            return {**members(value, {"content"}), "content": [block(one) for one in content]}
+
+        of_items = {"contents": block, "messages": message}
+        items = {
+            name: [clean(one) for one in wire[name]] for name, clean in of_items.items() if _is_objects(wire.get(name))
+        }
+        out = {**members(wire, items), **items}
+        return wire if out == wire else out
+
+    def said(self, said: ValueT, method: str = "") -> ValueT:
+        """Clean whatever else a server says in answer to a method, or by itself."""
+        if self._shaper.mode != "on":
+            return said
+        private = self._private
+        if private is not None and isinstance(said, dict | list | str):
+            kept = _clean_samples(said, private) if method in _DEFINITIONS else private.apply(said)
+            said = said if kept == said else kept
+        return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
+
+    def members(
+        self, value: dict[str, Any], members: Collection[str], tool: str = "", *, names: bool = True
+    ) -> dict[str, Any]:
+        """Clean some members of a message that somebody reads: a JSON-RPC error, a log, a request of the server's."""
+        looked = {name: value[name] for name in members if name in value}
+        if self._shaper.mode != "on" or not looked:
+            return value
+        private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
+        clean = looked if private is None else private.apply(looked)
+        if not rules.off:
+            clean = redact(clean, values=rules.values, names=rules.names and names)[0]
+        if clean == looked:
+            return value
+        return {
+            name: clean[name] if name in clean else value[name] for name in value if name in clean or name not in looked
+        }
+
+    def error(self, error: Any, tool: str = "") -> Any:
+        """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
+        if not isinstance(error, dict):
+            return self.said(error)
+        members = [name for name, value in error.items() if name != "code" or not isinstance(value, int)]
+        clean = self.members(error, members, tool)
+        said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
+        on = self._shaper.mode == "on"
+        cut = limit_value(said, 1, self._shaper.plan(tool, surface="mcp")) if on else said
+        return clean if cut is said else {**clean, "message": "", "data": None, **cut}
+
+    def protocol_error(self, error: MCPError, tool: str = "") -> MCPError:
+        """Clean the SDK's protocol error."""
+        from mcp.shared.exceptions import MCPError as ProtocolError  # noqa: PLC0415 (an extra)
+
+        said = {"message": error.error.message, "data": error.error.data}
+        clean = self.error(said, tool)
+        if clean is said:
+            return error
+        return ProtocolError(error.error.code, clean.get("message", ""), clean.get("data"))
+
+    def may_hold_back(self, line: bytes) -> bool:
+        """Return whether the bytes of a message may hold a secret, or something private."""
+        if self._shaper.mode != "on":
+            return False
+        return self._private is not None or bool(rules_for(line.decode(errors="replace")).rules)
+
+    @property
+    def _private(self) -> FieldPlan | None:
+        """What is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
+        config = self._shaper.generation.config
+        layers = (config.global_, *(config.tool_overrides or {}).values())
+        paths = sorted({path for layer in layers if layer is not None for path in layer.private or ()})
+        return _private_plan(tuple(paths)) if paths else None
 
 
 def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
-
-
-def clean_said(shaper: Shaper, said: ValueT, method: str = "") -> ValueT:
-    """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself.
-
-    The same object comes back where there are none.
-    """
-    if shaper.mode != "on":
-        return said
-    private = _private_of_any_tool(shaper)
-    if private is not None and isinstance(said, dict | list | str):
-        kept = _clean_samples(said, private) if method in _DEFINITIONS else private.apply(said)
-        said = said if kept == said else kept
-    return said if shaper.plan("", surface="mcp").redact.off else scrub(said)
 
 
 def _clean_samples(said: Any, private: FieldPlan, *, names: bool = False) -> Any:
@@ -163,48 +218,6 @@ def _clean_samples(said: Any, private: FieldPlan, *, names: bool = False) -> Any
         else _clean_samples(value, private, names=key == "properties" and not names)
         for key, value in said.items()
     }
-
-
-def redact_members(
-    shaper: Shaper, value: dict[str, Any], members: Collection[str], tool: str = "", *, names: bool = True
-) -> dict[str, Any]:
-    """Redact some members of a message that somebody reads: a JSON-RPC error, a log, a request of the server's.
-
-    The same object comes back where there is nothing to redact.
-    """
-    plan = shaper.plan(tool, surface="mcp")
-    looked = {name: value[name] for name in members if name in value}
-    if shaper.mode != "on" or not looked:
-        return value
-    private = _private_of_any_tool(shaper)
-    clean = looked if private is None else private.apply(looked)
-    if not plan.redact.off:
-        clean = redact(clean, values=plan.redact.values, names=plan.redact.names and names)[0]
-    if clean == looked:
-        return value
-    return {
-        name: clean[name] if name in clean else value[name] for name in value if name in clean or name not in looked
-    }
-
-
-def clean_error_object(shaper: Shaper, error: dict[str, Any], tool: str = "") -> dict[str, Any]:
-    """Redact the words and the data of a JSON-RPC error, and cut them to the budget; itself where nothing changes."""
-    members = [name for name, value in error.items() if name != "code" or not isinstance(value, int)]
-    clean = redact_members(shaper, error, members, tool)
-    said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
-    cut = limit_value(said, 1, shaper.plan(tool, surface="mcp")) if shaper.mode == "on" else said
-    return clean if cut is said else {**clean, "message": "", "data": None, **cut}
-
-
-def redact_protocol_error(shaper: Shaper, error: MCPError, tool: str = "") -> MCPError:
-    """Redact the words and the data of the SDK's protocol error; itself where there is nothing to redact."""
-    from mcp.shared.exceptions import MCPError as ProtocolError  # noqa: PLC0415 (an extra)
-
-    said = {"message": error.error.message, "data": error.error.data}
-    clean = clean_error_object(shaper, said, tool)
-    if clean is said:
-        return error
-    return ProtocolError(error.error.code, clean.get("message", ""), clean.get("data"))
 
 
 def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
@@ -222,19 +235,6 @@ def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Map
     # The text of a result is its data, and goes the way of all data.
     as_data = not failed and is_text(block)
     return _private_members(block, plan, {*binary_members(block), *(["text"] if as_data else ())})
-
-
-def has_private(shaper: Shaper) -> bool:
-    """Return whether anything of any tool is private."""
-    return _private_of_any_tool(shaper) is not None
-
-
-def _private_of_any_tool(shaper: Shaper) -> FieldPlan | None:
-    """Return what is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
-    config = shaper.generation.config
-    layers = (config.global_, *(config.tool_overrides or {}).values())
-    paths = sorted({path for layer in layers if layer is not None for path in layer.private or ()})
-    return _private_plan(tuple(paths)) if paths else None
 
 
 @lru_cache(maxsize=64)

@@ -13,14 +13,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_cause
-from shaping.mcp.messages import MessageShaper, ToolListNotifier
+from shaping.mcp.messages import open_messages
 from shaping.mcp.private_api import lowlevel_server
 from shaping.mcp.recording import error_text
-from shaping.mcp.redaction import clean_said, redact_answer, redact_protocol_error
+from shaping.mcp.sessions import ToolListNotifier
 from shaping.settings.context import CallNotes
-from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +27,9 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from shaping.learning.record import Recorder
+    from shaping.mcp.messages import MessageShaper
     from shaping.mcp.sessions import Session
+    from shaping.shaper import Shaper
 
 ServerT = TypeVar("ServerT")
 # The handler that masks a crash runs inside the middleware that wants to know of it, in one task.
@@ -60,10 +60,8 @@ def shape_server(
 
         server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand, recorder=recorder))
         return server
-    shaper = shaper or Shaper(config, expandable=expand)
-    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
     lowlevel = lowlevel_server(server)
-    messages = MessageShaper(shaper, expand=expand, server=lowlevel.name, ledger=ledger, recorder=recorder)
+    messages = open_messages(config, shaper=shaper, expand=expand, server=lowlevel.name, recorder=recorder)
     if lowlevel is not server and not mask_errors:
         _record_crashes(server)
     # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.
@@ -87,33 +85,24 @@ class ShapedServer:
             return await self._read(ctx, call_next)
         if ctx.method not in _TOOLS:
             answer = await call_next(ctx)
-            return clean_said(self.messages.shaper, answer, ctx.method) if isinstance(answer, dict) else answer
+            return self.messages.redaction.said(answer, ctx.method) if isinstance(answer, dict) else answer
         session = self.messages.session(ctx.session)
         if self.messages.refresh(session):
             await ctx.session.send_tool_list_changed()
         self._notifier.start()
-        if ctx.method == "tools/list":
-            return self._list(session, await call_next(ctx))
-        return await self._call(session, ctx, call_next)
+        if ctx.method == "tools/call":
+            return await self._call(session, ctx, call_next)
+        result = await call_next(ctx)
+        return self.messages.list_result(session, result) if isinstance(result, dict) else result
 
     async def _read(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a resource or a prompt on without the secrets in it."""
         try:
             result = await call_next(ctx)
         except MCPError as error:
-            raise redact_protocol_error(self.messages.shaper, error, _asked_for(ctx)) from None
+            raise self.messages.redaction.protocol_error(error, _asked_for(ctx)) from None
         name = (ctx.params or {}).get(_READ[ctx.method])
-        return redact_answer(self.messages.shaper, str(name), result) if isinstance(result, dict) else result
-
-    def _list(self, session: Session, result: HandlerResult) -> HandlerResult:
-        if not isinstance(result, dict) or "tools" not in result:
-            return result
-        if self.messages.recorder is not None:
-            self.messages.recorder.record_tools(self.server.name, result["tools"])
-        shown: list[Any] = self.messages.list_tools(session, result["tools"])
-        if self.messages.expandable and shown and not result.get("nextCursor"):
-            shown.append(self.messages.expand_tool(session))
-        return {**result, "tools": shown}
+        return self.messages.redaction.answer(str(name), result) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = dict(ctx.params or {})
@@ -123,15 +112,15 @@ class ShapedServer:
         await self._know(session, name, ctx)
         if self.messages.is_expand(session, name):
             return _enveloped(self.messages.expand(session, given), ctx)
-        arguments, options = self.messages.take_options(session, given, params.get("_meta"))
-        if arguments != given:
-            ctx = replace(ctx, params={**params, "arguments": arguments})
+        asked, options = self.messages.take_options(session, params)
+        if asked is not params:
+            ctx = replace(ctx, params=asked)
         notes = CallNotes()
         try:
             with notes, _crashes() as crashes:
                 result = await call_next(ctx)
         except MCPError as error:
-            raise redact_protocol_error(self.messages.shaper, error, _asked_for(ctx)) from None
+            raise self.messages.redaction.protocol_error(error, _asked_for(ctx)) from None
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form

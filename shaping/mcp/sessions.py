@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 
     from shaping.clients.table import KnownClient
     from shaping.ledger import MeasuredCall
+    from shaping.mcp.messages import MessageShaper
     from shaping.mcp.tools import ToolEntry
     from shaping.settings import LoadedConfig, Plan
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
 _IDLE_SECONDS = 1800.0
 _MOST_NAMED = 1000
+LOOK_SECONDS = 0.25  # between looks for a new config
 
 
 @dataclass
@@ -80,6 +83,27 @@ class Sessions:
         while len(self._named) > _MOST_NAMED:
             del self._named[next(iter(self._named))]
         return found
+
+
+class ToolListNotifier:
+    """Notifies the clients of a server of a changed list of tools, where the config wants changes announced."""
+
+    def __init__(self, messages: MessageShaper) -> None:
+        self.messages = messages
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look for changes, unless that runs already or nobody wants it."""
+        if self.messages.announces and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        while self.messages.sessions.live():
+            await asyncio.sleep(LOOK_SECONDS)
+            for connection, session in self.messages.sessions.live():
+                if self.messages.refresh(session):
+                    # A pipe of the newer protocol takes such news only by subscription, and drops it without harm.
+                    await connection.notify("notifications/tools/list_changed", None)
 
 
 def _client(session: Any) -> Mapping[str, Any] | None:

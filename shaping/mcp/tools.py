@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from shaping.mcp.parts import Channels, decide
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
-from shaping.settings.resolve import ranked
+from shaping.response import did_you_mean, nearest
+from shaping.settings.resolve import fits, is_pattern, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from shaping.clients.table import KnownClient
     from shaping.settings import Config, Plan
 
+logger = logging.getLogger("shaping")
+
+_RESEMBLES: Final = 0.85  # how alike two names are before one is taken for a slip of the other
 EXPAND = "shaping_expand"
 CONTROL = "_shape"
 EXPAND_TOOL: dict[str, Any] = {
@@ -107,6 +112,23 @@ def expand_entry(client: KnownClient, taken: Collection[str] = ()) -> dict[str, 
         name = f"{name}_"
     meta = {**client.tool_meta, **client.expand_meta}
     return {**EXPAND_TOOL, "name": name, **({"_meta": meta} if meta else {})}
+
+
+def log_idle_rules(config: Config, servers: Mapping[str, str], logged: set[str]) -> None:
+    """Log, once, rules that name a server and match none of its tools, and names that only resemble a tool's.
+
+    Other rules may be for other servers, or for commands. `servers` has the server of each tool that is listed.
+    """
+    names = [f"{server.replace('/', '_')}/{tool}" for tool, server in sorted(servers.items())]
+    for pattern in config.tool_overrides or {}:
+        server, slash, _ = pattern.rpartition("/")
+        meant = not slash or any(fits(name.partition("/")[0], server) for name in names)
+        if not meant or pattern in logged or any(fits(name, pattern) for name in names):
+            continue
+        near = nearest(pattern, names if slash else list(servers), n=1, least=_RESEMBLES)
+        if slash or (near and not is_pattern(pattern)):
+            logged.add(pattern)
+            logger.warning("the rules for %r match no tool that the server lists.%s", pattern, did_you_mean(near))
 
 
 def _audience(tool: Mapping[str, Any]) -> tuple[bool, bool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any, cast
 
+from shaping.proxy.messages import without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -134,9 +136,7 @@ def _child(transport: object) -> Child | None:
 
 
 def _last_lines(child: Child) -> list[str]:
-    from shaping.redaction import scrub  # noqa: PLC0415 (only where a server fails: costs 150 ms)
-
-    return [scrub(line.decode(errors="replace").strip())[:_LINE_SHOWN] for line in child.last_lines]
+    return [without_secrets(line.decode(errors="replace").strip())[:_LINE_SHOWN] for line in child.last_lines]
 
 
 def _listed(lines: Sequence[str]) -> str:

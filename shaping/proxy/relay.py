@@ -10,17 +10,19 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.loading import UnusableConfigError, without_secrets
 from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
     PROTOCOL_VERSION,
+    READ_MEMBERS,
     Message,
+    UnusableConfigError,
     answer,
     error,
     exact_result,
     may_hold_secret,
     read,
+    without_secrets,
     write,
 )
 from shaping.proxy.outage import told
@@ -31,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
     from shaping.errors import ErrorDetail
-    from shaping.mcp.messages import ToolCallOptions
-    from shaping.proxy.loading import Loading
+    from shaping.mcp.messages import MessageShaper, ToolCallOptions
+    from shaping.mcp.sessions import Session
     from shaping.proxy.router import Router
-    from shaping.proxy.shaping import ClientShaping
+    from shaping.proxy.stdio import Loading
     from shaping.proxy.upstream import Upstream
 
 logger = logging.getLogger("shaping")
@@ -78,7 +80,7 @@ class Relay:
         self._send = send
         self._owner = owner
         self._client: dict[str, Any] | None = None
-        self._shaping: ClientShaping | None = None
+        self._opened: tuple[MessageShaper, Session] | None = None
         self._requests: dict[Any, Asked] = {}
         self._calls_by_task_id: dict[Any, Asked] = {}  # those that the server answers later
         self._running = BackgroundTasks()
@@ -116,11 +118,11 @@ class Relay:
             await self._answer(message, asked)
         elif may_hold_secret(message.line) or _may_be_private(message, asked):
             try:
-                shaping = self._shaping or await self._open()
+                messages, _ = self._opened or await self._open()
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
-                clean = partial(self._without_secrets, message, shaping, "" if asked is None else asked.method)
+                clean = partial(_without_secrets, message, messages, "" if asked is None else asked.method)
                 large = len(message.line) > _LARGE
                 await self._send(await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean())
         else:
@@ -139,8 +141,9 @@ class Relay:
         """Answer a request that the server will not answer."""
         asked = self._requests.pop(request.id, None)
         if asked is not None and asked.method == "tools/call":
-            shaping = self._shaping or await self._open()
-            await self._send(_own(request, shaping.failed(asked.name, detail, self.upstream.server_of(asked.name))))
+            messages, session = self._opened or await self._open()
+            server = self.upstream.server_of(asked.name)
+            await self._send(_own(request, messages.error_result(session, asked.name, detail, server=server)))
             return
         # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
         self._running.start(self._send_failure(error(request.id, INTERNAL_ERROR, told(detail), detail.members())))
@@ -148,8 +151,8 @@ class Relay:
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            shaping = self._shaping or await self._open()
-            failure = self._without_secrets(failure, shaping, "")
+            messages, _ = self._opened or await self._open()
+            failure = _without_secrets(failure, messages, "")
         await self._send(failure)
 
     @property
@@ -176,120 +179,109 @@ class Relay:
             return call
         return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
-    async def _open(self) -> ClientShaping:
-        shaping = await self._loading.open(self._client, self._owner)
-        if self._shaping is None:
-            self._shaping = shaping
-        return self._shaping
+    async def _open(self) -> tuple[MessageShaper, Session]:
+        messages = await self._loading.get()
+        if self._opened is None:
+            self._opened = messages, messages.begin(self._client, self._owner)
+        return self._opened
 
     async def _call(self, message: Message) -> None:
         try:
-            shaping = self._shaping or await self._open()
+            messages, session = self._opened or await self._open()
         except UnusableConfigError as problem:
             logger.warning("%s", problem)
             words = {"type": "text", "text": str(problem)}
             await self._send(_own(message, {"content": [words], "isError": True}))
             return
-        self._announce(shaping)
+        self._announce(messages, session)
         name = str(message.params.get("name", ""))
-        if shaping.is_expand(name):
-            self._running.start(self._expand(message, shaping))
+        if messages.is_expand(session, name):
+            self._running.start(self._expand(message, messages, session))
             return
-        if shaping.is_hidden(name):
-            await self._send(_own(message, shaping.unknown(name, self.upstream.server_of(name))))
+        if messages.is_hidden(session, name):
+            await self._send(_own(message, messages.unknown_tool(session, name, self.upstream.server_of(name))))
             return
-        params, options = shaping.take_options(message.params)
+        params, options = messages.take_options(session, message.params)
         if params is not message.params:
             message = write({**message.data, "params": params})
         self._requests[message.id] = Asked("tools/call", name, options, modern=_is_modern(message), at=monotonic())
         await self.upstream.send(message)
 
-    async def _expand(self, message: Message, shaping: ClientShaping) -> None:
+    async def _expand(self, message: Message, messages: MessageShaper, session: Session) -> None:
         arguments = message.params.get("arguments")
         given = arguments if isinstance(arguments, dict) else {}
-        result = await asyncio.get_running_loop().run_in_executor(None, shaping.expand, given)
+        result = await asyncio.get_running_loop().run_in_executor(None, messages.expand, session, given)
         await self._send(_own(message, result))
 
     async def _answer(self, message: Message, asked: Asked) -> None:
-        if self._shaping is None or len(message.line) > _LARGE:
+        if self._opened is None or len(message.line) > _LARGE:
             self._running.start(self._answer_later(message, asked))
         else:
-            await self._send(self._shaped(message, asked, self._shaping, monotonic() - asked.at))
+            await self._send(self._shaped(message, asked, *self._opened, monotonic() - asked.at))
 
     async def _answer_later(self, message: Message, asked: Asked) -> None:
         took = monotonic() - asked.at
         try:
-            shaping = self._shaping or await self._open()
+            messages, session = self._opened or await self._open()
         except UnusableConfigError as problem:
             # A list of tools holds nothing private: without it a client would not show its user the reason.
             listed = _changed_members(message, without_secrets) if asked.method == "tools/list" else None
             await self._send(listed or error(message.id, INTERNAL_ERROR, str(problem)))
             return
         if asked.method == "tools/list":
-            self._announce(shaping)
-        shape = partial(self._shaped, message, asked, shaping, took)
+            self._announce(messages, session)
+        shape = partial(self._shaped, message, asked, messages, session, took)
         shaped = await asyncio.get_running_loop().run_in_executor(None, shape)
         await self._send(shaped)
 
-    def _shaped(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
+    def _shaped(
+        self, message: Message, asked: Asked, messages: MessageShaper, session: Session, took: float
+    ) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
-        shaped = self._shaped_by_method(message, asked, shaping, took)
-        return _without_unread_bytes(message, shaping) if shaped is message else shaped
-
-    def _shaped_by_method(self, message: Message, asked: Asked, shaping: ClientShaping, took: float) -> Message:
         try:
-            message = _changed_members(message, shaping.scrub, {"result", "error"})
-            if "error" in message.data:
-                return _changed(message, "error", message.data["error"], shaping.redact_error(message.data["error"]))
-            result = exact_result(message)
-            if not isinstance(result, dict):
-                return _changed_members(message, shaping.scrub)
-            if asked.method == "tools/list":
-                return _changed(message, "result", result, shaping.list_tools(result, self.upstream.server_of))
-            if asked.method != "tools/call":
-                return _changed(message, "result", result, shaping.redact_resource(asked.name, result))
-            self._remember_task(result, asked)
-            server = self.upstream.server_of(asked.name)
-            # A task was called long before its result is asked for.
-            seconds = took if asked.at and asked not in self._calls_by_task_id.values() else None
-            shaped = shaping.result(asked.name, asked.options, result, server, seconds)
-            return _changed(message, "result", result, shaped)
-        except Exception:
-            logger.exception("shaping an answer to %s failed", asked.method)
+            shaped = _changed_members(message, messages.redaction.said, {"result", "error"})
+            shaped = self._shaped_by_method(shaped, asked, messages, session, took)
+            return _without_unread_bytes(message, messages) if shaped is message else shaped
+        except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
+            _log_fault("shaping an answer to", asked.method, fault)
             # A list of tools is all that a client can do; any other answer goes no further.
-            return (
-                self._without_secrets(message, shaping, asked.method)
-                if asked.method == "tools/list"
-                else _withheld(message)
-            )
+            listed = asked.method == "tools/list"
+            return _without_secrets(message, messages, asked.method) if listed else _withheld(message)
+
+    def _shaped_by_method(
+        self, message: Message, asked: Asked, messages: MessageShaper, session: Session, took: float
+    ) -> Message:
+        if "error" in message.data:
+            return _changed(message, "error", message.data["error"], messages.redaction.error(message.data["error"]))
+        result = exact_result(message)
+        if not isinstance(result, dict):
+            return _changed_members(message, messages.redaction.said)
+        if asked.method == "tools/list":
+            return _changed(message, "result", result, messages.list_result(session, result, self.upstream.server_of))
+        if asked.method != "tools/call":
+            return _changed(message, "result", result, messages.redaction.answer(asked.name, result))
+        self._remember_task(result, asked)
+        # A task was called long before its result is asked for.
+        timed = asked.at and asked not in self._calls_by_task_id.values()
+        about = {"duration_ms": round(took * 1000, 3)} if timed else {}
+        server = self.upstream.server_of(asked.name)
+        shaped = messages.shape_result(session, asked.name, asked.options, result, server=server, **about)
+        return message if shaped == result else _changed(message, "result", result, shaped)
 
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
             self._calls_by_task_id[task["taskId"]] = asked
 
-    def _without_secrets(self, message: Message, shaping: ClientShaping, method: str) -> Message:
-        """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
-        try:
-            if (params := message.data.get("params")) and isinstance(params, dict):
-                message = _changed(message, "params", params, shaping.redact_params(message.method or "", params))
-            message = _changed_members(message, shaping.scrub, {"result"})
-            if (result := message.data.get("result")) is not None:
-                message = _changed(message, "result", result, shaping.scrub(result, method))
-            return _without_unread_bytes(message, shaping)
-        except Exception:
-            logger.exception("looking for secrets in a message failed")
-            return _withheld(message)
-
-    def _announce(self, shaping: ClientShaping) -> None:
+    def _announce(self, messages: MessageShaper, session: Session) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""
-        if self._announcing is None and shaping.announces:
-            self._announcing = asyncio.create_task(self._watch_tools(shaping))
+        if self._announcing is None and messages.announces:
+            self._announcing = asyncio.create_task(self._watch_tools(messages, session))
 
-    async def _watch_tools(self, shaping: ClientShaping) -> None:
+    async def _watch_tools(self, messages: MessageShaper, session: Session) -> None:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            if shaping.refresh():
+            if messages.refresh(session):
                 await self._send(write(_CHANGED))
 
 
@@ -307,12 +299,29 @@ def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     return message if after is before else write({**message.data, member: after})
 
 
-def _without_unread_bytes(message: Message, shaping: ClientShaping) -> Message:
+def _without_secrets(message: Message, messages: MessageShaper, method: str) -> Message:
+    """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
+    redaction, own = messages.redaction, message.method or ""
+    try:
+        if (params := message.data.get("params")) and isinstance(params, dict):
+            notifies = own.startswith("notifications/")
+            clean = redaction.members(params, READ_MEMBERS.get(own, ()), names=notifies)
+            message = _changed(message, "params", params, clean)
+        message = _changed_members(message, redaction.said, {"result"})
+        if (result := message.data.get("result")) is not None:
+            message = _changed(message, "result", result, redaction.said(result, method))
+        return _without_unread_bytes(message, messages)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
+        _log_fault("looking for secrets in a message of", own or method, fault)
+        return _withheld(message)
+
+
+def _without_unread_bytes(message: Message, messages: MessageShaper) -> Message:
     """Return a message in its own bytes, or written anew where they may say more than was read of them.
 
     Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
     """
-    return write(message.data) if shaping.may_hold_back(message.line) else message
+    return write(message.data) if messages.redaction.may_hold_back(message.line) else message
 
 
 def _changed_members(message: Message, change: Callable[[Any], Any], besides: Collection[str] = ()) -> Message:
@@ -335,3 +344,9 @@ def _may_be_private(message: Message, asked: Asked | None) -> bool:
 
 def _withheld(message: Message) -> Message:
     return error(message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out")
+
+
+def _log_fault(what: str, method: str, fault: Exception) -> None:
+    from shaping.cleaning import log_fault  # noqa: PLC0415 (only after a fault, with shaping loaded)
+
+    log_fault(f"{what} %r failed with %s\n%s", method, fault)

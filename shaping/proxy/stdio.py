@@ -1,17 +1,20 @@
-"""Serving one client over this process's own standard input and output, until it leaves or a signal comes."""
+"""Serving one client over standard input and output; shaping is loaded on a thread, while messages already pass."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import os
 import signal
 import sys
+import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.child import command_server
-from shaping.proxy.loading import Loading, Options, UnknownProfileError, is_config_problem
-from shaping.proxy.pipes import claim_standard_streams, open_reader, open_writer
+from shaping.proxy.child import claim_standard_streams, command_server, open_reader, open_writer
+from shaping.proxy.messages import UnusableConfigError, without_secrets
 from shaping.proxy.relay import Relay
 from shaping.proxy.spawn import signal_group
 
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
     from subprocess import Popen
 
+    from shaping.ledger import Ledger
+    from shaping.mcp.messages import MessageShaper
+    from shaping.proxy.child import PipeReader
     from shaping.proxy.messages import Message
-    from shaping.proxy.pipes import PipeReader
     from shaping.proxy.router import Router
     from shaping.proxy.upstream import Upstream
 
@@ -29,6 +34,48 @@ logger = logging.getLogger("shaping")
 # How long the last answers may take after a client has closed its end; it waits two seconds for all of us to be gone.
 _LAST_ANSWER_SECONDS = 1.2
 _LOOK_SECONDS = 0.02
+_LEDGER_SECONDS = 1.5  # how long the end of a session may wait for its last calls
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a command line says about shaping."""
+
+    config: str | None = None
+    profile: str | None = None
+    expand: bool = True
+    for_user: bool = True  # what is left out is kept for the user, in any process, and not for one session
+    record: str | None = None  # the folder in which calls are recorded
+
+
+class UnknownProfileError(ValueError):
+    """A profile that the config does not have."""
+
+
+def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
+    """Serve a server that runs a command by the options of a command line; return the exit code."""
+    options = Options(values.get("--config"), values.get("--profile"), expand=expand)
+    seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
+    try:
+        return run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options)
+    except ValueError as problem:
+        if not _is_config_problem(problem):
+            raise
+        sys.stderr.write(f"{problem}\n")
+        return 2 if isinstance(problem, UnknownProfileError) else 1
+    finally:
+        if process is not None and process.poll() is None:
+            # A signal that came before the connection to it was begun: nobody else ends it.
+            signal_group(process.pid, signal.SIGKILL)
+
+
+def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], options: Options) -> int:
+    """Serve an upstream server over standard input and output; return the exit code."""
+
+    async def serve(loading: Loading) -> int:
+        return await _serve_stdio(make_upstream(loading.log), loading)
+
+    return run_relay(serve, options)
 
 
 def run_relay(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
@@ -42,33 +89,33 @@ def run_relay(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Opt
     return asyncio.run(_run(serve, options))
 
 
-def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], options: Options) -> int:
-    """Serve an upstream server over standard input and output; return the exit code."""
+async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
+    with _ending_signal() as signalled:
+        loading = Loading(options)
+        serving = asyncio.create_task(serve(loading))
+        loaded = asyncio.create_task(loading.wait())
+        endings: set[asyncio.Future[Any]] = {serving, signalled}
+        try:
+            await asyncio.wait({*endings, loaded}, return_when=asyncio.FIRST_COMPLETED)
+            problem = loaded.exception() if loaded.done() else None
+            if problem is not None:
+                logger.warning("%s", problem)
+            if problem is None or _is_config_problem(problem):
+                await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not serving.done():
+                serving.cancel()
+                await asyncio.wait({serving})
+            loading.close()
+        if signalled.done():
+            return 128 + signalled.result()
+        code = serving.result() if not serving.cancelled() else 1
+        if loading.messages is None:
+            await loaded  # a config with problems is told even where the client has left by now
+        return code
 
-    async def serve(loading: Loading) -> int:
-        return await serve_stdio(make_upstream(loading.log), loading)
 
-    return run_relay(serve, options)
-
-
-def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
-    """Serve a server that runs a command by the options of a command line; return the exit code."""
-    options = Options(values.get("--config"), values.get("--profile"), expand=expand)
-    seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
-    try:
-        return run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options)
-    except ValueError as problem:
-        if not is_config_problem(problem):
-            raise
-        sys.stderr.write(f"{problem}\n")
-        return 2 if isinstance(problem, UnknownProfileError) else 1
-    finally:
-        if process is not None and process.poll() is None:
-            # A signal that came before the connection to it was begun: nobody else ends it.
-            signal_group(process.pid, signal.SIGKILL)
-
-
-async def serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
+async def _serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
     """Relay between standard input and output and a server, which is started before shaping is loaded."""
     given, taken = claim_standard_streams()
     reader, writer = await open_reader(given), await open_writer(taken)
@@ -91,42 +138,12 @@ async def serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
     return 1 if upstream.failure is not None and not upstream.reached else 0
 
 
-async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work that must not be left half done, even where a signal cancels us meanwhile."""
-    task = asyncio.create_task(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
-
-
-async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
-    with _ending_signal() as signalled:
-        loading = Loading(options)
-        serving = asyncio.create_task(serve(loading))
-        loaded = asyncio.create_task(loading.wait())
-        endings: set[asyncio.Future[Any]] = {serving, signalled}
-        try:
-            await asyncio.wait({*endings, loaded}, return_when=asyncio.FIRST_COMPLETED)
-            problem = loaded.exception() if loaded.done() else None
-            if problem is not None:
-                logger.warning("%s", problem)
-            if problem is None or is_config_problem(problem):
-                await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not serving.done():
-                serving.cancel()
-                await asyncio.wait({serving})
-            loading.close()
-        if signalled.done():
-            return 128 + signalled.result()
-        code = serving.result() if not serving.cancelled() else 1
-        if loading.messages is None:
-            await loaded  # a config with problems is told even where the client has left by now
-        return code
-
-
 async def _serve_until_end(reader: PipeReader, relay: Relay) -> None:
-    reading = asyncio.create_task(_read(reader, relay))
+    async def read() -> None:
+        async for line in reader.lines():
+            await relay.from_client(line)
+
+    reading = asyncio.create_task(read())
     try:
         await reader.ended.wait()
         with contextlib.suppress(TimeoutError):
@@ -138,9 +155,12 @@ async def _serve_until_end(reader: PipeReader, relay: Relay) -> None:
         reading.cancel()
 
 
-async def _read(reader: PipeReader, relay: Relay) -> None:
-    async for line in reader.lines():
-        await relay.from_client(line)
+async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work that must not be left half done, even where a signal cancels us meanwhile."""
+    task = asyncio.create_task(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
 
 
 @contextlib.contextmanager
@@ -163,3 +183,121 @@ def _ending_signal() -> Iterator[asyncio.Future[int]]:
     finally:
         for number in endings:
             loop.remove_signal_handler(number)
+
+
+class Loading:
+    """The shaper of a proxy, once it is loaded."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.messages: MessageShaper | None = None
+        self._loaded: asyncio.Future[MessageShaper] = asyncio.get_running_loop().create_future()
+        self._held: list[tuple[str, bytes]] = []
+
+    def start(self) -> None:
+        """Begin to load."""
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._load, args=(loop,), name="shaping-loading", daemon=True).start()
+
+    async def wait(self) -> MessageShaper:
+        """Wait until everything is loaded; raise what is wrong with the config."""
+        return await asyncio.shield(self._loaded)
+
+    async def get(self) -> MessageShaper:
+        """Return what answers are shaped by; raise UnusableConfigError where the config still has problems."""
+        if self.messages is not None:
+            return self.messages
+        try:
+            return await self.wait()
+        except Exception as problem:
+            if not _is_config_problem(problem):
+                raise
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(None, _make_messages, self.options)
+        except Exception as problem:
+            if _is_config_problem(problem):
+                raise UnusableConfigError(problem) from None
+            raise
+        return self._use(found)
+
+    def log(self, name: str, line: bytes) -> None:
+        """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""
+        if self.messages is None:
+            self._held.append((name, line))
+        else:
+            print_line(name, line, self.messages)
+
+    def close(self) -> None:
+        """Print what is still held, write what is still to be kept, and say what was saved."""
+        self._flush()
+        if self.messages is None:
+            return
+        if self.messages.recorder is not None:
+            self.messages.recorder.close()
+        if self.messages.ledger is not None:
+            _print_savings(self.messages.ledger)
+        self.messages.shaper.close()
+
+    def _load(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
+        gc.disable()
+        try:
+            messages = _make_messages(self.options)
+        except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
+            with contextlib.suppress(RuntimeError):  # the client has left already
+                loop.call_soon_threadsafe(self._loaded.set_exception, problem)
+            return
+        with contextlib.suppress(RuntimeError):  # the client has left already
+            loop.call_soon_threadsafe(lambda: self._loaded.set_result(self._use(messages)))
+        messages.warm_up()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        gc.enable()
+
+    def _use(self, messages: MessageShaper) -> MessageShaper:
+        """Set what answers are shaped by, unless another call was first after the config was corrected."""
+        if self.messages is None:
+            self.messages = messages
+            self._flush()
+        return self.messages
+
+    def _flush(self) -> None:
+        held, self._held = self._held, []
+        for name, line in held:
+            print_line(name, line, self.messages)
+
+
+def print_line(name: str, line: bytes, messages: MessageShaper | None = None) -> None:
+    """Print a line of a server's log without its secrets, and without what is private once the config is read."""
+    text = line.decode(errors="replace").rstrip()
+    text = text if messages is None else messages.redaction.said(text)
+    sys.stderr.write(f"[{name}] {without_secrets(text)}\n")
+    sys.stderr.flush()
+
+
+def _is_config_problem(problem: BaseException | None) -> bool:
+    """Return whether a failure to load is a mistake of the user's, which words can tell."""
+    return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
+
+
+def _make_messages(options: Options) -> MessageShaper:
+    """Load shaping by a command line's options."""
+    from shaping.mcp.messages import proxy_messages  # noqa: PLC0415 (loaded on a thread: costs 350 ms)
+
+    environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
+    messages = proxy_messages(options, environ)
+    profiles = messages.shaper.generation.profiles
+    if options.profile is not None and options.profile not in profiles:
+        raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {', '.join(profiles)}")
+    return messages
+
+
+def _print_savings(ledger: Ledger) -> None:
+    """Close the ledger of a session, and print what the session saved where a tool was called."""
+    in_time = ledger.close(_LEDGER_SECONDS)
+    totals = ledger.totals()
+    if totals.calls or totals.expansions:
+        with contextlib.suppress(OSError):  # nobody reads our log any more
+            late = "" if in_time else "; the ledger was not written in time, and the last calls may be missing"
+            sys.stderr.write(f"{totals}{late}\n")
+            sys.stderr.flush()
