@@ -22,7 +22,7 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
 from benchmarks.results import markdown_table, write_section
-from shaping.clients.hooks.install import hook_command, socket_directory
+from shaping.clients.hooks import hook_command, socket_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

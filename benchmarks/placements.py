@@ -24,7 +24,7 @@ from shaping import Shaper, ToolError, shape
 from shaping.cleaning import fail_safe
 from shaping.commands.command import invocation_of, plan_for, run_command
 from shaping.integrations.results import ToolResults
-from shaping.mcp.redaction import redact_answer, redact_members, unshaped_result
+from shaping.mcp.redaction import MessageRedaction, unshaped_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -369,21 +369,23 @@ class Ways:
     def resource(self, one: Placement, _: Random) -> str:
         """Send a resource that was read."""
         read = {"contents": [{"uri": "file:///users.json", "text": one.text}]}
-        return _json(redact_answer(self.shaper, "file:///users.json", read))
+        return _json(MessageRedaction(self.shaper).answer("file:///users.json", read))
 
     def prompt(self, one: Placement, _: Random) -> str:
         """Send a prompt that was asked for."""
-        return _json(redact_answer(self.shaper, "p", {"messages": [{"role": "user", "content": _block(one.text)}]}))
+        return _json(
+            MessageRedaction(self.shaper).answer("p", {"messages": [{"role": "user", "content": _block(one.text)}]})
+        )
 
     def protocol_error(self, one: Placement, _: Random) -> str:
         """Send a JSON-RPC error."""
         said = {"code": -32000, "message": one.text, "data": one.json}
-        return _json(redact_members(self.shaper, said, ("message", "data"), TOOL))
+        return _json(MessageRedaction(self.shaper).members(said, ("message", "data"), TOOL))
 
     def log(self, one: Placement, _: Random) -> str:
         """Send a log notification."""
         said = {"level": "info", "logger": "db", "data": one.json}
-        return _json(redact_members(self.shaper, said, ("data", "logger")))
+        return _json(MessageRedaction(self.shaper).members(said, ("data", "logger")))
 
     def raised(self, one: Placement, dice: Random) -> str:
         """Raise in a decorated function."""

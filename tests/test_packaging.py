@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from shaping.clients.hooks.install import CLIENTS
+from shaping.clients.hooks import CLIENTS
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()

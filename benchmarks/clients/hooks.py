@@ -24,7 +24,7 @@ from benchmarks.clients.clients import CLIENTS, LAB
 from benchmarks.clients.model import APIS, ScriptedModel, texts
 from benchmarks.clients.run import PORT
 from benchmarks.results import markdown_table, write_section
-from shaping.clients.hooks.install import file_of, socket_directory
+from shaping.clients.hooks import file_of, socket_directory
 from shaping.tokens import exact
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from rich.table import Table
 from shaping import Shaper
 from shaping.cli.support.output import config_failure, print_result
 from shaping.cli.support.payloads import SUFFIXES, read_payloads
-from shaping.clients.table import find_client
+from shaping.clients import find_client
 from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.tokens import CountingError, UnknownTokenizerError, counter

@@ -13,7 +13,7 @@ import typer
 from shaping.cli.support.json_option import JSON
 from shaping.cli.support.output import need_posix, print_result, stopped
 from shaping.clients.files import UnusableFileError
-from shaping.clients.hooks.install import (
+from shaping.clients.hooks import (
     CLIENTS,
     backup_of,
     file_of,

@@ -17,8 +17,7 @@ from shaping.cli.support.ledger import LEDGER, ledger_file, user_store
 from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.ledger import LedgerDatabase, LedgerError
 from shaping.ledger.entries import GROUPS
-from shaping.ledger.marks import REASONS, marked_lines
-from shaping.ledger.texts import find_texts
+from shaping.ledger.texts import REASONS, find_texts, marked_lines
 from shaping.page.data import ShownCall
 from shaping.page.html import GONE, calls_document
 from shaping.response import counted

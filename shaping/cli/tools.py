@@ -21,10 +21,10 @@ from shaping.cli.proxy import (
     servers_of,
 )
 from shaping.cli.support.output import print_result
-from shaping.clients.table import UNKNOWN_CLIENT
+from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.tools import tool_entry
-from shaping.proxy.loading import print_line
-from shaping.proxy.requester import list_tools
+from shaping.proxy.router import list_tools
+from shaping.proxy.stdio import print_line
 from shaping.response import counted
 from shaping.shaper import Shaper
 from shaping.tokens import exact

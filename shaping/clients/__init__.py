@@ -1,0 +1,187 @@
+"""What is known of MCP clients (`config/clients.json`): what they show their model of a tool's result."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import orjson
+
+from shaping.parsers.json import write_json
+from shaping.settings.files import bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+Reads: TypeAlias = Literal["structured", "content", "both"]
+
+_BRIDGED = re.compile(r" \(via mcp-remote [^)]*\)$")
+_COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*([0-9][0-9A-Za-z.+-]*)\s*$")
+_BETWEEN_BLOCKS = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClient:
+    """One entry of `config/clients.json`, whose first member explains each field."""
+
+    client: str = ""
+    names: tuple[str, ...] = ()
+    reads: Reads | None = None
+    source: str = ""
+    versions: str = ""
+    limit: Mapping[str, int] = field(default_factory=dict)
+    shown_over_limit: int | None = None
+    limit_by_result_json: bool = False
+    whole_lines: bool = False
+    meta: Literal["always", "errors"] | None = None
+    code_mode: bool = False
+    joins_blocks: bool = False
+    fails_on_json_lists: bool = False
+    files: bool = False
+    tool_meta: Mapping[str, Any] = field(default_factory=dict)
+    expand_meta: Mapping[str, Any] = field(default_factory=dict)
+    tool_meta_limit: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, str] | None = None
+
+    def shows_meta(self, *, failed: bool) -> bool:
+        """Return whether this client's model reads the `_meta` of a result."""
+        return self.meta == "always" or (failed and self.meta == "errors")
+
+    def shown(self, result: Mapping[str, Any]) -> str:
+        """Return what this client shows its model of a result, before it cuts it."""
+        if self.limit_by_result_json:
+            return write_json(result).decode()
+        text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts_in(result))
+        structured = result.get("structuredContent")
+        meta = result.get("_meta") if self.shows_meta(failed=result.get("isError") is True) else None
+        shown = [text]
+        if structured is not None and (self.reads in {"structured", "both"} or not text):
+            shown = (
+                [write_json(structured).decode()] if self.reads != "both" else [text, write_json(structured).decode()]
+            )
+        if meta:
+            shown.append(orjson.dumps(meta).decode())
+        return _BETWEEN_BLOCKS.join(part for part in shown if part)
+
+    def excess(self, result: Mapping[str, Any], limit: Mapping[str, int] | None = None) -> float:
+        """Return by which factor a result is over the limit of this client; 1 or less where all of it is shown."""
+        limit = self.limit if limit is None else limit
+        if not limit:
+            return 0.0
+        shown = self.shown(result)
+        sizes = {"chars": len(shown), "bytes": len(shown.encode()), "lines": shown.count("\n") + 1}
+        return max((sizes[unit] / most for unit, most in limit.items() if unit in sizes), default=0.0)
+
+    def shown_within_limit(self, result: Mapping[str, Any], limit: Mapping[str, int] | None = None) -> str:
+        """Return what this client shows its model of a result, cut as the client cuts it; its own mark is left out."""
+        limit = self.limit if limit is None else limit
+        shown = self.shown(result)
+        if self.excess(result, limit) <= 1:
+            return shown
+        if self.shown_over_limit is not None:
+            return shown[: self.shown_over_limit]
+        text = shown[: limit.get("chars", len(shown))]
+        text = "\n".join(text.split("\n")[: limit.get("lines")])
+        text = text.encode()[: limit.get("bytes")].decode(errors="ignore")
+        return text.rpartition("\n")[0] if self.whole_lines and not shown.startswith(f"{text}\n") else text
+
+
+UNKNOWN_CLIENT = KnownClient()
+
+
+def texts_in(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a result's content blocks, embedded resources included."""
+    for block in result.get("content") or ():
+        if not isinstance(block, dict):  # of a server that breaks the protocol
+            continue
+        resource = block.get("resource")
+        text = resource.get("text") if isinstance(resource, dict) else block.get("text")
+        if isinstance(text, str):
+            yield text
+
+
+def load(payload: bytes) -> tuple[KnownClient, ...]:
+    """Read the entries of a clients file."""
+    entries: list[dict[str, Any]] = orjson.loads(payload)["clients"]
+    return tuple(KnownClient(**{**entry, "names": tuple(entry["names"])}) for entry in entries)
+
+
+@cache
+def known_clients() -> tuple[KnownClient, ...]:
+    """Return the entries that ship with the package."""
+    return load(bundled("config", "clients.json"))
+
+
+def find_client(
+    client: str | Mapping[str, object] | None, entries: tuple[KnownClient, ...] | None = None
+) -> KnownClient:
+    """Return what is known of a client by its `clientInfo`, or by `name@version`."""
+    name, version = _identity(client)
+    return _known(name, version) if entries is None else _found(name, version, entries)
+
+
+def reads(client: str | Mapping[str, object] | None, entries: tuple[KnownClient, ...] | None = None) -> Reads | None:
+    """Return the channel that this client's model reads, or None where nobody has said."""
+    return find_client(client, entries).reads
+
+
+@lru_cache(maxsize=256)  # asked with every result, and clients are few
+def _known(name: str, version: str) -> KnownClient:
+    return _found(name, version, known_clients())
+
+
+def _found(name: str, version: str, entries: tuple[KnownClient, ...]) -> KnownClient:
+    for entry in entries:
+        if any(fnmatchcase(name, pattern.casefold()) for pattern in entry.names) and _covers(entry.versions, version):
+            return entry
+    return UNKNOWN_CLIENT
+
+
+def _identity(client: str | Mapping[str, object] | None) -> tuple[str, str]:
+    if client is None:
+        return "", ""
+    if isinstance(client, str):
+        name, _, version = client.rpartition("@") if "@" in client[1:] else (client, "", "")
+        return _own_name(name), version
+    return _own_name(str(client.get("name", ""))), str(client.get("version", ""))
+
+
+def _own_name(name: str) -> str:
+    """Return a client's own name, without what a bridge in between adds to it."""
+    return _BRIDGED.sub("", name).casefold()
+
+
+def _covers(versions: str, version: str) -> bool:
+    # A client that does not say its version is taken for a current one: it meets every lower bound and no upper one.
+    parts = [part for part in versions.split(",") if part.strip()]
+    if not version:
+        return not any(part.strip().startswith("<") for part in parts)
+    return all(_compares(part, version) for part in parts)
+
+
+def _compares(part: str, version: str) -> bool:
+    match = _COMPARISON.match(part)
+    if match is None:
+        raise ValueError(f"{part!r} is not a version bound; expected one like '>=2.0.21'")
+    # Clients' versions, such as 2025.09.12-4852336 and 1.106.1-insider, are none to the library `packaging`.
+    sign, bound = match.groups()
+    left, right = _numbers(version), _numbers(bound)
+    return {
+        ">=": left >= right,
+        "<=": left <= right,
+        "==": left == right,
+        ">": left > right,
+        "<": left < right,
+    }[sign]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    release = re.split(r"[+-]", version, maxsplit=1)[0]
+    numbers = [int(number) for number in re.findall(r"\d+", release)]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

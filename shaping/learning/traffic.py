@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
-from shaping.clients.table import find_client
+from shaping.clients import find_client
 from shaping.encoders import decode
 from shaping.learning.record import recordings
 from shaping.mcp.reading import read_result

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shaping.ledger.database import LedgerDatabase, LedgerError
-from shaping.ledger.entries import LedgerEntry, MeasuredCall, Totals, add_up
+from shaping.ledger.entries import LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
 from shaping.ledger.writer import Ledger, open_ledger, record_text
 
 __all__ = [

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.paths import PathError, parse
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, join
 from shaping.redaction import redact_text, scrub
-from shaping.response import Omission
+from shaping.response import Omission, cut_end
 from shaping.store.protocol import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from shaping.paths.grammar import Step
     from shaping.response import Shaped
     from shaping.store import Keeper, Store
     from shaping.store.protocol import Stored
+
 
 PREFIX: Final = "c_"  # of a call's ref: `expand` takes none but those of originals, so no model can ask for a call
 _LARGEST: Final = 256 * 1024  # characters of what a model read that are kept
@@ -85,3 +90,160 @@ def _stored(store: Store, ref: str | None) -> Stored | None:
         return None if ref is None else store.get(ref)
     except StoreError:
         return None
+
+
+# What each reason means to somebody who reads a call.
+REASONS: Final = {
+    "fields": "the config's include_only or exclude_fields",
+    "private": "private paths",
+    "tier": "exclude_when_tier",
+    "null": "members without a value",
+    "empty": "empty lists, objects and texts",
+    "default": "default values",
+    "links": "links that the model does not need",
+    "opaque": "opaque identifiers",
+    "bulk": "long values that say little, such as encoded bytes",
+    "boilerplate": "text that such answers repeat",
+    "items": "tails of lists, beyond the budget",
+    "string": "characters of long texts, beyond the budget",
+    "depth": "subtrees, beyond the budget",
+    "text": "lines that are not in what the model read",
+}
+_WIDE: Final = 88  # characters of a value that is written on one line
+_SHORT: Final = 160  # characters that are shown of a value that was left out
+_WORD: Final = re.compile(r"\w{3,}")
+_REWRITTEN: Final = 0.2  # share of a line's words that may be missing
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedLine:
+    """One line of what a tool sent, and why the model did not read it; None where it did."""
+
+    text: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedLeaf:
+    """A value without members, or a whole value that was left out, with the path of its field."""
+
+    path: str
+    value: Any
+    reason: str | None
+
+
+class _Omitted:
+    """The omissions that are at or below one place of a value."""
+
+    def __init__(self, rules: Sequence[tuple[tuple[Step, ...], Omission]]) -> None:
+        self._rules = rules
+
+    def below(self, key: str | int) -> _Omitted:
+        """Return the omissions at or below a member or an element."""
+        return _Omitted([rest for rule in self._rules for rest in _after(rule, key)]) if self._rules else self
+
+    def reason(self, value: Any) -> str | None:
+        """Return why the value at this place was left out."""
+        for steps, omission in self._rules:
+            if not steps and _applies(omission, value):
+                return omission.reason
+        return None
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+
+def marked_lines(part: SentPart, read: str = "") -> Iterator[MarkedLine]:
+    """Write what a tool sent as indented JSON, or as its text; `read` tells which lines of a text the model read."""
+    if isinstance(part.value, str):
+        yield from _text_lines(part.value, read)
+    else:
+        yield from _lines("", part.value, _omitted(part), 0, "")
+
+
+def leaves(part: SentPart) -> Iterator[MarkedLeaf]:
+    """Give every field's value once, as the model read it or with the reason why not."""
+    yield from _leaves("", part.value, _omitted(part))
+
+
+def _omitted(part: SentPart) -> _Omitted:
+    rules = []
+    for omission in part.omissions:
+        try:
+            rules.append((parse(omission.path).steps if omission.path else (), omission))
+        except PathError:  # redaction may have put a mark into a key
+            continue
+    return _Omitted(rules)
+
+
+def _after(rule: tuple[tuple[Step, ...], Omission], key: str | int) -> Iterator[tuple[tuple[Step, ...], Omission]]:
+    steps, omission = rule
+    if not steps:
+        return
+    step = steps[0]
+    if isinstance(step, Deep):
+        yield rule
+        yield from _after((steps[1:], omission), key)
+    elif isinstance(key, str):
+        if isinstance(step, Name | Glob) and step.fits(key):
+            yield steps[1:], omission
+    elif isinstance(step, Each) or (isinstance(step, Index) and step.at == key) or _holds(step, key):
+        yield steps[1:], omission
+
+
+def _holds(step: Step, at: int) -> bool:
+    return isinstance(step, Slice) and (step.start or 0) <= at and (step.stop is None or at < step.stop)
+
+
+def _applies(omission: Omission, value: Any) -> bool:
+    """Return whether one of the values under a path was left out: only some of them are null or empty."""
+    if omission.reason == "null":
+        return value is None
+    return omission.reason != "empty" or value in _EMPTY
+
+
+def _lines(name: str, value: Any, omitted: _Omitted, depth: int, comma: str) -> Iterator[MarkedLine]:
+    indent, reason = "  " * depth, omitted.reason(value)
+    if reason is not None and reason != "string":
+        yield MarkedLine(f"{indent}{name}{_shortened(value)}{comma}", reason)
+        return
+    compact = _compact(value)
+    if not isinstance(value, dict | list) or not value or (not omitted and len(compact) <= _WIDE):
+        yield MarkedLine(f"{indent}{name}{compact}{comma}", reason)
+        return
+    yield MarkedLine(f"{indent}{name}{'{' if isinstance(value, dict) else '['}")
+    members = list(value.items() if isinstance(value, dict) else enumerate(value))
+    for place, (key, item) in enumerate(members, 1):
+        label = f"{_compact(key)}: " if isinstance(value, dict) else ""
+        yield from _lines(label, item, omitted.below(key), depth + 1, "," if place < len(members) else "")
+    yield MarkedLine(f"{indent}{'}' if isinstance(value, dict) else ']'}{comma}")
+
+
+def _text_lines(sent: str, read: str) -> Iterator[MarkedLine]:
+    """Mark the lines of a text of which too many words stand nowhere in what was read: others were only rewritten."""
+    known = set(_WORD.findall(read))
+    for line in sent.splitlines():
+        words = _WORD.findall(line)
+        missing = sum(word not in known for word in words)
+        yield MarkedLine(line, "text" if missing > _REWRITTEN * len(words) else None)
+
+
+def _leaves(path: str, value: Any, omitted: _Omitted) -> Iterator[MarkedLeaf]:
+    reason = omitted.reason(value)
+    if (reason is not None and reason != "string") or not isinstance(value, dict | list) or not value:
+        yield MarkedLeaf(path, value, reason)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(join(path, key), item, omitted.below(key))
+    else:
+        for at, item in enumerate(value):
+            yield from _leaves(join(path, slice(None)), item, omitted.below(at))
+
+
+def _shortened(value: Any) -> str:
+    return cut_end(_compact(value), _SHORT)
+
+
+def _compact(value: Any) -> str:
+    return orjson.dumps(value).decode()

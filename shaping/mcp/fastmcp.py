@@ -16,8 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from shaping.mcp.errors import error_from_exception, error_from_text
 from shaping.mcp.messages import open_messages
-from shaping.mcp.recording import error_text
-from shaping.mcp.sessions import ToolListNotifier
+from shaping.mcp.sessions import ToolListNotifier, error_text
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:

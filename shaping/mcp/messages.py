@@ -15,12 +15,10 @@ from shaping.errors import from_exception, make_error
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.parts import ResultContext, decide
-from shaping.mcp.recording import CallRecorder
-from shaping.mcp.redaction import MessageRedaction
+from shaping.mcp.reading import advertised_schema, shows_no_more, usable
+from shaping.mcp.redaction import MessageRedaction, with_meta
 from shaping.mcp.result import error_result, shape_call, text_of
-from shaping.mcp.result_meta import with_meta
-from shaping.mcp.schema import advertised_schema, shows_no_more, usable
-from shaping.mcp.sessions import Session, Sessions
+from shaping.mcp.sessions import CallRecorder, Session, Sessions
 from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, log_idle_rules, tool_entry
 from shaping.response import CallContext
 from shaping.settings import Overrides
@@ -355,13 +353,11 @@ def proxy_messages(options: Options, environ: Mapping[str, str]) -> MessageShape
     shaper.keeper("command" if options.for_user else "mcp").open()
     recorder = None
     if options.record is not None:
-        from shaping.learning.record import Recorder  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
         from shaping.learning.drift import DriftWatch  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
+        from shaping.learning.record import Recorder  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
 
         recorder = Recorder(options.record, watch=DriftWatch(shaper))
-    return open_messages(
-        shaper=shaper, expand=options.expand, relay=True, local=options.for_user, recorder=recorder
-    )
+    return open_messages(shaper=shaper, expand=options.expand, relay=True, local=options.for_user, recorder=recorder)
 
 
 def prewarm(tokenizer: str, *, schemas: bool) -> threading.Thread:

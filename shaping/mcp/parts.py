@@ -11,7 +11,7 @@ import orjson
 
 from shaping.budget.fitting import count_near
 from shaping.cleaning.call import limit_value
-from shaping.clients.table import UNKNOWN_CLIENT
+from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, is_listing, is_text, read_result
 from shaping.mcp.redaction import binary_members
 from shaping.parsers.json import write_json
@@ -22,7 +22,7 @@ from shaping.tokens import counter, upper_bound
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from shaping.clients.table import KnownClient
+    from shaping.clients import KnownClient
     from shaping.mcp.reading import ResultData
     from shaping.response import Shaped, Warned
     from shaping.settings import Plan

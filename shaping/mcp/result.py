@@ -10,7 +10,7 @@ import orjson
 
 from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
-from shaping.clients.table import find_client
+from shaping.clients import find_client
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
     TEXT,
@@ -23,9 +23,17 @@ from shaping.mcp.parts import (
     read_parts,
     shape_parts,
 )
-from shaping.mcp.redaction import redact_around, redact_whole, unshaped_result, with_warnings
-from shaping.mcp.result_meta import ERROR, is_for_model, is_shaped, with_meta
-from shaping.mcp.schema import advertised_schema, is_valid
+from shaping.mcp.reading import advertised_schema, is_valid
+from shaping.mcp.redaction import (
+    ERROR,
+    is_for_model,
+    is_shaped,
+    redact_around,
+    redact_whole,
+    unshaped_result,
+    with_meta,
+    with_warnings,
+)
 from shaping.parsers.json import write_json
 from shaping.response import CallContext, Warned
 from shaping.tokens import count
@@ -34,7 +42,7 @@ from shaping.values.careful import with_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from shaping.clients.table import KnownClient
+    from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
     from shaping.mcp.parts import Channels
     from shaping.mcp.reading import DataPart, ResultData

@@ -15,9 +15,7 @@ from pydantic import ValidationError
 
 from shaping.mcp.errors import error_from_cause
 from shaping.mcp.messages import open_messages
-from shaping.mcp.private_api import lowlevel_server
-from shaping.mcp.recording import error_text
-from shaping.mcp.sessions import ToolListNotifier
+from shaping.mcp.sessions import ToolListNotifier, error_text, lowlevel_server
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.mcp.parts import Channels, decide
-from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
+from shaping.mcp.reading import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.response import did_you_mean, nearest
 from shaping.settings.resolve import fits, is_pattern, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from shaping.clients.table import KnownClient
+    from shaping.clients import KnownClient
     from shaping.settings import Config, Plan
 
 logger = logging.getLogger("shaping")

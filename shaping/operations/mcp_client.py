@@ -12,7 +12,7 @@ import anyio
 from shaping.agent.reading import read_response
 from shaping.envelope import Envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
-from shaping.mcp.private_api import send_raw
+from shaping.mcp.sessions import send_raw
 from shaping.operations.json_schema import Validator
 from shaping.operations.spec import Spec, kind_of_annotations, make_spec
 from shaping.parsers.json import read_json

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 
 from shaping.ledger.entries import GROUPS, Totals
-from shaping.ledger.marks import leaves
-from shaping.ledger.texts import find_texts
+from shaping.ledger.texts import find_texts, leaves
 from shaping.settings import load
 from shaping.settings.files import bundled_path
 from shaping.tokens import count

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from shaping.ledger.entries import GROUPS
-from shaping.ledger.marks import REASONS, marked_lines
+from shaping.ledger.texts import REASONS, marked_lines
 from shaping.response import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.ledger import LedgerEntry, Totals
-    from shaping.ledger.marks import MarkedLine
-    from shaping.ledger.texts import CallTexts
+    from shaping.ledger.texts import CallTexts, MarkedLine
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (

@@ -15,9 +15,9 @@ from shaping.proxy.relay import Relay
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from shaping.proxy.loading import Loading
     from shaping.proxy.messages import Message
     from shaping.proxy.router import Router
+    from shaping.proxy.stdio import Loading
     from shaping.proxy.upstream import Upstream
 
 # An answer that takes longer is waited for on a stream, which is kept alive; a quicker one is plain JSON.

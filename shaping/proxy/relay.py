@@ -26,8 +26,7 @@ from shaping.proxy.messages import (
     write,
 )
 from shaping.proxy.outage import told
-from shaping.proxy.tasks import BackgroundTasks
-from shaping.proxy.upstream import HANDSHAKE
+from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection

@@ -14,8 +14,7 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 
 from shaping.proxy import outage
 from shaping.proxy.messages import PROTOCOL_VERSION, Message, read, write
-from shaping.proxy.tasks import BackgroundTasks
-from shaping.proxy.upstream import ServerUnavailableError
+from shaping.proxy.upstream import BackgroundTasks, ServerUnavailableError
 from shaping.redaction.engine import random
 
 if TYPE_CHECKING:

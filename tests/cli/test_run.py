@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from shaping.cli.app import build
 from shaping.cli.support.output import progress
 from shaping.ledger import LedgerEntry
-from shaping.ledger.database import LedgerDatabase
+from shaping.ledger.entries import LedgerDatabase
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 

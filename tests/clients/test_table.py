@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shaping.clients.table import KnownClient, known_clients, load, reads
+from shaping.clients import KnownClient, known_clients, load, reads
 
 OLD_AND_NEW = (
     KnownClient("new", ("agent",), "structured", "here", ">=2.0.21"),

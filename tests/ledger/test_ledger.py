@@ -22,8 +22,7 @@ from shaping.ledger import (
     add_up,
     record_text,
 )
-from shaping.ledger.database import VERSION
-from shaping.ledger.entries import group
+from shaping.ledger.entries import VERSION, group
 from shaping.settings.files import ledger_path
 
 LONG, SHORT = "a tool sent a lot of words " * 40, "few words"

@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from shaping import Shaper
-from shaping.ledger.marks import leaves, marked_lines
-from shaping.ledger.texts import SentPart
+from shaping.ledger.texts import SentPart, leaves, marked_lines
 from shaping.response import Omission
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shaping.clients.table import UNKNOWN_CLIENT, KnownClient
+from shaping.clients import UNKNOWN_CLIENT, KnownClient
 from shaping.mcp.parts import BOTH, STRUCTURED, TEXT, Channels, decide
 
 CODE = KnownClient(reads="structured", code_mode=True)

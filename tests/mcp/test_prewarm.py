@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from shaping.mcp.prewarm import warm_up
+from shaping.mcp.messages import prewarm
 
 LOADED = """
 import sys
-from shaping.mcp.prewarm import warm_up
-warm_up("o200k_base", schemas=True).join(120)
+from shaping.mcp.messages import prewarm
+prewarm("o200k_base", schemas=True).join(120)
 needed = ("shaping.noise", "shaping.encoders", "shaping.redaction", "shaping.tokens.counters")
 print(all(name in sys.modules for name in needed))
 """
@@ -22,6 +22,6 @@ def test_what_the_first_answer_needs_is_loaded() -> None:
 
 
 def test_a_tokenizer_that_there_is_not_is_told_of_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
-    thread = warm_up("nope", schemas=True)
+    thread = prewarm("nope", schemas=True)
     thread.join(120)
     assert (thread.daemon, thread.is_alive(), *capfd.readouterr()) == (True, False, "", "")

@@ -18,7 +18,7 @@ from mcp.server.mcpserver import MCPServer
 
 from benchmarks.placements import CONTENT as SECRET, Ways, leaks
 from shaping import Shaper, ShapingMiddleware, ToolError, shape, shape_server
-from shaping.mcp.redaction import redact_answer, redact_members, redact_whole
+from shaping.mcp.redaction import MessageRedaction, redact_whole
 
 if TYPE_CHECKING:
     from random import Random
@@ -101,8 +101,8 @@ def test_a_result_that_is_withheld_is_logged_as_such_without_its_values(caplog: 
 def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> None:
     shaper = Shaper({"global": {"private": ["**.email"]}})
     read = {"contents": [{"uri": "file:///a", "text": json.dumps({"email": SECRET})}]}
-    assert SECRET not in json.dumps(redact_answer(shaper, "file:///a", read))
-    assert SECRET not in json.dumps(redact_members(shaper, {"data": {"email": SECRET}}, ("data",)))
+    assert SECRET not in json.dumps(MessageRedaction(shaper).answer("file:///a", read))
+    assert SECRET not in json.dumps(MessageRedaction(shaper).members({"data": {"email": SECRET}}, ("data",)))
 
 
 def test_a_result_that_is_not_shaped_is_cleaned_in_members_named_as_pictures_have_them() -> None:

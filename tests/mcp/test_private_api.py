@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import Context, MCPServer
 
-from shaping.mcp.private_api import connection_of, lowlevel_server, send_raw
+from shaping.mcp.sessions import connection_of, lowlevel_server, send_raw
 
 pytestmark = pytest.mark.anyio
 

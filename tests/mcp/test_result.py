@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
 from shaping.cli.demo_server import issues
-from shaping.clients.table import find_client
+from shaping.clients import find_client
 from shaping.mcp import result as module
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.result import shape_result

@@ -65,6 +65,6 @@ def test_a_block_in_the_program_outranks_the_config() -> None:
 def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, ...] | None) -> None:
     adapter = MessageShaper(Shaper({"agent_controls": True}))
     session = adapter.session(SimpleNamespace())
-    arguments, wishes = adapter.take_options(session, {"q": 1, "_shape": control}, None)
-    assert arguments == {"q": 1}
+    params, wishes = adapter.take_options(session, {"arguments": {"q": 1, "_shape": control}})
+    assert params == {"arguments": {"q": 1}}
     assert (wishes.request.fields if wishes.request else None) == fields

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from shaping import tokens
-from shaping.clients.table import UNKNOWN_CLIENT, KnownClient, find_client
-from shaping.mcp.schema import advertised_schema
+from shaping.clients import UNKNOWN_CLIENT, KnownClient, find_client
+from shaping.mcp.reading import advertised_schema
 from shaping.mcp.tools import EXPAND_TOOL, expand_entry, tool_entry
 from shaping.shaper import Shaper
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from shaping.proxy.loading import Loading, Options
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
+from shaping.proxy.stdio import Loading, Options
 
 
 class Driver:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.clients.table import find_client
+from shaping.clients import find_client
 from shaping.proxy.child import command_server
 from shaping.tokens import exact
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.proxy import upstream
+from shaping.proxy import relay, upstream
 from shaping.proxy.child import command_server
-from shaping.proxy.loading import Loading, Options
 from shaping.proxy.messages import may_hold_secret
 from shaping.proxy.relay import Relay
+from shaping.proxy.stdio import Loading, Options
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect
@@ -300,7 +300,7 @@ async def test_a_large_message_is_read_and_looked_at_beside_the_event_loop(
     async with connect(command_server(MIRROR)) as driver:
         await driver.call("mirror", result={"content": []})
         watch(Relay, "_shaped")
-        watch(Relay, "_without_secrets")
+        watch(relay, "_without_secrets")
         watch(upstream, "from_server")
         if method == "log":
             said = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": LARGE}}

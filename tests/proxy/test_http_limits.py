@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from shaping.proxy import http_limits, http_server
+from shaping.proxy import http_server
 from shaping.proxy.child import command_server
 from shaping.proxy.http_server import serve_http
-from shaping.proxy.loading import Loading, Options
+from shaping.proxy.stdio import Loading, Options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -90,7 +90,7 @@ async def test_sessions_are_bounded_and_an_idle_one_makes_room(monkeypatch: pyte
 
 @pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ", b"GET /metrics HTTP/1.1\r\n"])
 async def test_a_connection_that_sends_no_whole_head_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(http_limits, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.1)
     async with serving(RECORDS) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(sent)
@@ -99,7 +99,7 @@ async def test_a_connection_that_sends_no_whole_head_is_closed(monkeypatch: pyte
 
 
 async def test_a_second_head_on_a_connection_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_limits, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.5)
     async with serving(RECORDS) as url:
         host = url.removeprefix("http://")
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.clients.table import find_client, texts_in
+from shaping.clients import find_client, texts_in
 from shaping.parsers import EXACT, parse
 from shaping.tokens.savings import pieces
 

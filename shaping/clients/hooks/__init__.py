@@ -3,3 +3,274 @@
 A client runs `relay.py` for each result. That hands the result over to one resident process for each user, so that no
 call waits for this package to be imported.
 """
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from shaping.clients.files import TRIES, UnusableFileError, read_config, replace_config
+from shaping.response import required
+from shaping.settings import jsonc
+from shaping.settings.files import cache_directory, refuse_links, replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+
+RELAY: Final = Path(__file__).with_name("relay.py")
+_TIMEOUT_SECONDS: Final = 5  # a client's own limit for a hook; the relay gives up long before
+_CLAUDE_TOOLS: Final = "Bash|Grep|WebFetch"
+
+
+@dataclass(frozen=True, slots=True)
+class HookedClient:
+    """A client that lets a hook replace a tool's result: a file of its own that holds ours, or one that is ours."""
+
+    file: Callable[[Path, Mapping[str, str]], Path]
+    text: Callable[[str, Mapping[str, str]], str] | None = None  # of a file that is the hook
+    entries: Callable[[str], dict[str, list[Any]]] | None = None  # by event, in a settings file
+    project_file: str | None = None
+
+
+def socket_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory of the resident process's socket."""
+    return cache_directory(environ) / "hook"
+
+
+def install(client: str, file: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Put the hook into a client's file, and return whether that changed it; a backup is kept beside it."""
+    known = CLIENTS[client]
+    refuse_links(file)
+    if known.text is not None:
+        return _install_file(client, file, known.text(client, environ))
+    ours = required(known.entries)(hook_command(client, environ))
+    return _rewrite(file, lambda text: with_hooks(text, ours), keep_backup=True)
+
+
+def uninstall(client: str, file: Path) -> bool:
+    """Take the hook out, and return whether it was there; a file that is as we left it is restored byte for byte."""
+    refuse_links(file)
+    if CLIENTS[client].text is not None:
+        if not is_installed(client, file):
+            return False
+        file.unlink()
+        return True
+    return _rewrite(file, without_hooks, keep_backup=False)
+
+
+def is_installed(client: str, file: Path) -> bool:
+    """Return whether our hook stands in a client's file."""
+    if not file.is_file():
+        return False
+    text = read_config(file)
+    if CLIENTS[client].text is not None:
+        return "shaping hook install" in text or "hooks/relay.py" in text
+    return without_hooks(text) != text
+
+
+def hook_command(client: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the command line by which a client runs our hook; it uses no package, so none is looked for."""
+    words = [sys.executable, "-I", "-S", str(RELAY), client, str(socket_directory(environ))]
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def with_hooks(text: str, ours: Mapping[str, list[Any]]) -> str:
+    """Add our entries to the `hooks` of a settings file, and leave the rest of it as it is."""
+    root = jsonc.read(without_hooks(text) or "{}")
+    if not isinstance(root.value, dict):
+        raise UnusableFileError("the settings are not a JSON object")
+    text = without_hooks(text) or "{}"
+    present = root.value.get("hooks")
+    hooks: dict[str, Any] = dict(present) if isinstance(present, dict) else {}
+    for event, added in ours.items():
+        hooks[event] = [*(hooks.get(event) or []), *added]
+    if "hooks" in root.members:
+        return jsonc.replace(text, [(root.members["hooks"], hooks)])
+    return _with_member(text, root, "hooks", hooks)
+
+
+def without_hooks(text: str) -> str:
+    """Take our entries out of the `hooks` of a settings file; the same text where there are none."""
+    if not text.strip():
+        return text
+    root = jsonc.read(text)
+    node = root.members.get("hooks")
+    if node is None or not isinstance(node.value, dict):
+        return text
+    hooks = {event: _without_ours(groups) for event, groups in node.value.items()}
+    if hooks == node.value:
+        return text
+    return jsonc.replace(text, [(node, {event: groups for event, groups in hooks.items() if groups})])
+
+
+def _without_ours(groups: Any) -> Any:
+    if not isinstance(groups, list):
+        return groups
+    kept = []
+    for group in groups:
+        listed = group.get("hooks") if isinstance(group, dict) else None
+        others = [hook for hook in listed if not _is_ours(hook)] if isinstance(listed, list) else listed
+        if others == listed:
+            kept.append(group)
+        elif others:
+            kept.append({**group, "hooks": others})
+    return kept
+
+
+def _is_ours(hook: Any) -> bool:
+    command = hook.get("command") if isinstance(hook, dict) else None
+    return isinstance(command, str) and "shaping" in command and "hooks/relay.py" in command
+
+
+def _with_member(text: str, root: jsonc.JsonNode, name: str, value: Any) -> str:
+    """Add a member at the end of an object, indented as its other members are."""
+    if not root.members:
+        return json.dumps({name: value}, ensure_ascii=False, indent=2) + "\n"
+    last = max(root.members.values(), key=lambda node: node.end)
+    first = min(node.key_start or node.start for node in root.members.values())
+    line = text[text.rfind("\n", 0, first) + 1 : first]
+    if line.strip() or "\n" not in text[root.start : root.end]:
+        return text[: last.end] + f", {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" + text[last.end :]
+    written = json.dumps(value, ensure_ascii=False, indent=line or "  ").replace("\n", f"\n{line}")
+    return text[: last.end] + f",\n{line}{json.dumps(name)}: {written}" + text[last.end :]
+
+
+def _rewrite(file: Path, change: Callable[[str], str], *, keep_backup: bool) -> bool:
+    backup = backup_of(file)
+    for _ in range(TRIES):
+        before = read_config(file) if file.exists() or file.is_symlink() else None
+        try:
+            after = change(before or "")
+        except jsonc.JsoncError as problem:
+            raise UnusableFileError(f"{file}: {problem}") from None
+        if after == (before or ""):
+            return False
+        if keep_backup:
+            _back_up(file, before)
+        elif before is not None and (restored := _restored(file, backup, after)) is not None:
+            after = restored
+        if before is None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, after.encode())
+            return True
+        if not keep_backup and not backup.exists() and jsonc.read(after).value in ({}, {"hooks": {}}):
+            file.unlink()  # there was none before
+            return True
+        if replace_config(file, before, after):
+            if not keep_backup and backup.exists() and after == read_config(backup):
+                backup.unlink()
+            return True
+    raise UnusableFileError(f"{file} is being edited; nothing was written")
+
+
+def backup_of(file: Path) -> Path:
+    """Return where a client's file is kept as it was."""
+    return file.with_name(f"{file.name}.shaping-hook-backup")
+
+
+def _back_up(file: Path, before: str | None) -> None:
+    if before is None:
+        return
+    plain = without_hooks(before)
+    backup = backup_of(file)
+    # A second installation must not replace the one true original by a file that has our hook.
+    if plain != before and backup.exists() and _same(plain, read_config(backup)):
+        return
+    replace_file(backup, plain.encode(), like=file)
+
+
+def _restored(file: Path, backup: Path, after: str) -> str | None:
+    """Return the text of the backup where it holds the same settings as what is left without our hook."""
+    original = read_config(backup) if backup.exists() and file.exists() else None
+    return original if original is not None and _same(original, after) else None
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(_settled(jsonc.read(one or "{}").value) == _settled(jsonc.read(other or "{}").value))
+
+
+def _settled(value: Any) -> Any:
+    # Where ours were the only ones, nothing is left of the lists that held them.
+    hooks = value.get("hooks") if isinstance(value, dict) else None
+    if not isinstance(hooks, dict):
+        return value
+    left = {event: groups for event, groups in hooks.items() if groups}
+    return {**value, "hooks": left} if left else {name: item for name, item in value.items() if name != "hooks"}
+
+
+def _claude_entries(command: str) -> dict[str, list[Any]]:
+    hook = {"type": "command", "command": command, "timeout": _TIMEOUT_SECONDS}
+    # The first event starts the resident process, so that it is there when the first tool has run.
+    return {"SessionStart": [{"hooks": [hook]}], "PostToolUse": [{"matcher": _CLAUDE_TOOLS, "hooks": [hook]}]}
+
+
+def _claude_file(home: Path, environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "settings.json"
+
+
+def _copilot_text(client: str, environ: Mapping[str, str]) -> str:
+    hook = {"type": "command", "bash": hook_command(client, environ), "timeoutSec": _TIMEOUT_SECONDS}
+    return json.dumps({"version": 1, "hooks": {"sessionStart": [hook], "postToolUse": [hook]}}, indent=2) + "\n"
+
+
+def _plugin_text(client: str, environ: Mapping[str, str]) -> str:
+    """Return the plugin of a client: how it asks the resident process, and what this client's hooks are called."""
+    folder = Path(__file__).with_name("plugins")
+    told = {"client": client, "python": sys.executable, "directory": str(socket_directory(environ))}
+    name = "cline" if client == "cline" else "opencode"
+    asking = (folder / "ask.js").read_text(encoding="utf-8").replace("{/* told at installation */}", json.dumps(told))
+    return asking + (folder / f"{name}.js").read_text(encoding="utf-8")
+
+
+def _install_file(client: str, file: Path, text: str) -> bool:
+    """Write a file that is the hook, unless there is another one of its name."""
+    if file.exists():
+        if read_config(file) == text:
+            return False
+        if not is_installed(client, file):
+            raise UnusableFileError(f"{file} is there already and not ours; nothing was written")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, text.encode())
+    return True
+
+
+def _config_home(home: Path, environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+
+
+CLIENTS: Final[Mapping[str, HookedClient]] = {
+    "claude-code": HookedClient(_claude_file, entries=_claude_entries, project_file=".claude/settings.local.json"),
+    "cline": HookedClient(
+        lambda home, _: home / ".cline/plugins/shaping.js", _plugin_text, project_file=".cline/plugins/shaping.js"
+    ),
+    "copilot-cli": HookedClient(lambda home, _: home / ".copilot/hooks/shaping.json", _copilot_text),
+    "kilo": HookedClient(lambda home, env: _config_home(home, env) / "kilo/plugin/shaping.js", _plugin_text),
+    "opencode": HookedClient(
+        lambda home, env: _config_home(home, env) / "opencode/plugin/shaping.js",
+        _plugin_text,
+        project_file=".opencode/plugin/shaping.js",
+    ),
+}
+
+
+def file_of(client: str, environ: Mapping[str, str] = os.environ, *, project: Path | None = None) -> Path:
+    """Return the settings file of a client: the user's own, or the one of a project that is not shared."""
+    known = CLIENTS[client]
+    if project is not None:
+        if known.project_file is None:
+            raise UnusableFileError(f"hooks of {client} are the user's, not a project's")
+        return project / known.project_file
+    return known.file(Path(environ.get("HOME") or Path.home()), environ)
+
+
+def installed_files(client: str, project: Path, environ: Mapping[str, str] = os.environ) -> Iterable[Path]:
+    """List the files of a client in which our hook stands: the project's, then the user's."""
+    named = CLIENTS[client].project_file
+    places = [*([project / named] if named else []), file_of(client, environ)]
+    return [place for place in places if is_installed(client, place)]

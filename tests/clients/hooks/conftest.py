@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.clients.hooks.install import hook_command, socket_directory
+from shaping.clients.hooks import hook_command, socket_directory
 from shaping.ledger import LedgerDatabase
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.clients.files import UnusableFileError
-from shaping.clients.hooks.install import (
+from shaping.clients.hooks import (
     CLIENTS,
     backup_of,
     file_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shaping.clients.hooks.shell import printing_command
+from shaping.clients.hooks.results import printing_command
 
 
 @pytest.mark.parametrize(
