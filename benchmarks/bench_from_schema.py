@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shaping.operations.json_schema import from_schema
+from shaping.operations.schemas import from_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.operations.json_schema import Draft
+    from shaping.operations.schemas import Draft
 
 DRAFTS: dict[str, Draft] = {"draft7": "7", "draft2020-12": "2020-12"}
 KEYWORDS = [

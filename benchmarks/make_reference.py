@@ -16,7 +16,7 @@ from benchmarks.config_schema import config_schema, config_schema_text
 from benchmarks.results import markdown_table
 from shaping.cli.app import COMMANDS, build
 from shaping.clients.files import CLIENTS
-from shaping.errors.catalogue import registry
+from shaping.errors.codes import registry
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.response import Reason
 from shaping.settings.model import NoiseRule

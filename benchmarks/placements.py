@@ -261,7 +261,7 @@ class Ways:
         self.shaper = Shaper(self.config, expandable=True)
         small = {**self.config, "global": {"max_tokens": 60, "max_items": 2, "max_string": 40}}
         self.tight = Shaper(small, expandable=True)
-        self.results = ToolResults(self.config)
+        self.results = ToolResults("placements", self.config)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the ways, in order."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shaping import tokens
     from shaping.agent.interpret import interpret
-    from shaping.decorator.shape import shape
+    from shaping.decorator import shape
     from shaping.envelope import Envelope
     from shaping.errors import ToolError
     from shaping.learning.record import Recorder
@@ -43,7 +43,7 @@ _WHERE = {
     "ToolError": "shaping.errors",
     "interpret": "shaping.agent",
     "note": "shaping.settings.context",
-    "shape": "shaping.decorator.shape",
+    "shape": "shaping.decorator",
     "shape_server": "shaping.mcp.sdk",
     "using": "shaping.settings.context",
 }

@@ -1,6 +1,6 @@
 """The agent's side: what to do next with a response, in whatever dialect it comes."""
 
-from shaping.agent.caller import Caller, take
+from shaping.agent.caller import Caller, Memory, take
 from shaping.agent.interpret import (
     AcquireCredentials,
     Decision,
@@ -14,7 +14,6 @@ from shaping.agent.interpret import (
     UseData,
     interpret,
 )
-from shaping.agent.memory import Memory
 
 __all__ = [
     "AcquireCredentials",

@@ -11,9 +11,8 @@ import typer
 from shaping.cli.support.output import config_failure, failure, print_result
 from shaping.errors import make_error
 from shaping.settings import ConfigError, load
-from shaping.settings.files import find, is_in_tree
-from shaping.settings.problems import short_name
-from shaping.settings.trust import allow as record, forget
+from shaping.settings.files import allow as record, find, forget, is_in_tree
+from shaping.settings.jsonc import short_name
 
 PATH = typer.Argument(help="The config, or a directory whose configs are all allowed; without it, the one in use here.")
 FORGET = typer.Option("--forget", help="Take back what was allowed.")

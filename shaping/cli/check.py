@@ -12,7 +12,7 @@ from shaping.cli.support.output import config_failure, print_result
 from shaping.settings import ConfigError, load
 from shaping.settings.context import checked_environment
 from shaping.settings.files import config_places
-from shaping.settings.problems import report, short_name
+from shaping.settings.jsonc import report, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

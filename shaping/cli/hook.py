@@ -23,7 +23,7 @@ from shaping.clients.hooks import (
     uninstall,
 )
 from shaping.clients.hooks.resident import main as serve
-from shaping.settings.problems import suggestion_for
+from shaping.settings.jsonc import suggestion_for
 
 ACTIONS: Final = ("install", "uninstall", "status", "serve")
 ACTION = typer.Argument(

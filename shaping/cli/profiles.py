@@ -9,7 +9,7 @@ import typer
 
 from shaping.cli.support.output import config_failure, print_result
 from shaping.settings import ConfigError, load
-from shaping.settings.problems import short_name
+from shaping.settings.jsonc import short_name
 from shaping.settings.sources import is_bundled, server_presets
 
 if TYPE_CHECKING:

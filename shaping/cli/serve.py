@@ -15,7 +15,7 @@ from shaping.learning.record import Recorder
 from shaping.operations.decorate import scan
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry
-from shaping.operations.selection import OperationFilter, TooManyError, choose, cost
+from shaping.operations.spec import OperationFilter, TooManyError, choose, cost
 from shaping.response import counted
 from shaping.settings import ConfigError
 from shaping.shaper import Shaper

@@ -30,8 +30,7 @@ from shaping.clients.probe import asks_credentials, why_it_fails
 from shaping.clients.wrap import FAILS, Rewritten, WrapOptions, same_servers, server_names
 from shaping.settings import ConfigError, load
 from shaping.settings.files import replace_file
-from shaping.settings.jsonc import JsoncError
-from shaping.settings.problems import suggestion_for
+from shaping.settings.jsonc import JsoncError, suggestion_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

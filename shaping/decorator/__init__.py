@@ -1,0 +1,311 @@
+"""`@shape`: a function answers with what the config asks for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, get_args, overload
+
+from shaping.decorator.annotation import describe_return
+from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
+from shaping.errors import from_exception
+from shaping.response import Shaped, ShapedDict, ShapedList
+from shaping.settings import Overrides
+from shaping.settings.context import CallNotes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+
+    from shaping.settings import Plan
+    from shaping.shaper import Shaper
+
+
+P = ParamSpec("P")
+Form = Literal["envelope", "text", "content_and_artifact"]
+_PAIR = 2  # a content and its artifact
+# Whether a decorated function is being called: of several inside each other, the outermost speaks to the framework.
+_RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
+
+
+@overload
+def shape(function: Callable[P, Any], /) -> Callable[P, Any]: ...
+@overload
+def shape(
+    *,
+    tool: str | None = None,
+    profile: str | None = None,
+    config: Any = None,
+    shaper: Shaper | None = None,
+    if_none_match: str | None = None,
+    state_changing: bool = False,
+    form: Form = "envelope",
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def shape(function: Any = None, /, **options: Any) -> Any:
+    """Shape what a function returns: a list comes back as `{"data": [...]}`, the wire form of `dialect: "lean"`.
+
+    A plain function stays plain, an async one async, and a generator yields shaped items.
+
+    Use it bare, `@shape`, or with options. `tool` is the name by which the config knows the function (else its own),
+    `profile` the one to use where nothing else names one, `config` or `shaper` the rules to go by. `if_none_match`
+    names the argument in which callers send the tag of the answer they hold. A failure of a function that is
+    `state_changing` is not reported as retryable where something may have been done. With `form="text"` the function
+    returns the text that a model should read, and raises a coded `ToolError` where it fails; with
+    `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text.
+    """
+    if function is None:
+        return lambda given: _decorate(given, DecoratedTool(given, **options))
+    return _decorate(function, DecoratedTool(function))
+
+
+class DecoratedTool:
+    """A decorated function's name, its shaper and what its signature shows."""
+
+    def __init__(
+        self,
+        function: Any,
+        *,
+        tool: str | None = None,
+        profile: str | None = None,
+        config: Any = None,
+        shaper: Shaper | None = None,
+        if_none_match: str | None = None,
+        state_changing: bool = False,
+        form: Form = "envelope",
+    ) -> None:
+        inner = getattr(function, "__func__", function)
+        if not callable(inner):
+            raise TypeError(f"@shape stands above a function, not {type(inner).__name__}; a name is tool=...")
+        if if_none_match is not None and if_none_match not in inspect.signature(inner).parameters:
+            raise TypeError(f"if_none_match names an argument; {_name_of(inner)} has no {if_none_match!r}")
+        self.function = inner
+        self.name: str = tool or _name_of(inner)
+        self.profile = profile
+        self.if_none_match = if_none_match
+        self.state_changing = state_changing
+        if form not in get_args(Form):
+            raise TypeError(
+                f"form is {form!r}; expected 'envelope' (plain data), 'text' (what a model reads) or "
+                "'content_and_artifact' (that text and, as it is, what a program gets besides)"
+            )
+        self.form = form
+        self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
+        self.pinned: Overrides | None = None  # the dialect that a framework was told when it registered the tool
+        self.under_mcp_sdk = False  # whether the SDK has registered the tool
+        self.advertises = False  # whether a framework was told by the annotation what data comes
+        self._config = config
+        self._shaper = shaper
+
+    @property
+    def shaper(self) -> Shaper:
+        """The shaper, made at the first call so that decorating touches no file."""
+        if self._shaper is None:
+            from shaping.shaper import Shaper  # noqa: PLC0415 (loads pydantic and orjson: decorating must stay cheap)
+
+            self._shaper = Shaper(self._config)
+        return self._shaper
+
+    def plan(self) -> Plan:
+        """Return the choices by which a call made now is shaped."""
+        return self.shaper.plan(self.name, default_profile=self.profile, request=self.pinned)
+
+    def registered(self, generator: Any) -> None:
+        """Note that a framework has asked for the schema of the answers, with a schema generator of its own.
+
+        It advertises the dialect of now once, and would refuse answers in another.
+        """
+        self.advertises = True
+        self.under_mcp_sdk |= type(generator).__module__.startswith("mcp.server.mcpserver")
+        if self.pinned is None:
+            self.pinned = Overrides(dialect=self.plan().dialect)
+
+    def tag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Return the tag the caller holds among the arguments."""
+        if self.if_none_match is None:
+            return None
+        try:
+            bound = inspect.signature(self.function).bind_partial(*args, **kwargs)
+        except TypeError:  # a wrong call, which the function itself refuses
+            return None
+        tag = bound.arguments.get(self.if_none_match)
+        return tag if isinstance(tag, str) else None
+
+
+def _name_of(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+class Run:
+    """One call of a decorated function: the clock, what the tool notes, and how it ends."""
+
+    __slots__ = ("error", "nested", "notes", "result", "running", "tag", "tool")
+
+    def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+        self.tool = tool
+        self.tag = tool.tag_in(args, kwargs or {}) if tool.if_none_match else None
+        self.notes = CallNotes()
+        self.nested = _RUNNING.get()
+        self.result: Any = None
+        self.error: Exception | None = None
+
+    def __enter__(self) -> Self:
+        self.running = _RUNNING.set(True)
+        self.notes.__enter__()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Stop collecting notes; whatever a tool raises becomes a coded error."""
+        self.notes.__exit__()
+        try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
+            _RUNNING.reset(self.running)
+        except ValueError:  # a generator may end in another context than it began in
+            pass
+        self.error = error if isinstance(error, Exception) else None
+        return self.error is not None
+
+    def take(self, result: Any) -> None:
+        """Keep what the function returned; an iterator is read here, so that what it raises is this tool's error."""
+        reads = hasattr(type(result), "__next__") and self.tool.shaper.mode == "on"
+        self.result = list(result) if reads else result
+
+    def answer(self) -> Any:
+        """Shape what the function returned, or why it failed."""
+        result, tool = self.result, self.tool
+        if self.error is not None:
+            return self._failure(self.error)
+        if is_foreign(result):
+            return result
+        if tool.form == "content_and_artifact" and isinstance(result, tuple) and len(result) == _PAIR:
+            content, artifact = result
+            shaped = self._shape(content)
+            return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
+        content = as_content(result, tool, nested=self.nested)
+        if content is not None:
+            return content
+        shaped = self._shape(result)
+        if shaped.failed:
+            return self._failed(shaped, None)
+        return marked(shaped, result) if tool.form == "envelope" else shaped.text
+
+    def _failure(self, error: Exception) -> Any:
+        """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
+        shaper, tool = self.tool.shaper, self.tool
+        if shaper.mode != "on" or is_control_flow(error):
+            raise error
+        table, debug = shaper.generation.config.errors, tool.plan().debug
+        detail = from_exception(error, table=table, debug=debug, state_changing=tool.state_changing)
+        return self._failed(self._shape(None, error=detail), error)
+
+    def _failed(self, shaped: Shaped, error: Exception | None) -> Any:
+        reported = report_error(shaped, error, self.tool, nested=self.nested)
+        return marked(shaped, None) if reported is None else reported
+
+    def _shape(self, value: Any, **about: Any) -> Shaped:
+        tool, about = self.tool, {**about, **self.notes.about()}
+        if self.tag is not None:
+            about["if_none_match"] = self.tag
+        pinned = tool.pinned if tool.pinned is not None and inside_mcp(tool) else None
+        about["as_json"] = tool.form == "envelope"
+        return tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=pinned, **about)
+
+
+def marked(shaped: Shaped, raw: Any) -> Any:
+    """Mark a wire value as shaped, so that shaping it again changes nothing."""
+    value = shaped.value
+    if value is raw:
+        return value
+    if type(value) is dict:
+        answer: Any = ShapedDict(value)
+    elif type(value) is list:
+        answer = ShapedList(value)
+    else:
+        return value
+    answer.shaped = shaped
+    return answer
+
+
+def _decorate(function: Any, tool: DecoratedTool) -> Any:
+    if isinstance(function, (classmethod, staticmethod)):
+        return type(function)(_decorate(function.__func__, tool))
+    if hasattr(function, "__shaping__"):
+        return function
+    wrapper: Any = functools.wraps(function)(_wrapper(function, tool))
+    wrapper.__shaping__ = tool
+    return describe_return(wrapper, function, tool)
+
+
+def _wrapper(function: Any, tool: DecoratedTool) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(function):
+        return _async_generator(function, tool)
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return _coroutine(function, tool)
+    if inspect.isgeneratorfunction(function):
+        return _generator(function, tool)
+    return _plain(function, tool)
+
+
+def _plain(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with Run(tool, args, kwargs) as run:
+            run.take(function(*args, **kwargs))
+        return _awaited(run) if hasattr(type(run.result), "__await__") else run.answer()
+
+    return call
+
+
+async def _awaited(run: Run) -> Any:
+    """Answer for a plain function that returned something to await."""
+    with run:
+        run.take(await run.result)
+    return run.answer()
+
+
+def _coroutine(function: Callable[..., Awaitable[Any]], tool: DecoratedTool) -> Callable[..., Awaitable[Any]]:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        with Run(tool, args, kwargs) as run:
+            run.take(await function(*args, **kwargs))
+        return run.answer()
+
+    return call
+
+
+def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Generator[Any, Any, Any]]:
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        items: Any = function(*args, **kwargs)
+        sent = None
+        try:
+            while True:
+                with Run(tool, args, kwargs) as run:
+                    try:
+                        run.take(next(items) if sent is None else items.send(sent))
+                    except StopIteration as end:
+                        return end.value
+                sent = yield run.answer()
+                if run.error is not None:
+                    return None
+        finally:
+            items.close()
+
+    return call
+
+
+def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., AsyncGenerator[Any, Any]]:
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        items: Any = function(*args, **kwargs)
+        sent = None
+        try:
+            while True:
+                with Run(tool, args, kwargs) as run:
+                    try:
+                        run.take(await (anext(items) if sent is None else items.asend(sent)))
+                    except StopAsyncIteration:
+                        return
+                sent = yield run.answer()
+                if run.error is not None:
+                    return
+        finally:
+            await items.aclose()
+
+    return call

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import MappingProxyType
 
-    from shaping.decorator.shape import DecoratedTool
+    from shaping.decorator import DecoratedTool
 
 
 _SAME: Any = object()

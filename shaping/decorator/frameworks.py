@@ -13,7 +13,7 @@ from shaping.errors import ToolError
 from shaping.response import required
 
 if TYPE_CHECKING:
-    from shaping.decorator.shape import DecoratedTool
+    from shaping.decorator import DecoratedTool
     from shaping.response import Shaped
 
 logger = logging.getLogger("shaping")

@@ -1,18 +1,5 @@
 """One typed envelope in Python, spoken on the wire in the contract that clients already parse."""
 
-from shaping.envelope.content import (
-    Annotations,
-    AudioBlock,
-    ContentBlock,
-    ImageBlock,
-    ResourceBlock,
-    ResourceContents,
-    ResourceLinkBlock,
-    TextBlock,
-    read_block,
-    read_blocks,
-    write_block,
-)
 from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
 from shaping.envelope.factories import (
     command_envelope,
@@ -24,17 +11,28 @@ from shaping.envelope.factories import (
 )
 from shaping.envelope.model import (
     SOURCES,
+    Annotations,
+    AudioBlock,
     CommandMeta,
+    ContentBlock,
     Dialect,
     Envelope,
     EnvelopeError,
     HttpMeta,
+    ImageBlock,
     LocalMeta,
     McpMeta,
     Meta,
+    ResourceBlock,
+    ResourceContents,
+    ResourceLinkBlock,
+    TextBlock,
     UpgradeHint,
     is_envelope,
+    read_block,
+    read_blocks,
     unwrap,
+    write_block,
 )
 
 __all__ = [

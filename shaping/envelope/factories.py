@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from time import time_ns
 from typing import Any, TypeVar
 
-from shaping.envelope.content import read_blocks
 from shaping.envelope.model import (
     COMMON,
     CommandMeta,
@@ -17,6 +16,7 @@ from shaping.envelope.model import (
     LocalMeta,
     McpMeta,
     contradicts,
+    read_blocks,
 )
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number

@@ -1,10 +1,28 @@
 """What went wrong, in words a program can branch on."""
 
-from shaping.errors.catalogue import CodeError, CodeRegistry, UnknownCodeError, registry
-from shaping.errors.codes import EXIT_CODES, EXIT_TABLES, CodeDefinition, ExitCode, ExitTable
-from shaping.errors.detail import ErrorDetail, Redirect, ToolError, make_error
+from shaping.errors.codes import (
+    EXIT_CODES,
+    EXIT_TABLES,
+    CodeDefinition,
+    CodeError,
+    CodeRegistry,
+    ExitCode,
+    ExitTable,
+    UnknownCodeError,
+    registry,
+)
+from shaping.errors.detail import (
+    ErrorDetail,
+    Redirect,
+    ToolError,
+    code_for_exit,
+    code_for_status,
+    from_exit_code,
+    from_status,
+    make_error,
+    retry_after,
+)
 from shaping.errors.exceptions import from_exception
-from shaping.errors.outcomes import code_for_exit, code_for_status, from_exit_code, from_status, retry_after
 from shaping.redaction import scrub
 from shaping.response import nearest
 

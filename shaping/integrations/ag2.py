@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from ag2.events import DataInput, TextInput, ToolErrorEvent, ToolResultEvent
 from ag2.events.tool_events import ToolResult
 from ag2.middleware import BaseMiddleware
 from ag2.tools import tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class AG2Shaping:
     """Shapes what an agent's tools return: `Agent("name", tools=[…, shaping.expand_tool()], middleware=[shaping])`."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-    ) -> None:
-        self._results = ToolResults(config, client="ag2", profile=profile, shaper=shaper)
+    def __init__(self, config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> None:
+        self._results = ToolResults("ag2", config, **options)
 
     def __call__(self, event: Any, context: Any) -> BaseMiddleware:
         """Make the middleware of one turn."""

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from agent_framework import Content, FunctionMiddleware, FunctionTool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+    from collections.abc import Awaitable, Callable
 
 
 class AgentFrameworkShaping(FunctionMiddleware):
     """Shapes what an agent's tools return: `Agent(…, tools=[…, shaping.expand_tool()], middleware=[shaping])`."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-    ) -> None:
-        self._results = ToolResults(config, client="agent-framework", profile=profile, shaper=shaper)
+    def __init__(self, config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> None:
+        self._results = ToolResults("agent-framework", config, **options)
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Shape one result after the tool has run; what it raises is raised."""

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from agno.tools.function import Function
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+    from collections.abc import Callable
 
 
 class AgnoShaping:
     """Shapes what an agent's tools return: `Agent(tools=[…, shaping.expand_tool()], tool_hooks=[shaping.hook])`."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-    ) -> None:
-        self._results = ToolResults(config, client="agno", profile=profile, shaper=shaper)
+    def __init__(self, config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> None:
+        self._results = ToolResults("agno", config, **options)
 
     def hook(self, function_name: str, function_call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Shape one result; agno's exceptions that retry or stop an agent pass."""

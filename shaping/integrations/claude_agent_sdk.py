@@ -4,41 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from claude_agent_sdk import HookMatcher, SdkMcpTool, tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from os import PathLike
-
-    from shaping.shaper import Shaper
 
 
 def shape_tools(
     tools: Iterable[SdkMcpTool[Any]],
-    config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    config: ConfigSource = None,
     *,
-    profile: str | None = None,
-    shaper: Shaper | None = None,
     expand: bool = True,
+    **options: Unpack[ShaperOptions],
 ) -> list[SdkMcpTool[Any]]:
     """Return the tools with shaped results: `create_sdk_mcp_server("name", tools=shape_tools([search, fetch]))`."""
-    results = ToolResults(config, client="claude-agent-sdk", profile=profile, shaper=shaper)
+    results = ToolResults("claude-agent-sdk", config, **options)
     shaped = [replace(one, handler=_handler(one, results)) for one in tools]
     return [*shaped, _expand_tool(results)] if expand else shaped
 
 
-def shaping_hooks(
-    config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    *,
-    profile: str | None = None,
-    shaper: Shaper | None = None,
-) -> dict[Any, list[HookMatcher]]:
+def shaping_hooks(config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> dict[Any, list[HookMatcher]]:
     """Return hooks that shape what the tools of MCP servers return: `ClaudeAgentOptions(hooks=shaping_hooks())`."""
-    results = ToolResults(config, client="claude-agent-sdk", profile=profile, shaper=shaper)
+    results = ToolResults("claude-agent-sdk", config, **options)
 
     async def after_tool_use(said: Any, _tool_use_id: str | None, _context: Any) -> Any:
         name = str(said["tool_name"])

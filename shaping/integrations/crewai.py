@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from crewai.hooks import register_after_tool_call_hook, unregister_after_tool_call_hook
 from crewai.tools import tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class CrewAIShaping:
     """Shapes what tools return while it is registered: `shaping = CrewAIShaping().register()`, once a process."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-    ) -> None:
-        self._results = ToolResults(config, client="crewai", profile=profile, shaper=shaper)
+    def __init__(self, config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> None:
+        self._results = ToolResults("crewai", config, **options)
         self._hook = self.after_tool_call
 
     def register(self) -> CrewAIShaping:

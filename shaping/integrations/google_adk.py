@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import FunctionTool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class GoogleADKShaping(BasePlugin):
     """Shapes what tools return: `Runner(…, plugins=[shaping])`, with `shaping.expand_tool()` among the tools."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-    ) -> None:
+    def __init__(self, config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> None:
         super().__init__(name="shaping")
-        self._results = ToolResults(config, client="google-adk", profile=profile, shaper=shaper)
+        self._results = ToolResults("google-adk", config, **options)
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
         """Shape one result for a runner; None leaves it as it is."""

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from os import PathLike
+    from collections.abc import Awaitable, Callable
 
     from langchain_core.tools import BaseTool
-
-    from shaping.shaper import Shaper
 
 
 class LangChainShaping(AgentMiddleware):  # type: ignore[type-arg]
     """Shapes what an agent's tools return: `create_agent(model, tools, middleware=[LangChainShaping()])`."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-        expand: bool = True,
-    ) -> None:
+    def __init__(self, config: ConfigSource = None, *, expand: bool = True, **options: Unpack[ShaperOptions]) -> None:
         super().__init__()
-        self._results = ToolResults(config, client="langchain", profile=profile, shaper=shaper)
+        self._results = ToolResults("langchain", config, **options)
         self.tools = [self.expand_tool()] if expand else []
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:

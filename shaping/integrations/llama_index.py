@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from llama_index.core.llms import TextBlock
 from llama_index.core.tools import FunctionTool, ToolOutput
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+    from collections.abc import Iterable
 
 
 def shape_tools(
-    tools: Iterable[Any],
-    config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    *,
-    profile: str | None = None,
-    shaper: Shaper | None = None,
-    expand: bool = True,
+    tools: Iterable[Any], config: ConfigSource = None, *, expand: bool = True, **options: Unpack[ShaperOptions]
 ) -> list[Any]:
     """Return the tools with shaped outputs: `FunctionAgent(tools=shape_tools([search, fetch]), llm=…)`."""
-    results = ToolResults(config, client="llama-index", profile=profile, shaper=shaper)
+    results = ToolResults("llama-index", config, **options)
     shaped = [
         _shaped(tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool), results) for tool in tools
     ]

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from agents import FunctionTool, function_tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+    from collections.abc import Iterable
 
 
 def shape_tools(
-    tools: Iterable[Any],
-    config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    *,
-    profile: str | None = None,
-    shaper: Shaper | None = None,
-    expand: bool = True,
+    tools: Iterable[Any], config: ConfigSource = None, *, expand: bool = True, **options: Unpack[ShaperOptions]
 ) -> list[Any]:
     """Return the tools with shaped results: `Agent(name=…, tools=shape_tools([search, fetch]))`."""
-    results = ToolResults(config, client="openai-agents", profile=profile, shaper=shaper)
+    results = ToolResults("openai-agents", config, **options)
     shaped = [_shaped(tool, results) if isinstance(tool, FunctionTool) else tool for tool in tools]
     if expand:
         shaped.append(function_tool(results.expand, name_override=EXPAND, description_override=EXPAND_HELP))

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.toolsets import FunctionToolset
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults, holds_objects_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class PydanticAIShaping(AbstractCapability[Any]):
     """Shapes what an agent's tools return: `Agent(model, tools=[…], capabilities=[PydanticAIShaping()])`."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-        expand: bool = True,
-    ) -> None:
-        self._results = ToolResults(config, client="pydantic-ai", profile=profile, shaper=shaper)
+    def __init__(self, config: ConfigSource = None, *, expand: bool = True, **options: Unpack[ShaperOptions]) -> None:
+        self._results = ToolResults("pydantic-ai", config, **options)
         self._expand = expand
 
     def get_toolset(self) -> FunctionToolset[Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from pydantic_core import to_json
 
@@ -16,6 +16,7 @@ from shaping.shaper import Shaper
 if TYPE_CHECKING:
     from os import PathLike
 
+ConfigSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | None"
 EXPAND: Final = "shaping_expand"
 EXPAND_HELP: Final = (
     "Get back what a shortened tool result left out. ref: from the note in that result; path: e.g. items[3].body; "
@@ -24,18 +25,20 @@ EXPAND_HELP: Final = (
 )
 
 
+class ShaperOptions(TypedDict, total=False):
+    """How results are shaped: the profile to use where nothing else names one, or the shaper to go by."""
+
+    profile: str | None
+    shaper: Shaper | None
+
+
 class ToolResults:
     """Shapes the tool results of one framework; `expand` brings back what was left out."""
 
     def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        client: str = "",
-        profile: str | None = None,
-        shaper: Shaper | None = None,
+        self, client: str, config: ConfigSource = None, *, profile: str | None = None, shaper: Shaper | None = None
     ) -> None:
-        """Take the config or the shaper to go by; `client` is the framework's name in the ledger."""
+        """Take the framework's name in the ledger, and the config or the shaper to go by."""
         self.shaper = shaper or Shaper(config, expandable=True)
         self._client, self._profile = client, profile
         self._is_defined = False  # whether the ledger has the cost of our own tool's definition
@@ -53,8 +56,8 @@ class ToolResults:
     def result(self, result: Mapping[str, Any], tool: str) -> dict[str, Any]:
         """Shape a result in the wire form of MCP, its text channel alone, and enter it in the ledger."""
         started = perf_counter()
-        shaped = self.shaper.shape_result(result, tool=tool, channels="text", profile=self._profile)
-        plan = self.shaper.plan(tool, surface="mcp", profile=self._profile)
+        shaped = self.shaper.shape_result(result, tool=tool, channels="text", default_profile=self._profile)
+        plan = self.shaper.plan(tool, surface="mcp", default_profile=self._profile)
         about: dict[str, Any] = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
         if not self._is_defined:
             self._is_defined = True

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from smolagents import Tool, tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+    from collections.abc import Iterable
 
 
 def shape_tools(
-    tools: Iterable[Tool],
-    config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    *,
-    profile: str | None = None,
-    shaper: Shaper | None = None,
-    expand: bool = True,
+    tools: Iterable[Tool], config: ConfigSource = None, *, expand: bool = True, **options: Unpack[ShaperOptions]
 ) -> list[Tool]:
     """Return the tools with shaped results: `ToolCallingAgent(tools=shape_tools([search, fetch]), model=…)`."""
-    results = ToolResults(config, client="smolagents", profile=profile, shaper=shaper)
+    results = ToolResults("smolagents", config, **options)
     shaped = [_shaped(one, results) for one in tools]
     return [*shaped, _expand_tool(results)] if expand else shaped
 

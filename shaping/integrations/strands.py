@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from strands import tool
 from strands.hooks import AfterToolCallEvent
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ToolResults
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from shaping.shaper import Shaper
+from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 
 class StrandsShaping:
     """Shapes what an agent's tools return: `Agent(tools=[…, shaping.expand_tool()], hooks=[shaping])`."""
 
-    def __init__(
-        self,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-        *,
-        profile: str | None = None,
-        shaper: Shaper | None = None,
-    ) -> None:
-        self._results = ToolResults(config, client="strands", profile=profile, shaper=shaper)
+    def __init__(self, config: ConfigSource = None, **options: Unpack[ShaperOptions]) -> None:
+        self._results = ToolResults("strands", config, **options)
 
     def register_hooks(self, registry: Any, **_: Any) -> None:
         """Take part in the agent's tool calls."""

@@ -9,10 +9,8 @@ import orjson
 
 from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
-from shaping.errors.detail import scrub_value
-from shaping.errors.exceptions import look_up
-from shaping.errors.outcomes import code_for_status, phrase
-from shaping.errors.validation import summary
+from shaping.errors.detail import code_for_status, phrase, scrub_value
+from shaping.errors.exceptions import look_up, summary
 from shaping.redaction import scrub
 from shaping.response import required
 

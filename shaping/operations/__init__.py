@@ -1,15 +1,13 @@
 """Tools from anywhere in one registry: local functions, HTTP APIs, MCP servers, commands."""
 
-from shaping.operations.call_handler import CallHandler
-from shaping.operations.commands import from_command
-from shaping.operations.context import Access, Context, Identity
+from shaping.operations.adapters import McpConfig, McpLoader, from_command, from_mcp
+from shaping.operations.calls import CallHandler, PendingCalls
 from shaping.operations.decorate import operation, scan
+from shaping.operations.execute import Access, Context, Identity
 from shaping.operations.guard import admit, visible
-from shaping.operations.json_schema import from_schema
-from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp
 from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
-from shaping.operations.pending_calls import PendingCalls
 from shaping.operations.registry import Registry
+from shaping.operations.schemas import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec
 from shaping.operations.transports import InProcess, RedisTransport
 

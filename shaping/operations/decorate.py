@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, create_model
 
-from shaping.operations.context import Context
+from shaping.operations.execute import Context
 from shaping.operations.spec import Spec, check_spec, make_spec
 
 if TYPE_CHECKING:
@@ -96,8 +96,6 @@ def _handler(function: Callable[..., Any], context_name: str | None) -> Callable
         named = {name: getattr(given, name) for name in type(given).model_fields}
         return {**named, context_name: context} if context_name else named
 
-    if inspect.isasyncgenfunction(function):
-        return lambda given, context: function(**arguments(given, context))
     if inspect.iscoroutinefunction(function):
 
         async def run(given: Any, context: Context) -> Any:
@@ -122,7 +120,6 @@ class Scan:
     operations: list[tuple[Spec, Callable[..., Any]]] = field(default_factory=list)
     specs: list[Spec] = field(default_factory=list)
     problems: list[ScanProblem] = field(default_factory=list)
-    without: list[str] = field(default_factory=list)  # modules that export no operation
 
 
 def scan(directory: str | Traversable) -> Scan:
@@ -140,8 +137,6 @@ def scan(directory: str | Traversable) -> Scan:
         except BaseException as fault:  # noqa: BLE001  a module may do anything when it is imported, even exit
             found.problems.append(ScanProblem(str(file), _reason(fault)))
             continue
-        if not exports:
-            found.without.append(str(file))
         for spec, handler in exports:
             if handler is None:
                 found.specs.append(spec)

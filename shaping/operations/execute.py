@@ -1,10 +1,11 @@
-"""One call of an operation: check access, validate, run, wrap, normalise. A failure becomes an error envelope."""
+"""One call of an operation: who calls with which rights, then validate, run, wrap and normalise."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,16 +15,140 @@ import anyio.to_thread
 from pydantic import BaseModel
 
 from shaping.envelope import Envelope, is_envelope, local_envelope
-from shaping.errors import ErrorDetail, ToolError, from_exception
+from shaping.errors import ErrorDetail, ToolError, from_exception, nearest
 from shaping.operations.guard import admit
 from shaping.response import Warned
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator
 
-    from shaping.operations.context import Context
     from shaping.operations.spec import Spec
     from shaping.shaper import Shaper
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who calls: an id, the scopes it has, and what it may do with which resources.
+
+    `resources` maps `type:id`, or `type:*` for every resource of a type, to actions; the action `*` is every action.
+    """
+
+    id: str
+    scopes: Collection[str] = frozenset()
+    resources: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # A list is common, and one scope alone is text, in which every part of it would be found.
+        given = (self.scopes,) if isinstance(self.scopes, str) else self.scopes
+        object.__setattr__(self, "scopes", frozenset(given))
+
+    def may(self, action: str, resource_type: str, resource_id: str | None) -> bool:
+        """Whether an action is granted on a resource; without an id, only a grant on the whole type counts."""
+        places = [f"{resource_type}:*", *([f"{resource_type}:{resource_id}"] if resource_id is not None else [])]
+        return any({action, "*"} & set(self.resources.get(place, ())) for place in places)
+
+
+Identified: TypeAlias = "Identity | Awaitable[Identity | None] | None"
+
+
+async def identified(identify: Callable[..., Identified] | None, *about: Any) -> Identity | None:
+    """Ask an application who calls; nobody, where it does not tell callers apart."""
+    found = None if identify is None else identify(*about)
+    return await found if isinstance(found, Awaitable) else found
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller needs: all of `scopes`, one of `any_scopes`, and `action` on a resource of `resource_type`.
+
+    The resource is `resource_id`, or the one that the input member `id_member` names.
+    """
+
+    scopes: Collection[str] = ()
+    any_scopes: Collection[str] = ()
+    resource_type: str | None = None
+    action: str | None = None
+    resource_id: str | None = None
+    id_member: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("scopes", "any_scopes"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+
+    def check(self, operation: str, identity: Identity | None, given: Any = None) -> None:
+        """Raise unless the identity may make this call."""
+        if not (self.scopes or self.any_scopes or self.resource_type):
+            return
+        if identity is None:
+            raise ToolError("AUTH_REQUIRED", f"{operation} needs an identity", phase="validation")
+        lacking = self._lacking(identity, given)
+        if lacking:
+            details = {"operation": operation, "needs": lacking}
+            raise ToolError("PERMISSION_DENIED", f"{operation} needs {lacking}", phase="validation", details=details)
+
+    def _lacking(self, identity: Identity, given: Any) -> str | None:
+        missing = [scope for scope in self.scopes if scope not in identity.scopes]
+        if missing:
+            return f"the scope {missing[0]}" if len(missing) == 1 else f"the scopes {', '.join(missing)}"
+        if self.any_scopes and frozenset(identity.scopes).isdisjoint(self.any_scopes):
+            return f"one of the scopes {', '.join(self.any_scopes)}"
+        if self.resource_type is not None:
+            action, wanted = self.action or "read", self._wanted(given)
+            if not identity.may(action, self.resource_type, wanted):
+                return f"{action} on {self.resource_type}:{'*' if wanted is None else wanted}"
+        return None
+
+    def _wanted(self, given: Any) -> str | None:
+        if self.resource_id is not None or self.id_member is None:
+            return self.resource_id
+        value = given.get(self.id_member) if isinstance(given, Mapping) else getattr(given, self.id_member, None)
+        return str(value) if isinstance(value, (str, int)) else None
+
+
+class Trust:
+    """The right to call without being asked who one is.
+
+    Holding the object is the right. A registry makes its own and shows it only to whoever set the registry up, so
+    neither input, nor an identity, nor a handler can claim it.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("trust does not leave its process")
+
+
+class Env(dict[str, Any]):
+    """Operations by namespace and name, as items or attributes: `await env.github.get_issue(number=1)`."""
+
+    def __missing__(self, name: str) -> Any:
+        raise ToolError("OPERATION_NOT_FOUND", f"there is no {name!r} here", similar=nearest(name, self))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a handler knows of its call: the operation, the identity, the request id.
+
+    `context.env()` gives the other operations as callables, checked against the same identity:
+    `await context.env().github.get_issue(number=1)`.
+    """
+
+    operation_id: str
+    identity: Identity | None = None
+    request_id: str | None = None
+    make_env: Callable[[Collection[str] | None], Env] | None = field(default=None, repr=False, compare=False)
+
+    def env(self, namespaces: Collection[str] | None = None) -> Env:
+        """Return the other operations as callables; they are checked against the same identity."""
+        if self.make_env is None:
+            raise RuntimeError("this call was made without a registry, so there is nothing else to call")
+        return self.make_env(namespaces)
 
 
 Handler: TypeAlias = "Callable[..., Any]"
@@ -37,40 +162,30 @@ class PreparedHandler:
     takes_context: bool
     is_async: bool
 
+    @classmethod
+    def of(cls, handler: Handler) -> PreparedHandler:
+        """Find out once what every call needs to know."""
+        plain = handler.func if isinstance(handler, partial) else handler
+        inner = plain if inspect.isroutine(plain) else type(plain).__call__
+        try:
+            parameters = inspect.signature(handler).parameters.values()
+        except (TypeError, ValueError):  # builtins and some C callables have none
+            parameters = {}.values()
+        places = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+        takes_context = len(places) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        return cls(handler, takes_context, inspect.iscoroutinefunction(inner))
+
+    def bind(self, value: Any, context: Context) -> Callable[[], Any]:
+        """Return the handler with its arguments."""
+        return partial(self.call, value, context) if self.takes_context else partial(self.call, value)
+
     async def run(self, value: Any, context: Context) -> Any:
         """Await the handler; one that is not async runs in a thread, so that it blocks nobody else."""
-        bound = self._bound(value, context)
+        bound = self.bind(value, context)
         if self.is_async:
             return await bound()
         result = await anyio.to_thread.run_sync(bound, abandon_on_cancel=True)
         return await result if inspect.isawaitable(result) else result
-
-    def iterate(self, value: Any, context: Context) -> AsyncIterator[Any]:
-        """Return what a subscription's handler yields."""
-        stream: AsyncIterator[Any] = self._bound(value, context)()
-        return stream
-
-    def _bound(self, value: Any, context: Context) -> Callable[[], Any]:
-        return partial(self.call, value, context) if self.takes_context else partial(self.call, value)
-
-
-def prepare(handler: Handler) -> PreparedHandler:
-    """Find out once what every call needs to know."""
-    if isinstance(handler, PreparedHandler):
-        return handler
-    plain = handler.func if isinstance(handler, partial) else handler
-    inner = plain if inspect.isroutine(plain) else type(plain).__call__
-    return PreparedHandler(handler, _takes_context(handler), inspect.iscoroutinefunction(inner))
-
-
-def _takes_context(handler: Handler) -> bool:
-    """Whether a second positional argument can be given."""
-    try:
-        parameters = inspect.signature(handler).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    places = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
-    return len(places) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,48 +214,41 @@ class PreparedCall:
         if not self.trusted:
             self.spec.access.check(self.spec.id, self.context.identity, given)
 
+    def answer(self, result: Any) -> Envelope[Any]:
+        """Wrap what the handler returned, unless it is an envelope, and bring its data into the declared form.
+
+        Data that is not in that form is reported, never replaced by a guess.
+        """
+        if is_envelope(result):
+            envelope = result if isinstance(result, Envelope) else Envelope.parse(result, "sourced")
+        else:
+            envelope = local_envelope(result, self.spec.id)
+        if not envelope.ok:
+            return envelope
+        data, found = self.spec.output.settle(envelope.data)
+        if not found and data is envelope.data:
+            return envelope
+        mismatches = tuple(Warned("OUTPUT_MISMATCH", issue["message"], issue["path"] or None) for issue in found)
+        return envelope.model_copy(update={"data": data, "warnings": (*envelope.warnings, *mismatches)})
+
+    def failure(self, fault: Exception) -> Envelope[Any]:
+        """Describe what the call failed with."""
+        error = from_exception(fault, debug=self.debug, state_changing=self.spec.state_changing)
+        return error_envelope(error, self.spec.id)
+
 
 async def execute(call: PreparedCall, time_limit: float | None = None) -> Envelope[Any]:
     """Run one call to its end; only cancellation gets out of here as an exception."""
     started = perf_counter()
     try:
-        envelope = await perform(call, time_limit)
+        value = call.check()
+        with anyio.fail_after(call.spec.time_limit if time_limit is None else time_limit):
+            result = await call.handler.run(value, call.context)
+        envelope = call.answer(result)
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the answer to its call
-        envelope = failure_envelope(fault, call)
+        envelope = call.failure(fault)
     elapsed = round((perf_counter() - started) * 1000, 3)
     return fill_meta(envelope, request_id=call.context.request_id, duration_ms=elapsed)
-
-
-async def perform(call: PreparedCall, time_limit: float | None = None) -> Envelope[Any]:
-    """Run one call and let its exceptions through; for those who tell an exception from an answer that is an error."""
-    value = call.check()
-    with anyio.fail_after(call.spec.time_limit if time_limit is None else time_limit):
-        result = await call.handler.run(value, call.context)
-    return normalise_output(as_envelope(result, call.spec), call.spec)
-
-
-def as_envelope(result: Any, spec: Spec) -> Envelope[Any]:
-    """Pass an envelope through; wrap anything else as what a local function returned."""
-    if isinstance(result, Envelope):
-        return result
-    return Envelope.parse(result, "sourced") if is_envelope(result) else local_envelope(result, spec.id)
-
-
-def normalise_output(envelope: Envelope[Any], spec: Spec) -> Envelope[Any]:
-    """Bring data into its declared form, or say that it is not in it; it is never replaced by a guess."""
-    if not envelope.ok:
-        return envelope
-    data, found = spec.output.settle(envelope.data)
-    if not found and data is envelope.data:
-        return envelope
-    mismatches = tuple(Warned("OUTPUT_MISMATCH", issue["message"], issue["path"] or None) for issue in found)
-    return envelope.model_copy(update={"data": data, "warnings": (*envelope.warnings, *mismatches)})
-
-
-def failure_envelope(fault: Exception, call: PreparedCall) -> Envelope[Any]:
-    """Describe what a call failed with."""
-    error = from_exception(fault, debug=call.debug, state_changing=call.spec.state_changing)
-    return error_envelope(error, call.spec.id)
 
 
 def error_envelope(error: ErrorDetail, operation_id: str) -> Envelope[Any]:
@@ -173,13 +281,13 @@ async def subscribe(call: PreparedCall, idle_timeout: float | None = None) -> As
     """
     number = 0
     try:
-        value = call.check()
-        async with aclosing(call.handler.iterate(value, call.context)) as items:  # type: ignore[type-var]  # any async iterator of a handler is a generator
+        stream: AsyncGenerator[Any, None] = call.handler.bind(call.check(), call.context)()
+        async with aclosing(stream) as items:
             async for item in _each(items, idle_timeout, call.spec.id):
-                yield _numbered(normalise_output(as_envelope(item, call.spec), call.spec), number, call.context)
+                yield _numbered(call.answer(item), number, call.context)
                 number += 1
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the last item
-        yield _numbered(failure_envelope(fault, call), number, call.context)
+        yield _numbered(call.failure(fault), number, call.context)
 
 
 async def _each(items: AsyncIterator[Any], idle_timeout: float | None, name: str) -> AsyncGenerator[Any, None]:

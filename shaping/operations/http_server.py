@@ -10,7 +10,7 @@ import math
 from contextlib import aclosing
 from hashlib import sha256
 from secrets import compare_digest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from starlette.applications import Starlette
@@ -21,15 +21,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.envelope import local_envelope
-from shaping.errors import ToolError, from_exception, make_error, nearest
-from shaping.operations.context import identified
-from shaping.operations.selection import input_schema, short_description
+from shaping.errors import ToolError, from_exception, nearest
+from shaping.operations.execute import identified
+from shaping.operations.spec import tool_definition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from shaping.envelope import Envelope
-    from shaping.operations.context import Identified, Identity
+    from shaping.operations.execute import Identified, Identity
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
     from shaping.response import Shaped
@@ -88,6 +88,15 @@ class Gate:
         return None
 
 
+class _Asked(NamedTuple):
+    """What a request asks for, and who asks."""
+
+    given: Any
+    identity: Identity | None
+    owner: str | None
+    request_id: str | None
+
+
 class _Routes:
     """The routes of one registry."""
 
@@ -105,72 +114,64 @@ class _Routes:
 
     async def list(self, _: Request) -> Response:
         """List the operations."""
-        listed = [
-            {
-                "id": s.id,
-                "type": s.type,
-                "description": short_description(s),
-                "input": input_schema(s),
-                "output": s.output.json,
-            }
-            for s in self._specs.values()
-        ]
+        listed = [{"id": spec.id, "type": spec.type, **_described(spec)} for spec in self._specs.values()]
         return _json({"operations": listed})
 
     async def call(self, request: Request) -> Response:
         """Call one operation; a subscription answers with a stream of events."""
         name = request.path_params["id"]
-        request_id = request.headers.get("x-request-id")
         try:
-            given = await _input(request)
-        except ValueError as problem:
-            return self._answer(_refusal(name, request_id, "BAD_ARGUMENT", str(problem)))
-        try:
-            identity = await identified(self._identify, request)
-        except Exception as http_error:  # noqa: BLE001  whatever keeps a caller from being known, it is not let in
-            return self._answer(_unidentified(name, request_id, http_error))
-        spec = self._specs.get(name)
-        if spec is None:
-            similar = nearest(name, [*self._specs])
-            unknown = _refusal(name, request_id, "OPERATION_NOT_FOUND", f"{name!r} is not served here", similar=similar)
-            return self._answer(unknown)
+            asked = await self._read(request, name)
+            spec = self._find(name)
+        except ToolError as problem:
+            return self._answer(_refused(name, request, problem))
         if spec.type == "subscription":
-            stream = self._events(name, given, identity, request_id, owner=_owner(request, identity))
+            stream = self._events(name, asked)
             return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-        envelope = await self._registry.execute(name, given, identity, request_id=request_id, shape=False)
-        return self._answer(envelope, name, _tags(request), owner=_owner(request, identity))
+        envelope = await self._registry.execute(name, asked.given, asked.identity, request_id=_request_id(request))
+        return self._answer(envelope, name, _tags(request), owner=asked.owner)
 
     async def expand(self, request: Request) -> Response:
         """Return what an answer to the same caller left out: a part or a page of it, rows of a query or hits."""
-        request_id = request.headers.get("x-request-id")
         try:
-            arguments = _expand_arguments(await _input(request))
-        except ValueError as problem:
-            return self._answer(_refusal("expand", request_id, "BAD_ARGUMENT", str(problem)))
-        try:
-            identity = await identified(self._identify, request)
-        except Exception as http_error:  # noqa: BLE001  as for a call: who is not known is not let in
-            return self._answer(_unidentified("expand", request_id, http_error))
-        owner = _owner(request, identity)
-        try:
+            asked = await self._read(request, "expand")
+            arguments = _expand_arguments(asked.given)
             # In a thread: a query may take two seconds.
             found = await run_in_threadpool(
-                self._registry.shaper.expand, **arguments, owner=owner, written=lambda page: self._wire(page).decode()
+                self._registry.shaper.expand,
+                **arguments,
+                owner=asked.owner,
+                written=lambda page: self._wire(page).decode(),
             )
         except ToolError as problem:
-            return self._answer(local_envelope(None, "expand", error=problem.detail, request_id=request_id))
-        headers = {"X-Request-ID": request_id} if request_id else {}
+            return self._answer(_refused("expand", request, problem))
+        headers = {"X-Request-ID": request_id} if (request_id := _request_id(request)) else {}
         return Response(self._wire(found), 200, headers, media_type="application/json")
 
-    async def _events(
-        self, name: str, given: Any, identity: Identity | None, request_id: str | None, *, owner: str | None
-    ) -> AsyncIterator[bytes]:
-        opened = self._registry.subscribe(name, given, identity, request_id=request_id, shape=False)
+    def _find(self, name: str) -> Spec:
+        if name not in self._specs:
+            similar, message = nearest(name, [*self._specs]), f"{name!r} is not served here"
+            raise ToolError("OPERATION_NOT_FOUND", message, phase="validation", similar=similar)
+        return self._specs[name]
+
+    async def _read(self, request: Request, name: str) -> _Asked:
+        """Read a request's body and who sends it; whoever cannot be identified is not let in."""
+        given = await _input(request)
+        try:
+            identity = await identified(self._identify, request)
+        except Exception as fault:  # noqa: BLE001  whatever keeps a caller from being known
+            error = from_exception(fault)
+            log.warning("a caller of %s could not be told: %s", name, error.message)
+            raise ToolError.of(error) from None
+        return _Asked(given, identity, _owner(request, identity), _request_id(request))
+
+    async def _events(self, name: str, asked: _Asked) -> AsyncIterator[bytes]:
+        opened = self._registry.subscribe(name, asked.given, asked.identity, request_id=asked.request_id)
         async with aclosing(opened) as envelopes:
             async for envelope in envelopes:
                 number = envelope.meta.extensions.get("sequence", 0)
                 kind = b"error" if envelope.error else b"message"
-                wire = self._wire(self._shaped(envelope, name, owner))
+                wire = self._wire(self._shaped(envelope, name, asked.owner))
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, wire)
 
     def _answer(
@@ -237,11 +238,15 @@ async def _input(request: Request) -> Any:
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY:
-            raise ValueError(f"the body has more than {MAX_BODY} bytes")
+            raise _wrong(f"the body has more than {MAX_BODY} bytes")
     try:
         return orjson.loads(bytes(body) or b"{}")
     except ValueError:
-        raise ValueError("the body is not JSON") from None
+        raise _wrong("the body is not JSON") from None
+
+
+def _wrong(message: str) -> ToolError:
+    return ToolError("BAD_ARGUMENT", message, phase="validation")
 
 
 def _expand_arguments(given: Any) -> dict[str, Any]:
@@ -252,8 +257,17 @@ def _expand_arguments(given: Any) -> dict[str, Any]:
     if not arguments.get("ref"):
         problems.append("give an object with the ref of the answer that left something out")
     if problems:
-        raise ValueError("; ".join(problems))
+        raise _wrong("; ".join(problems))
     return arguments
+
+
+def _described(spec: Spec) -> dict[str, Any]:
+    tool = tool_definition(spec)
+    return {"description": tool["description"], "input": tool["inputSchema"], "output": spec.output.json}
+
+
+def _request_id(request: Request) -> str | None:
+    return request.headers.get("x-request-id")
 
 
 def _token(request: Request) -> str:
@@ -276,15 +290,8 @@ def _tags(request: Request) -> list[str]:
     return [tag.strip().removeprefix("W/").strip('"') for tag in listed]
 
 
-def _refusal(name: str, request_id: str | None, code: str, message: str, **fields: Any) -> Envelope[Any]:
-    error = make_error(code, message, phase="validation", **fields)
-    return local_envelope(None, name, error=error, request_id=request_id)
-
-
-def _unidentified(name: str, request_id: str | None, fault: Exception) -> Envelope[Any]:
-    error = from_exception(fault)
-    log.warning("a caller of %s could not be told: %s", name, error.message)
-    return local_envelope(None, name, error=error, request_id=request_id)
+def _refused(name: str, request: Request, problem: ToolError) -> Envelope[Any]:
+    return local_envelope(None, name, error=problem.detail, request_id=_request_id(request))
 
 
 def _headers(envelope: Envelope[Any]) -> dict[str, str]:

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from shaping.errors import ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.operations.context import identified
-from shaping.operations.selection import input_schema, listed_name, short_description
+from shaping.operations.execute import identified
+from shaping.operations.spec import tool_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
-    from shaping.operations.context import Identified
+    from shaping.operations.execute import Identified
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
 
@@ -40,7 +40,7 @@ class OperationTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call the operation."""
         identity = await identified(self.identify)
-        envelope = await self.registry.execute(self.operation, arguments, identity, shape=False)
+        envelope = await self.registry.execute(self.operation, arguments, identity)
         if envelope.error is None:
             return result_of(envelope)
         if _says_more(envelope.data, envelope.error):
@@ -98,10 +98,11 @@ def mcp_server(
 
 def _tool(registry: Registry, spec: Spec, identify: Callable[[], Identified] | None, *, typed: bool) -> OperationTool:
     output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
+    listed = tool_definition(spec)
     return OperationTool(
-        name=listed_name(spec),
-        description=short_description(spec),
-        parameters=input_schema(spec),
+        name=listed["name"],
+        description=listed["description"],
+        parameters=listed["inputSchema"],
         output_schema=output,
         annotations=ToolAnnotations(read_only_hint=spec.type == "query"),
         registry=registry,

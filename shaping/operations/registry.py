@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from shaping.envelope import unwrap
 from shaping.errors import ToolError, nearest
-from shaping.operations.context import Context, Env, Trust
 from shaping.operations.decorate import Operation
 from shaping.operations.execute import (
+    Context,
+    Env,
     PreparedCall,
+    PreparedHandler,
+    Trust,
     error_envelope,
     execute,
     fill_meta,
-    perform,
-    prepare,
     shape_envelope,
     subscribe,
 )
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable
 
     from shaping.envelope import Envelope
-    from shaping.operations.context import Identity
-    from shaping.operations.execute import Handler, PreparedHandler
+    from shaping.operations.execute import Handler, Identity
 
 
 class RegistrationError(ValueError):
@@ -91,7 +91,7 @@ class Registry:
         """Add the handler of an operation whose spec is or will be registered."""
         if name in self._handlers and not replace:
             raise RegistrationError(f"{name!r} has a handler already; pass replace=True to put this one in its place")
-        self._handlers[name] = prepare(handler)
+        self._handlers[name] = PreparedHandler.of(handler)
 
     def add(self, operations: Iterable[tuple[Spec, Handler]], *, replace: bool = False) -> None:
         """Register the pairs of spec and handler that an adapter (`from_openapi`, `McpServer.operations`) returns."""
@@ -127,26 +127,10 @@ class Registry:
 
         Its data is validated and normalised by the operation's schema; `shape` also shapes it for a model.
         """
-        try:
-            call = self._prepare("call", name, input, identity, request_id, trust=trust)
-        except ToolError as wrong:
-            return fill_meta(error_envelope(wrong.detail, name), request_id=request_id)
+        call = self._prepare(name, input, identity, request_id, trust)
+        if not isinstance(call, PreparedCall):
+            return call
         envelope = await execute(call, time_limit)
-        return shape_envelope(envelope, name, self.shaper) if shape else envelope
-
-    async def perform(
-        self,
-        name: str,
-        input: Any = None,  # noqa: A002  as above
-        identity: Identity | None = None,
-        *,
-        request_id: str | None = None,
-        time_limit: float | None = None,
-        shape: bool = False,
-    ) -> Envelope[Any]:
-        """Call an operation and let its exceptions through; an error that the operation answered with is returned."""
-        call = self._prepare("call", name, input, identity, request_id)
-        envelope = fill_meta(await perform(call, time_limit), request_id=request_id)
         return shape_envelope(envelope, name, self.shaper) if shape else envelope
 
     async def execute_or_raise(
@@ -171,10 +155,9 @@ class Registry:
         trust: Trust | None = None,
     ) -> AsyncGenerator[Envelope[Any], None]:
         """Yield an envelope for each item of a subscription; closing this closes the handler's generator."""
-        try:
-            call = self._prepare("subscription", name, input, identity, request_id, trust=trust)
-        except ToolError as wrong:
-            yield fill_meta(error_envelope(wrong.detail, name), request_id=request_id)
+        call = self._prepare(name, input, identity, request_id, trust, subscribes=True)
+        if not isinstance(call, PreparedCall):
+            yield call
             return
         async with aclosing(subscribe(call, idle_timeout)) as envelopes:
             async for envelope in envelopes:
@@ -189,57 +172,53 @@ class Registry:
         trust: Trust | None = None,
     ) -> Env:
         """Return the operations as callables by namespace, subscriptions left out; answers are whole, not shaped."""
-        calls: dict[str, dict[str, Any]] = {}
+
+        async def call_one(operation_id: str, /, given: Any = None, **members: Any) -> Envelope[Any]:
+            given = {**(given or {}), **members} if members else given
+            return await self.execute(operation_id, given, identity, request_id=request_id, trust=trust)
+
+        env = Env()
         for spec in self.list():
             if spec.type != "subscription" and (namespaces is None or spec.namespace in namespaces):
-                bound = partial(self._call_one, spec.id, identity, request_id, trust)
-                calls.setdefault(spec.namespace, {})[spec.name] = bound
-        return Env(calls)
-
-    async def _call_one(
-        self,
-        name: str,
-        identity: Identity | None,
-        request_id: str | None,
-        trust: Trust | None,
-        /,
-        given: Any = None,
-        **members: Any,
-    ) -> Envelope[Any]:
-        given = {**(given or {}), **members} if members else given
-        return await self.execute(name, given, identity, request_id=request_id, shape=False, trust=trust)
+                env.setdefault(spec.namespace, Env())[spec.name] = partial(call_one, spec.id)
+        return env
 
     def _prepare(
         self,
-        way: Literal["call", "subscription"],
         name: str,
         given: Any,
         identity: Identity | None,
         request_id: str | None,
+        trust: Trust | None,
         *,
-        trust: Trust | None = None,
-    ) -> PreparedCall:
+        subscribes: bool = False,
+    ) -> PreparedCall | Envelope[Any]:
+        """Return the call to make, or the error that answers one that cannot be made."""
+
         def make_env(only: Collection[str] | None) -> Env:
             return self.build_env(identity, namespaces=only, request_id=request_id)
 
-        spec, context = self._find(name, way), Context(name, identity, request_id, make_env)
+        try:
+            spec = self._find(name, subscribes=subscribes)
+        except ToolError as wrong:
+            return fill_meta(error_envelope(wrong.detail, name), request_id=request_id)
         return PreparedCall(
             spec,
             self._handlers[name],
             {} if given is None else given,
-            context,
+            Context(name, identity, request_id, make_env),
             allow_eval=self.allow_eval,
             debug=self._debug,
             trusted=trust is self._trust,
         )
 
-    def _find(self, name: str, way: Literal["call", "subscription"]) -> Spec:
+    def _find(self, name: str, *, subscribes: bool) -> Spec:
         spec = self.get(name)
         if spec is None or name not in self._handlers:
             reason = "is not registered" if spec is None else "has no handler"
             similar = nearest(name, [known.id for known in self.list()])
             raise ToolError("OPERATION_NOT_FOUND", f"{name!r} {reason}", phase="validation", similar=similar)
-        if (spec.type == "subscription") != (way == "subscription"):
-            instead = "execute it" if way == "subscription" else "subscribe to it"
+        if (spec.type == "subscription") != subscribes:
+            instead = "execute it" if subscribes else "subscribe to it"
             raise ToolError("BAD_ARGUMENT", f"{name} is a {spec.type}; {instead}", phase="validation")
         return spec

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
-from shaping.errors.validation import issues, likely_meant, summary
-from shaping.operations.json_schema import Validator, normalise
+from shaping.errors.exceptions import issues, likely_meant, place, summary
+from shaping.paths.schema import pointed
+from shaping.response import import_extra
 
 Issue: TypeAlias = dict[str, str]
 Settled: TypeAlias = tuple[Any, list[Issue]]
 SHOWN = 8  # names in a warning, which a model may have to read
+_EXTRA = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 
 
 @runtime_checkable
@@ -44,7 +49,7 @@ def schema_of(source: Any) -> OperationSchema:
     if isinstance(source, OperationSchema):
         return source
     if isinstance(source, Mapping) or source is False:
-        return JsonSchema(source if isinstance(source, bool) else dict(source))
+        return JsonSchema({"not": {}} if source is False else dict(source))
     return PythonType(source if isinstance(source, TypeAdapter) else TypeAdapter(source))
 
 
@@ -68,13 +73,8 @@ class Anything:
 class JsonSchema:
     """A JSON Schema as it was written."""
 
-    def __init__(self, schema: dict[str, Any] | bool) -> None:
-        self._schema = schema
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The JSON Schema to show."""
-        return self._schema if isinstance(self._schema, dict) else {"not": {}}
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.json = schema
 
     @cached_property
     def _validator(self) -> Validator:
@@ -84,16 +84,15 @@ class JsonSchema:
         """Return the input as it is where it is valid."""
         found = self._validator.issues(value)
         if found:
-            raise invalid(found)
+            raise _invalid(found)
         return value
 
     def settle(self, value: Any) -> Settled:
         """Strip, fill and coerce, where the value is valid after it."""
-        settled = normalise(self.json, value, self._validator.accepts)
+        settled, wrong = _Normaliser(self.json).settle(self.json, value, 0), self._validator.issues(value)
         if not self._validator.accepts(settled):
-            return value, self._validator.issues(value)
-        wrong = [] if self._validator.accepts(value) else self._validator.issues(value)
-        return settled, wrong or stripped(value, settled)
+            return value, wrong
+        return settled, wrong or _stripped(_lost(value, settled, ""))
 
 
 class PythonType:
@@ -116,7 +115,7 @@ class PythonType:
         try:
             return self.adapter.validate_python(value)
         except ValidationError as problem:
-            raise invalid(issues(problem), similar=likely_meant(problem)) from None
+            raise _invalid(issues(problem), similar=likely_meant(problem)) from None
 
     def settle(self, value: Any) -> Settled:
         """Return the value as JSON by its type."""
@@ -129,40 +128,22 @@ class PythonType:
         except (PydanticSerializationError, ValueError):
             # A type that has no JSON form, bytes that are no text, a cycle: how those are told is for shaping to say.
             return value, []
-        if wrong := stripped(value, settled):
-            # What was given by a field's own name, or by one that is for reading alone, stands under its alias now.
-            by_name = self.adapter.dump_python(read, mode="json", by_alias=False)
-            wrong = stripped(value, settled, by_name, unread=self._unread(value))
-        return settled, wrong
+        lost = list(_lost(value, settled, ""))
+        # What was given by a field's own name, or by one that is for reading alone, stands under its alias now.
+        unread = self._unread(value) if lost else set()
+        return settled, _stripped(path for path in lost if path.rpartition(".")[2] in unread)
 
-    def _unread(self, value: Any) -> set[str] | None:
-        """Name the members that are read by no name or alias; None where this pydantic cannot tell."""
+    def _unread(self, value: Any) -> set[str]:
+        """Name the members that are read by no name or alias."""
         try:
             self.adapter.validate_python(value, extra="forbid")
         except ValidationError as problem:
             return {str(one["loc"][-1]) for one in problem.errors(include_url=False) if one["type"] in _EXTRA}
-        except TypeError:  # before 2.12
-            return None
         return set()
 
 
-_EXTRA = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
-
-
-def stripped(value: Any, *forms: Any, unread: set[str] | None = None) -> list[Issue]:
-    """Name the members that no declared form has a place for; only what was plain data can be compared."""
-    first, *others = [dict.fromkeys(_lost(value, form, "")) for form in forms]
-    lost = [path for path in first if all(path in other for other in others)]
-    if unread is not None:
-        lost = [path for path in lost if any(f".{path}".endswith(f".{name}") for name in unread)]
-    if not lost:
-        return []
-    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
-    message = f"not in the declared output and left out: {', '.join(lost[:SHOWN])}{more}"
-    return [{"path": "", "type": "stripped", "message": message}]
-
-
 def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
+    """Yield the paths of members that the settled value has no place for; only plain data can be compared."""
     if isinstance(value, dict) and isinstance(settled, dict):
         for key, item in value.items():
             name = key if key in settled else str(key)  # JSON has only text for names
@@ -173,6 +154,203 @@ def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
             yield from _lost(item, kept, f"{path}[]")
 
 
-def invalid(found: list[Issue], **fields: Any) -> ToolError:
+def _stripped(paths: Iterator[str]) -> list[Issue]:
+    lost = list(dict.fromkeys(paths))
+    if not lost:
+        return []
+    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    message = f"not in the declared output and left out: {', '.join(lost[:SHOWN])}{more}"
+    return [{"path": "", "type": "stripped", "message": message}]
+
+
+def _invalid(found: list[Issue], **fields: Any) -> ToolError:
     """Make the error for input that does not fit: nothing was done, and every issue is listed."""
     return ToolError("BAD_ARGUMENT", summary(found), phase="validation", details={"issues": found}, **fields)
+
+
+MAX_DEPTH = 100
+TRUTH = {"true": True, "false": False}
+# Words that leave open which schemas hold for a value.
+_CHOICES = ("anyOf", "oneOf", "if", "not", "dependentSchemas")
+
+
+class _Normaliser:
+    """Brings values into the form of one schema document, in which references are looked up.
+
+    Where the form is not sure, a value stays as it was. Only members that the schema calls optional are filled in: a
+    missing required member stays missing.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def settle(self, schema: Any, value: Any, depth: int) -> Any:
+        rules = self._rules(schema, depth)
+        if not rules or depth > MAX_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return self._object(rules, value, depth)
+        if isinstance(value, list):
+            return self._list(rules, value, depth)
+        return _coerced(rules[-1].get("type"), value) if len(rules) == 1 else value
+
+    def _rules(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
+        """Return the schemas that all hold for a value; none where a choice between several is open."""
+        if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+            return []
+        if any(word in schema for word in _CHOICES):
+            return self._only_choice(schema, depth)
+        rules = [schema]
+        for part in [self._target(schema.get("$ref")), *schema.get("allOf", ())]:
+            if part is not None:
+                rules += self._rules(part, depth + 1) or [{"additionalProperties": True}]
+        return rules
+
+    def _only_choice(self, schema: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
+        """Read `X or null` as X: the one choice between schemas that leaves nothing open."""
+        choices = [c for c in schema.get("anyOf") or schema.get("oneOf") or () if c != {"type": "null"}]
+        alone = len(choices) == 1 and not any(word in schema for word in (*_CHOICES[2:], "allOf"))
+        return self._rules(choices[0], depth + 1) if alone else []
+
+    def _target(self, ref: Any) -> Any:
+        return pointed(self._root, ref[1:]) if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")) else None
+
+    def _object(self, rules: list[Mapping[str, Any]], value: dict[str, Any], depth: int) -> dict[str, Any]:
+        known = {name: member for rule in rules for name, member in (rule.get("properties") or {}).items()}
+        required = {name for rule in rules for name in rule.get("required") or ()}
+        if not known:
+            return value
+        keep = any(_is_open(rule) for rule in rules)
+        kept = {
+            name: self.settle(known[name], item, depth + 1) if name in known else item
+            for name, item in value.items()
+            if keep or name in known
+        }
+        return kept | {
+            name: member["default"]
+            for name, member in known.items()
+            if name not in value and name not in required and isinstance(member, Mapping) and "default" in member
+        }
+
+    def _list(self, rules: list[Mapping[str, Any]], value: list[Any], depth: int) -> list[Any]:
+        items = [
+            rule["items"] for rule in rules if isinstance(rule.get("items"), Mapping) and "prefixItems" not in rule
+        ]
+        return [self.settle(items[-1], item, depth + 1) for item in value] if items else value
+
+
+def _is_open(rule: Mapping[str, Any]) -> bool:
+    """Whether a schema says itself that it takes members it does not name."""
+    return rule.get("additionalProperties") not in (None, False) or "patternProperties" in rule
+
+
+def _coerced(kind: Any, value: Any) -> Any:
+    """Read a scalar as the type it should have, where that loses nothing."""
+    if not isinstance(kind, str):
+        return value  # several types, or none: what it says may well be meant
+    if not isinstance(value, str):
+        return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+    if kind == "boolean":
+        return TRUTH.get(value, value)
+    if kind not in {"integer", "number"}:
+        return value
+    try:
+        number = int(value) if kind == "integer" else float(value)
+    except ValueError:
+        return value
+    return number if math.isfinite(number) else value
+
+
+Draft: TypeAlias = Literal["7", "2020-12"]
+
+# What a message shows in place of the value, which may be a secret.
+MASK = "it"
+
+
+class Validator:
+    """A compiled JSON Schema; references to other documents are never fetched."""
+
+    def __init__(self, schema: dict[str, Any], draft: Draft | None = None) -> None:
+        rules = import_extra("jsonschema_rs", "http", "checking a JSON Schema")
+        name = draft or _draft(schema)
+        known = {"7": rules.Draft7Validator, "2020-12": rules.Draft202012Validator}
+        self._masked = known[name](schema, mask=MASK, offline=True)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value fits; what is not JSON does not."""
+        try:
+            return bool(self._masked.is_valid(value))
+        except ValueError:
+            return False
+
+    def issues(self, value: Any) -> list[dict[str, str]]:
+        """List what does not fit as path, kind and sentence, without the values."""
+        try:
+            return list(self._issues(value))
+        except ValueError as problem:
+            return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
+
+    def _issues(self, value: Any) -> Iterator[dict[str, str]]:
+        for found in self._masked.iter_errors(value):
+            yield {"path": place(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
+
+
+def _draft(schema: dict[str, Any]) -> Draft:
+    """Return the draft that the schema names, else the one whose words it uses."""
+    named = str(schema.get("$schema", ""))
+    if named:
+        return "7" if any(old in named for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
+    return "7" if any(_is_old(part) for part in _parts(schema)) else "2020-12"
+
+
+def _is_old(part: dict[str, Any]) -> bool:
+    return isinstance(part.get("items"), list) or "additionalItems" in part
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+class SchemaWarning(UserWarning):
+    """A schema for which there is no type, and what stands in its place."""
+
+
+def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft: Draft | None = None) -> Any:
+    """Return a type for a JSON Schema, with a class for each object, for pydantic to validate by.
+
+    The schema itself decides what is valid, so the type takes exactly what the schema takes: a value that the classes
+    cannot hold stays plain data. `draft` is read from the schema where it is not given.
+    """
+    types = import_extra("fastmcp.utilities.json_schema_type", "mcp", "a type for a JSON Schema")
+    document: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
+    try:
+        validator = Validator(document, draft)
+    except ImportError:
+        raise
+    except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        warnings.warn(f"{name}: {reason}; any value is taken", SchemaWarning, stacklevel=2)
+        return Any
+    try:
+        made = types.json_schema_to_type(document, name if document.get("type") == "object" else None)
+        TypeAdapter(made)
+    except Exception:  # noqa: BLE001  a schema may ask for a type that cannot exist; it still checks the values
+        made = Any
+
+    def read(value: Any, handler: Callable[[Any], Any]) -> Any:
+        found = [] if is_dataclass(value) else validator.issues(value)
+        if found:
+            raise ValueError(f"{found[0]['path']}: {found[0]['message']}".removeprefix(": "))
+        try:
+            return handler(value)
+        except ValidationError:
+            return value
+
+    return Annotated[made, WrapValidator(read), WithJsonSchema(document)]

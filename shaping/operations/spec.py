@@ -1,19 +1,24 @@
-"""What is known of an operation before it runs, and the checks that a declaration must pass."""
+"""What is known of an operation before it runs, the checks a declaration must pass, and which operations to serve."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+import orjson
+
 from shaping.errors import registry
-from shaping.operations.context import Access
+from shaping.operations.execute import Access
 from shaping.operations.schemas import Anything, OperationSchema, schema_of
 from shaping.response import did_you_mean, nearest
+from shaping.tokens import cheap, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from collections.abc import Iterable, Sequence
 
 OperationType: TypeAlias = Literal[
     "command",  # changes state
@@ -24,11 +29,10 @@ OperationType: TypeAlias = Literal[
     "window_info",
 ]
 Language: TypeAlias = Literal["python", "javascript"]
+Shape: TypeAlias = Literal["query", "mutation", "subscription"]
 
-OPERATION_TYPES: tuple[OperationType, ...] = get_args(OperationType)
-LANGUAGES: tuple[Language, ...] = get_args(Language)
 READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-MARKERS = ("operation_type", "operationType", "operation-type", "x-operation-type")
+LEAD = "Errors: "
 
 
 class ManifestError(ValueError):
@@ -39,84 +43,6 @@ class ManifestError(ValueError):
         self.tool = tool
         self.member = member
         self.reason = reason
-
-
-def check_kind(tool: str, declared: object) -> OperationType:
-    """Return the operation type, or refuse the tool that declares none or one that does not exist."""
-    if declared in OPERATION_TYPES:
-        return declared
-    expected = f"expected one of {', '.join(OPERATION_TYPES)}"
-    if declared is None:
-        raise ManifestError(tool, "operation_type", f"its manifest declares no operation_type; {expected}")
-    near = nearest(str(declared), OPERATION_TYPES)
-    hint = f".{did_you_mean(near)}" if near else ""
-    raise ManifestError(tool, "operation_type", f"operation_type is {declared!r}; {expected}{hint}")
-
-
-def check_language(tool: str, kind: OperationType, declared: object) -> Language | None:
-    """Return the language of an eval tool's code, without which its payloads could not be checked."""
-    if kind != "eval":
-        return None
-    if declared in LANGUAGES:
-        return declared
-    expected = f"expected {' or '.join(LANGUAGES)}, so that its payloads can be checked"
-    raise ManifestError(tool, "language", f"an eval tool's language is {declared!r}; {expected}")
-
-
-def check_input_schema(tool: str, schema: Mapping[str, Any] | None) -> None:
-    """Refuse an input schema that shows the operation type: a caller must neither see it nor be able to claim it."""
-    if schema is None:
-        return
-    for marker in MARKERS:
-        member = (schema.get("properties") or {}).get(marker)
-        if marker in schema or _claims_a_kind(member):
-            raise ManifestError(
-                tool,
-                "input_schema",
-                f"its input schema has {marker!r}; the operation type belongs in the manifest only",
-            )
-
-
-def _claims_a_kind(member: object) -> bool:
-    """Return whether a member is our marker, not an API's own member of that name, which has values of its own."""
-    if not isinstance(member, Mapping):
-        return False
-    values = [*(member.get("enum") or ()), *([member["const"]] if "const" in member else [])]
-    return any(value in OPERATION_TYPES for value in values)
-
-
-def kind_of_method(method: str) -> OperationType:
-    """Derive the type of an HTTP operation: methods that only read are queries, the rest change state."""
-    return "query" if method.upper() in READING_METHODS else "command"
-
-
-def kind_of_annotations(annotations: object) -> OperationType:
-    """Derive the type of an MCP tool: only an explicit readOnlyHint makes it a query."""
-    if isinstance(annotations, Mapping):
-        hint = annotations.get("readOnlyHint", annotations.get("read_only_hint"))
-    else:
-        hint = getattr(annotations, "readOnlyHint", getattr(annotations, "read_only_hint", None))
-    return "query" if hint is True else "command"
-
-
-LEAD = "Errors: "
-
-
-def describe(description: str, codes: Iterable[str]) -> str:
-    """Append the codes a tool can return as one short line, in place of such a line that is already there."""
-    known = dict.fromkeys(_known(code) for code in codes)
-    body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(LEAD)).rstrip()
-    return f"{body}\n{LEAD}{', '.join(known)}".lstrip("\n") if known else body
-
-
-def _known(code: str) -> str:
-    """Return the canonical spelling of a registered code; an unknown one is refused with the nearest that exists."""
-    registry.definition(code)
-    return registry.canonical(code)
-
-
-Shape: TypeAlias = Literal["query", "mutation", "subscription"]
-SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +100,118 @@ def check_spec(spec: Spec) -> Spec:
     """Refuse a spec that nothing may be routed by, and say why."""
     if not spec.name or not isinstance(spec.name, str):
         raise ManifestError(str(spec.name), "name", "it has no name")
-    check_kind(spec.id, spec.operation_type)
-    check_language(spec.id, spec.operation_type, spec.language)
-    check_input_schema(spec.id, spec.input.json)
-    if spec.type not in SHAPES:
-        raise ManifestError(spec.id, "type", f"type is {spec.type!r}; expected one of {', '.join(SHAPES)}")
+    _check_operation_type(spec)
+    if spec.operation_type == "eval" and spec.language not in get_args(Language):
+        expected = f"expected {' or '.join(get_args(Language))}, so that its payloads can be checked"
+        raise ManifestError(spec.id, "language", f"an eval tool's language is {spec.language!r}; {expected}")
+    if spec.type not in get_args(Shape):
+        expected = f"expected one of {', '.join(get_args(Shape))}"
+        raise ManifestError(spec.id, "type", f"type is {spec.type!r}; {expected}")
     for code in spec.codes:
         registry.definition(code)
     return spec
+
+
+def _check_operation_type(spec: Spec) -> None:
+    """Refuse an operation that declares no type or one that does not exist: which checks it passes depends on it."""
+    declared, known = spec.operation_type, get_args(OperationType)
+    if declared in known:
+        return
+    expected = f"expected one of {', '.join(known)}"
+    if declared is None:
+        raise ManifestError(spec.id, "operation_type", f"its manifest declares no operation_type; {expected}")
+    near = nearest(str(declared), known)
+    hint = f".{did_you_mean(near)}" if near else ""
+    raise ManifestError(spec.id, "operation_type", f"operation_type is {declared!r}; {expected}{hint}")
+
+
+def describe(description: str, codes: Iterable[str]) -> str:
+    """Append the codes a tool can return as one short line, in place of such a line that is already there."""
+    for code in codes:
+        registry.definition(code)
+    known = dict.fromkeys(registry.canonical(code) for code in codes)
+    body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(LEAD)).rstrip()
+    return f"{body}\n{LEAD}{', '.join(known)}".lstrip("\n") if known else body
+
+
+# A model carries the list of tools through the whole session; beyond this it is larger than most answers.
+MAX_TOKENS = 25_000
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 300
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFilter:
+    """Which operations are wanted; each member that is given narrows, several values of one widen."""
+
+    tags: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # glob patterns: `/repos/*`
+    ids: tuple[str, ...] = ()  # glob patterns of operation ids: `repos_*`
+    read_only: bool = False
+
+    def takes(self, spec: Spec) -> bool:
+        """Whether an operation is wanted."""
+        origin = spec.origin
+        names = (spec.id, spec.name, str(origin.get("operation_id") or spec.name))
+        return (
+            (not self.tags or not set(self.tags).isdisjoint(spec.tags))
+            and (not self.methods or origin.get("method") in {wanted.upper() for wanted in self.methods})
+            and (not self.paths or any(fnmatchcase(str(origin.get("path", "")), pattern) for pattern in self.paths))
+            and (not self.ids or any(fnmatchcase(name, pattern) for name in names for pattern in self.ids))
+            and (not self.read_only or (spec.type != "mutation" and spec.operation_type not in {"command", "eval"}))
+        )
+
+
+class TooManyError(ValueError):
+    """A list of tools that would cost too much, with what there is to choose from."""
+
+    def __init__(self, specs: Sequence[Spec], tokens: int, limit: int) -> None:
+        reading = sum(spec.type == "query" for spec in specs)
+        numbers = Counter(tag for spec in specs for tag in spec.tags)
+        tags = ", ".join(f"{tag} ({number})" for tag, number in numbers.most_common(12))
+        more = f" and {len(numbers) - 12} more" if len(numbers) > 12 else ""
+        super().__init__(
+            f"{len(specs):,} operations are about {tokens:,} tokens of tool definitions; the limit is {limit:,}.\n"
+            f"Choose some: --tag, --method, --path '/a/*', --id 'get_*', or --read-only ({reading:,} only read).\n"
+            + (f"Tags: {tags}{more}.\n" if tags else "")
+            + "Or raise the limit: --max-tool-tokens."
+        )
+
+
+def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int | None = MAX_TOKENS) -> list[Spec]:
+    """Return the operations that are wanted; more of them than a model should carry are refused."""
+    chosen = [spec for spec in specs if choice.takes(spec)]
+    if limit is not None and (tokens := cost(chosen)) > limit:
+        raise TooManyError(chosen, tokens, limit)
+    return chosen
+
+
+def cost(specs: Sequence[Spec]) -> int:
+    """Count the tokens of the list of tools as a client shows it to its model; MCP has no form for a subscription."""
+    texts = [orjson.dumps(tool_definition(spec)).decode() for spec in specs if spec.type != "subscription"]
+    if sum(map(len, texts)) > 2_000_000:
+        # Far beyond any limit an estimate says enough, and at once.
+        return sum(cheap(text) for text in texts)
+    return int(count("\n".join(texts)))
+
+
+def tool_definition(spec: Spec) -> dict[str, Any]:
+    """Return a tool as it is listed: MCP asks for an object as the input schema."""
+    schema = {"type": "object", **spec.input.json}
+    return {"name": listed_name(spec), "description": short_description(spec), "inputSchema": schema}
+
+
+def listed_name(spec: Spec) -> str:
+    """Return a name that every client takes: letters, digits, `_` and `-`, at most 64 of them."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", spec.id)
+    # The end tells operations apart better than the middle does.
+    return name if len(name) <= LONGEST_NAME else f"{name[:31]}__{name[-31:]}"
+
+
+def short_description(spec: Spec) -> str:
+    """Return the first paragraphs of a description, as far as they fit, and the codes that a call can fail with."""
+    text, start = spec.description, spec.description[:LONGEST_DESCRIPTION]
+    if start != text:
+        text = start.rsplit("\n\n" if "\n\n" in start else " ", 1)[0].rstrip() + " …"
+    return describe(text, spec.codes)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from shaping.envelope import is_envelope
 from shaping.errors import ErrorDetail
-from shaping.operations.context import Identity
+from shaping.operations.execute import Identity
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskStatus
     from anyio.streams.memory import MemoryObjectSendStream
+
+log = logging.getLogger("shaping")
 
 
 class _CallEvent(BaseModel):
@@ -219,7 +222,13 @@ def _as_connection_errors() -> Iterator[None]:
 
 
 class Listener(anyio.AsyncContextManagerMixin):
-    """An async context in which `_listen` runs; leaving it cancels whatever is still under way."""
+    """An async context in which the events of a channel are received; leaving it cancels whatever is under way."""
+
+    connected = False
+
+    def __init__(self, transport: Transport, channel: str) -> None:
+        self._transport = transport
+        self._listens_to = channel
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
@@ -231,4 +240,25 @@ class Listener(anyio.AsyncContextManagerMixin):
                 tasks.cancel_scope.cancel()
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
+        async with self._transport.listen(self._listens_to) as messages:
+            self.connected = True
+            task_status.started()
+            await self._receive(messages)
+
+    async def _receive(self, messages: AsyncIterator[bytes]) -> None:
+        try:
+            async for message in messages:
+                try:
+                    event = read_event(message)
+                except ValidationError:
+                    log.warning("a message that is no event was dropped")
+                else:
+                    self.take(event)
+        except OSError as lost:
+            log.warning("the connection for calls was lost: %s", type(lost).__name__)
+        finally:
+            self.connected = False
+
+    def take(self, event: Event) -> None:
+        """Act on one event."""
         raise NotImplementedError

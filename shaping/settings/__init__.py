@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shaping.settings.files import bundled
+from shaping.settings.jsonc import ConfigError, ConfigProblem
 from shaping.settings.plan import Empties, Overrides, Plan, Redact, Surface
-from shaping.settings.problems import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
     from shaping.settings.live import LiveConfig, shared

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from shaping.errors import registry
 from shaping.settings import model
+from shaping.settings.jsonc import ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.model import ConfigFile, Profile
-from shaping.settings.problems import ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.resolve import is_pattern, overlap
 from shaping.settings.sources import Stanza
 from shaping.tokens.counters import is_known, tokenizers

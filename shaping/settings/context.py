@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shaping.response import Warned
+from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.plan import Overrides
-from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

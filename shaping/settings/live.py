@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import config_places, is_there
-from shaping.settings.jsonc import END_OF_FILE, READABLE
+from shaping.settings.files import allowed_file, config_places, is_allowed, is_there
+from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report
 from shaping.settings.loading import load
-from shaping.settings.problems import ConfigError, ConfigProblem, report
-from shaping.settings.trust import allowed_file, is_allowed
 
 if TYPE_CHECKING:
     from shaping.settings.loading import LoadedConfig

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
 from shaping.settings.check import check, missing_encoder, validate
-from shaping.settings.files import is_there, user_directory
-from shaping.settings.jsonc import ConfigDocument
+from shaping.settings.files import is_allowed, is_there, stays_inside, user_directory
+from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
-from shaping.settings.problems import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import Given, Stanza, narrow, presets_for, presets_for_server, protect, read_sources
-from shaping.settings.trust import is_allowed, stays_inside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

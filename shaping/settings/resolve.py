@@ -15,10 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
+from shaping.settings.files import LIMITS
 from shaping.settings.model import EnvelopeMember, NoiseRule
 from shaping.settings.plan import Overrides, Redact
 from shaping.settings.sources import Origin, Stanza
-from shaping.settings.trust import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

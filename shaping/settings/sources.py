@@ -11,11 +11,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.settings.files import bundled_path, find, is_in_tree
-from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping
+from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree, names_of, narrowed, protections
+from shaping.settings.jsonc import (
+    ConfigDocument,
+    ConfigError,
+    ConfigProblem,
+    Keys,
+    read_file,
+    read_mapping,
+    short_name,
+    suggestion_for,
+)
 from shaping.settings.model import Profile
-from shaping.settings.problems import ConfigError, ConfigProblem, Keys, short_name, suggestion_for
-from shaping.settings.trust import is_allowed, names_of, narrowed, protections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ import typer
 
 from shaping import Shaper, ToolError
 from shaping.apps import shape_click, shape_typer
-from shaping.apps.stdout import Printed, answers_only, stdin_is_terminal
+from shaping.apps.response import Printed, answers_only, stdin_is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,19 +9,19 @@ from tests.integrations.answers import issues, ref_in
 
 
 def test_text_and_data_come_out_as_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
-    results = ToolResults(shaper=shaper)
+    results = ToolResults("test", shaper=shaper)
     assert results.text(issues(), "list_issues") == read_over_mcp
     assert results.text("a plain sentence", "say") == "a plain sentence"
 
 
 def test_pictures_stay_between_texts(shaper: Shaper) -> None:
     picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-    shown = ToolResults(shaper=shaper).blocks([{"type": "text", "text": "above"}, picture], "draw")
+    shown = ToolResults("test", shaper=shaper).blocks([{"type": "text", "text": "above"}, picture], "draw")
     assert [block["type"] for block in shown] == ["text", "image"]
 
 
 def test_what_was_left_out_is_expanded_asked_and_searched(shaper: Shaper, read_over_mcp: str) -> None:
-    results, ref = ToolResults(shaper=shaper), ref_in(read_over_mcp)
+    results, ref = ToolResults("test", shaper=shaper), ref_in(read_over_mcp)
     assert "issues/1" in results.expand(ref, "[0].url")
     assert results.expand(ref, sql="SELECT count(*) AS n FROM items") == '[{"n":30}]'
     assert "issues/7" in results.expand(ref, search="issues/7/comments")

@@ -14,9 +14,8 @@ import pytest
 
 from shaping.envelope import Envelope, local_envelope, mcp_envelope
 from shaping.errors import ToolError, make_error
-from shaping.operations.call_handler import CallHandler
-from shaping.operations.context import Identity
-from shaping.operations.pending_calls import PendingCalls
+from shaping.operations.calls import CallHandler, PendingCalls
+from shaping.operations.execute import Identity
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec
 from shaping.operations.transports import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from shaping.operations.commands import from_command
+from shaping.operations.adapters import from_command
 from shaping.operations.registry import Registry
 from shaping.operations.spec import ManifestError
 

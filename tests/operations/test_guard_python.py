@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shaping.operations.guard_python import find_construct
+from shaping.operations.guard import find_python_construct as find_construct
 
 BLOCKED = [
     "import string; string.Formatter().get_field('0.' + ''.join(['_', '_', 'class', '_', '_']), (1,), {})",

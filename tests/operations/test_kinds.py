@@ -1,20 +1,13 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from shaping.operations.spec import (
-    OPERATION_TYPES,
-    ManifestError,
-    kind_of_annotations,
-    kind_of_method,
-    make_spec,
-)
+from shaping.operations.spec import ManifestError, OperationType, make_spec
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OPERATION_TYPES if kind != "eval"])
+@pytest.mark.parametrize("kind", [kind for kind in get_args(OperationType) if kind != "eval"])
 def test_every_known_type_registers(kind: str) -> None:
     assert make_spec("tool", operation_type=kind).operation_type == kind
 
@@ -67,46 +60,3 @@ def test_a_tool_without_a_known_type_does_not_register(declared: dict[str, Any],
     with pytest.raises(ManifestError) as caught:
         make_spec(**declared)
     assert (str(caught.value), caught.value.member) == (sentence, member)
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"properties": {"operation_type": {"enum": ["command", "query"]}}},
-        {"properties": {"operationType": {"const": "eval"}}},
-        {"x-operation-type": "eval", "properties": {}},
-    ],
-)
-def test_an_input_schema_never_shows_the_operation_type(schema: dict[str, Any]) -> None:
-    with pytest.raises(ManifestError, match="belongs in the manifest only"):
-        make_spec("t", operation_type="command", input=schema)
-
-
-@pytest.mark.parametrize("member", [{"enum": ["debit", "credit"]}, {"type": "string"}, True])
-def test_a_member_of_that_name_with_the_apis_own_meaning_is_no_marker(member: Any) -> None:
-    schema = {"properties": {"operation_type": member}}
-    assert make_spec("t", operation_type="command", input=schema).input.json == schema
-
-
-@pytest.mark.parametrize(
-    ("method", "kind"),
-    [("get", "query"), ("HEAD", "query"), ("POST", "command"), ("delete", "command"), ("PURGE", "command")],
-)
-def test_an_http_method_tells_the_type(method: str, kind: str) -> None:
-    assert kind_of_method(method) == kind
-
-
-@pytest.mark.parametrize(
-    ("annotations", "kind"),
-    [
-        ({"readOnlyHint": True}, "query"),
-        ({"read_only_hint": True}, "query"),
-        (SimpleNamespace(readOnlyHint=True), "query"),
-        (SimpleNamespace(read_only_hint=True), "query"),
-        ({"readOnlyHint": "yes"}, "command"),
-        ({}, "command"),
-        (None, "command"),
-    ],
-)
-def test_only_an_explicit_read_only_hint_makes_a_query(annotations: Any, kind: str) -> None:
-    assert kind_of_annotations(annotations) == kind

@@ -13,7 +13,8 @@ import anyio
 import pytest
 
 from shaping.envelope import Envelope
-from shaping.operations.mcp_client import McpConfig, McpLoader, from_mcp, read_tool_result
+from shaping.operations.adapters import McpConfig, McpLoader, from_mcp, read_tool_result
+from shaping.operations.execute import Access
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ def test_tools_of_a_server_on_stdio_are_operations(script: str, tmp_path: Path) 
             return registry.list(), await answers(registry)
 
     specs, (price, wrong, hello, failed) = anyio.run(main)
-    assert [(s.id, s.type, s.operation_type, s.access.is_open) for s in specs] == [
-        ("shop.price", "query", "query", True),
-        ("shop.hello", "mutation", "command", True),
-        ("shop.fail", "mutation", "command", True),
+    assert [(s.id, s.type, s.operation_type, s.access) for s in specs] == [
+        ("shop.price", "query", "query", Access()),
+        ("shop.hello", "mutation", "command", Access()),
+        ("shop.fail", "mutation", "command", Access()),
     ]
     assert (price.data, price.meta.source, specs[0].output.json["required"]) == (
         {"amount": 20, "unit": "EUR"},
@@ -213,7 +214,7 @@ def test_an_error_stays_in_the_envelope(result: Any, code: str, message: str) ->
 
 
 def test_a_tool_whose_schema_makes_no_sense_takes_anything(caplog: pytest.LogCaptureFixture) -> None:
-    from shaping.operations.mcp_client import McpServer
+    from shaping.operations.adapters import McpServer
 
     tools = [{"name": "odd", "inputSchema": {"type": "nonsense"}, "outputSchema": {"$ref": "http://x/y"}}]
     ((spec, _),) = McpServer("s", None, tools).operations

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from shaping.operations.json_schema import SchemaWarning, from_schema
+from shaping.operations.schemas import SchemaWarning, from_schema
 
 PERSON = {
     "type": "object",

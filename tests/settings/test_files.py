@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shaping.settings.files import config_places, find, is_there, user_directory
-from shaping.settings.problems import ConfigError
+from shaping.settings.jsonc import ConfigError
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.settings.jsonc import ConfigDocument, read_file, read_mapping, read_text
-from shaping.settings.problems import ConfigError, ConfigProblem
+from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, read_file, read_mapping, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shaping.settings.problems import (
+from shaping.settings.jsonc import (
     ConfigError,
     ConfigProblem,
     json_path,

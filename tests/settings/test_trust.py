@@ -10,9 +10,8 @@ import pytest
 
 from shaping import Shaper
 from shaping.settings import ConfigError, load
-from shaping.settings.files import user_directory
+from shaping.settings.files import allow, forget, is_allowed, user_directory
 from shaping.settings.live import LiveConfig
-from shaping.settings.trust import allow, forget, is_allowed
 
 NAME = "response_config.json"
 WIDE = {

@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from shaping.envelope.content import read_blocks, write_block
 from shaping.envelope.dialects import members
-from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta
+from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta, read_blocks, write_block
 from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error
 from shaping.errors.codes import OPERATIONS
 

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shaping.errors.outcomes import code_for_status
-from shaping.operations.openapi.client import Auth, Client, HttpCall, HttpConfig, new_client
+from shaping.errors.detail import code_for_status
+from shaping.operations.openapi.client import READING, Auth, Client, EventStream, HttpCall, HttpConfig, new_client
 from shaping.operations.openapi.document import (
     DocumentError,
     OpenApiDocument,
     SchemaConverter,
+    free_name,
     read_document,
     read_file,
 )
-from shaping.operations.openapi.parameters import read_inputs
-from shaping.operations.openapi.sse import EventStream
-from shaping.operations.spec import Shape, Spec, kind_of_method, make_spec
+from shaping.operations.openapi.requests import is_json, read_inputs
+from shaping.operations.spec import READING_METHODS, Spec, make_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from os import PathLike
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "from_openapi_url",
 ]
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
-READING = frozenset({"get", "head"})
 STREAM = "text/event-stream"
 
 
@@ -74,7 +73,7 @@ def from_openapi(
         if isinstance(item := document.follow(node), Mapping)
         for method in METHODS
         if isinstance(item.get(method), Mapping)
-        for operation in _operations(client, schemas, _Place(document, path, method, item), taken)
+        for operation in _operations(client, schemas, taken, path=path, method=method, item=item)
     )
     return HttpOperations(made, client)
 
@@ -95,73 +94,49 @@ async def from_openapi_url(url: str, config: HttpConfig | None = None) -> HttpOp
     return from_openapi(read_document(response.content, str(response.url)), config)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where in a document an operation stands."""
-
-    document: OpenApiDocument
-    path: str
-    method: str
-    item: Mapping[str, Any]
-
-
-def _operations(client: Client, schemas: SchemaConverter, place: _Place, taken: set[str]) -> Iterator[tuple[Spec, Any]]:
+def _operations(
+    client: Client, schemas: SchemaConverter, taken: set[str], *, path: str, method: str, item: Mapping[str, Any]
+) -> Iterator[tuple[Spec, Any]]:
     """Make the operation, and beside one that offers its answer whole or as a stream, the subscription `…_stream`."""
-    operation = place.item[place.method]
-    inputs = read_inputs(place.document, schemas, place.item, operation, place.path)
-    answers = _answers(place.document, operation)
-    name = _name(operation, place.method, place.path, taken)
-    call = HttpCall(client, place.method.upper(), place.path, inputs, _accept(tuple(answers)))
-    if tuple(answers) != (STREAM,):
-        shape: Shape = "query" if place.method in READING else "mutation"
-        whole = answers.get(_json_of(tuple(answers)) or "")
-        yield _spec(client, schemas, place, name=name, type=shape, input=inputs.schema, answer=whole), call
-        if STREAM not in answers:
-            return
-        name = _free(f"{name}_stream", taken)
-    spec = _spec(client, schemas, place, name=name, type="subscription", input=inputs.schema, answer=answers[STREAM])
-    yield spec, EventStream(call).__call__
-
-
-def _spec(client: Client, schemas: SchemaConverter, place: _Place, *, name: str, answer: Any, **more: Any) -> Spec:
-    document, path, method, item = place.document, place.path, place.method, place.item
-    operation = item[method]
-    reads = more["type"] == "subscription" and method in READING
-    return make_spec(
-        name,
-        **more,
-        namespace=client.config.namespace,
-        version=str((document.content.get("info") or {}).get("version", "")),
-        operation_type="query" if reads else kind_of_method(method),
-        description=_description(operation, item),
-        output=schemas.schema(answer) if answer is not None else None,
-        codes=_codes(operation),
-        tags=[tag for tag in operation.get("tags") or () if isinstance(tag, str)],
-        origin={
+    document, operation = schemas.document, item[method]
+    inputs = read_inputs(document, schemas, item, operation, path)
+    answers = _answers(document, operation)
+    name = free_name(_name(operation, method, path), taken)
+    taken.add(name)
+    call = HttpCall(client, method.upper(), path, inputs, _accept(answers))
+    statuses = [str(status) for status in operation.get("responses") or ()]
+    about: dict[str, Any] = {
+        "namespace": client.config.namespace,
+        "version": str((document.content.get("info") or {}).get("version", "")),
+        "operation_type": "query" if method.upper() in READING_METHODS else "command",
+        "description": _description(operation, item),
+        "input": inputs.schema,
+        "codes": dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599),
+        "tags": [tag for tag in operation.get("tags") or () if isinstance(tag, str)],
+        "origin": {
             "method": method.upper(),
             "path": path,
             "operation_id": operation.get("operationId"),  # as the document spells it
             "deprecated": operation.get("deprecated") is True,
         },
-    )
+    }
+    if [*answers] != [STREAM]:
+        shape = "query" if method.upper() in READING else "mutation"
+        whole = answers.get(_json_of(answers) or "")
+        yield make_spec(name, type=shape, output=schemas.schema(whole), **about), call
+        if STREAM not in answers:
+            return
+        name = free_name(f"{name}_stream", taken)
+        taken.add(name)
+    stream = make_spec(name, type="subscription", output=schemas.schema(answers[STREAM]), **about)
+    yield stream, EventStream(call).__call__
 
 
-def _name(operation: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
-    """Return the operation's id in letters that every protocol takes, else its method and path; never one twice."""
+def _name(operation: Mapping[str, Any], method: str, path: str) -> str:
+    """Return the operation's id in letters that every protocol takes, else its method and path."""
     operation_id = operation.get("operationId")
-    plain = (
-        re.sub(r"[^\w-]+", "_", str(operation_id)) if operation_id else "_".join([method, *re.findall(r"\w+", path)])
-    )
-    return _free(plain.strip("_") or method, taken)
-
-
-def _free(plain: str, taken: set[str]) -> str:
-    """Return a name that no other operation has, and take it."""
-    name, number = plain, 2
-    while name in taken:
-        name, number = f"{plain}_{number}", number + 1
-    taken.add(name)
-    return name
+    words = [re.sub(r"[^\w-]+", "_", str(operation_id))] if operation_id else [method, *re.findall(r"\w+", path)]
+    return "_".join(words).strip("_") or method
 
 
 def _answers(document: OpenApiDocument, operation: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,13 +152,14 @@ def _answers(document: OpenApiDocument, operation: Mapping[str, Any]) -> dict[st
     return {}
 
 
-def _json_of(kinds: tuple[str, ...]) -> str | None:
-    exact = [kind for kind in kinds if kind.partition(";")[0].strip() == "application/json" and "stream=" not in kind]
-    return next(iter(exact), None) or next((kind for kind in kinds if kind.partition(";")[0].endswith("+json")), None)
+def _json_of(kinds: Iterable[str]) -> str | None:
+    """Return the JSON among media types, plain JSON first."""
+    found = [kind for kind in kinds if is_json(kind) and "stream=" not in kind]
+    return min(found, key=lambda kind: "+json" in kind, default=None)
 
 
-def _accept(kinds: tuple[str, ...]) -> str:
-    return _json_of(kinds) or (kinds[0] if kinds else "application/json")
+def _accept(kinds: Iterable[str]) -> str:
+    return _json_of(kinds) or next(iter(kinds), "application/json")
 
 
 def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
@@ -191,12 +167,6 @@ def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
     parts = dict.fromkeys(text.strip() for text in texts if isinstance(text, str) and text.strip())
     note = ["Deprecated."] if operation.get("deprecated") is True else []
     return "\n\n".join([*parts, *note])
-
-
-def _codes(operation: Mapping[str, Any]) -> list[str]:
-    """Return the codes of the error statuses that the document promises."""
-    statuses = [str(status) for status in operation.get("responses") or ()]
-    return list(dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599))
 
 
 def _with_scheme(config: HttpConfig, document: OpenApiDocument) -> HttpConfig:

@@ -1,32 +1,36 @@
-"""Calling an HTTP operation: the shared client, the request, and the response as an envelope."""
+"""Calling an HTTP operation: the shared client, the request, and the response or the event stream as envelopes."""
 
 from __future__ import annotations
 
 import base64
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+import anyio
 import orjson
 from anyio.lowlevel import current_token
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, from_status, make_error
-from shaping.errors.outcomes import message_in
-from shaping.operations.openapi.serialization import encode_body, in_header, in_path, in_query
+from shaping.errors.detail import message_in
+from shaping.operations.openapi.requests import in_header, in_path, in_query, is_json
 from shaping.parsers.json import read_json
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     import httpx
+    from httpx_sse import ServerSentEvent
 
-    from shaping.operations.context import Context
-    from shaping.operations.openapi.parameters import OperationInputs, Parameter
+    from shaping.operations.execute import Context
+    from shaping.operations.openapi.requests import OperationInputs
 
 
 MAX_REDIRECTS = 5
+READING = frozenset({"GET", "HEAD"})
 AUTH_TYPES = ("bearer", "api_key", "basic")
 AUTH_PLACES = ("header", "query", "cookie")
 
@@ -116,7 +120,7 @@ class Client:
         built = client.build_request(method, url, headers=headers, **request)
         for _ in range(MAX_REDIRECTS):
             response = await client.send(built, stream=stream)
-            if response.next_request is None or method not in {"GET", "HEAD"}:
+            if response.next_request is None or method not in READING:
                 return response
             if _origin(response.next_request.url) != _origin(built.url):
                 return response
@@ -161,73 +165,48 @@ class HttpCall:
 
     async def __call__(self, given: Mapping[str, Any], context: Context) -> Envelope[Any]:
         """Send the request and wrap what comes back."""
-        url, request = self.request(given)
-        if context.request_id is not None:
-            request["headers"]["X-Request-ID"] = context.request_id
-        response = await self.client.send(self.method, url, **request)
-        return read_http_response(response, self.method)
+        url, request = self.request(given, context)
+        return read_http_response(await self.client.send(self.method, url, **request), self.method)
 
-    def request(self, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def request(self, given: Mapping[str, Any], context: Context) -> tuple[str, dict[str, Any]]:
         """Return the address and the rest of a request."""
         path, query, headers, cookies = self.path, list[str](), {"Accept": self.accept}, list[str]()
         for parameter in self.inputs.parameters:
             if parameter.member not in given:
                 continue
-            value = _written(parameter, given[parameter.member])
-            match parameter.place:
-                case "path":
-                    text = in_path(parameter.name, value, parameter.style, explode=parameter.explode)
-                    path = path.replace(f"{{{parameter.name}}}", text)
-                case "query":
-                    query += in_query(
-                        parameter.name, value, parameter.style, explode=parameter.explode, reserved=parameter.reserved
-                    )
-                case "header":
-                    headers[parameter.name] = in_header(parameter.name, value, explode=parameter.explode)
-                case _:
-                    cookies += in_query(parameter.name, value, parameter.style, explode=parameter.explode)
-        request = self._body(given)
+            name, explode, value = parameter.name, parameter.explode, given[parameter.member]
+            value = orjson.dumps(value).decode() if parameter.as_json else value
+            if parameter.place == "path":
+                path = path.replace(f"{{{name}}}", in_path(name, value, explode=explode))
+            elif parameter.place == "header":
+                headers[name] = in_header(name, value, explode=explode)
+            else:
+                pieces = query if parameter.place == "query" else cookies
+                pieces += in_query(name, value, parameter.style, explode=explode)
+        request = self.inputs.body_arguments(given)
         headers |= request.pop("headers", {})
         if cookies:
             headers["Cookie"] = "; ".join(cookies)
+        if context.request_id is not None:
+            headers["X-Request-ID"] = context.request_id
         return self.client.url(path, query), {**request, "headers": headers}
-
-    def _body(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        inputs = self.inputs
-        if inputs.body is None:
-            return {}
-        if inputs.body_member is not None:
-            sent = inputs.body_member in given
-            return encode_body(inputs.body, given[inputs.body_member]) if sent else {}
-        value = {theirs: given[ours] for ours, theirs in inputs.body_members.items() if ours in given}
-        return encode_body(inputs.body, value) if value or inputs.body_required else {}
-
-
-def _written(parameter: Parameter, value: Any) -> Any:
-    return orjson.dumps(value).decode() if parameter.as_json else value
 
 
 def read_http_response(response: httpx.Response, method: str = "GET") -> Envelope[Any]:
     """Wrap a response: data by its content type, an error status as a coded error beside whatever the server said."""
-    kind = response.headers.get("content-type", "")
+    status, kind = response.status_code, response.headers.get("content-type", "")
     data, readable = _data(response, kind)
-    about: dict[str, Any] = {
-        "status": response.status_code,
-        "headers": response.headers.multi_items(),
-        "content_type": kind,
-    }
-    if response.status_code >= 400:
+    error = None
+    if status >= 400:
         reason = message_in(data)
-        message = None if reason is None else f"HTTP {response.status_code}: {reason[:300]}"
-        changing = method not in {"GET", "HEAD", "OPTIONS", "QUERY"}
-        error = from_status(response.status_code, message, headers=response.headers, state_changing=changing)
-        return http_envelope(data, error=error, **about)
-    if not readable:
+        message = None if reason is None else f"HTTP {status}: {reason[:300]}"
+        changing = method not in {*READING, "OPTIONS", "QUERY"}
+        error = from_status(status, message, headers=response.headers, state_changing=changing)
+    elif not readable:
         error = make_error("BAD_RESPONSE", f"the API answered with {kind}, but the body is not in that form")
-        return http_envelope(data, error=error, **about)
-    if 300 <= response.status_code < 400 and response.status_code != 304:
-        return http_envelope(None, error=make_error("BAD_RESPONSE", "the API redirects to another place"), **about)
-    return http_envelope(data, **about)
+    elif 300 <= status < 400 and status != 304:
+        data, error = None, make_error("BAD_RESPONSE", "the API redirects to another place")
+    return http_envelope(data, status=status, headers=response.headers.multi_items(), content_type=kind, error=error)
 
 
 def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
@@ -235,7 +214,7 @@ def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
     if not response.content:
         return None, True
     plain = kind.partition(";")[0].strip().lower()
-    if plain == "application/json" or plain.endswith("+json"):
+    if is_json(kind):
         try:
             return read_json(response.content), True
         except ValueError:
@@ -253,9 +232,139 @@ def _as_text(body: bytes) -> Any:
         text = body.decode()
     except UnicodeDecodeError:
         return None
-    if "\0" in text:
-        return None
+    return None if "\0" in text else _json_or_text(text)
+
+
+def _json_or_text(text: str) -> Any:
     try:
         return read_json(text)
     except ValueError:
         return text
+
+
+RETRY_SECONDS = 3.0
+MAX_SILENT_RECONNECTS = 5  # in a row, without one event in between
+MAX_EVENT = 1_048_576  # characters; a stream without line ends must not fill the memory
+DONE = "[DONE]"  # what some APIs send as their last event
+
+
+class BoundedText:
+    """A response's text for httpx-sse, which itself would keep an event without an end in memory for ever."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.headers = response.headers
+        self.size = 0  # characters since the last event
+        self._response = response
+
+    async def aiter_text(self) -> AsyncIterator[str]:
+        """Yield the text without a byte order mark, and refuse an event that is too long."""
+        first = True
+        async for chunk in self._response.aiter_text():
+            self.size += len(chunk)
+            if self.size > MAX_EVENT:
+                raise ToolError("TOO_LARGE", f"an event of the stream has more than {MAX_EVENT} characters")
+            yield chunk.removeprefix("\ufeff") if first else chunk
+            first = False
+
+
+@dataclass(slots=True)
+class Resumption:
+    """What the next connection of a stream needs to know."""
+
+    retry: float  # seconds to wait
+    last_id: str | None = None
+
+    async def events(self, response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
+        """Yield the events of one connection that carry data."""
+        text = BoundedText(response)
+        source = import_extra("httpx_sse", "http", "a stream of events").EventSource(text)
+        async with aclosing(source.aiter_sse()) as events:
+            async for event in events:
+                text.size = 0
+                self.last_id = event.id or self.last_id
+                self.retry = self.retry if event.retry is None else event.retry / 1000
+                # httpx-sse also reports blocks without data, which the standard says are no events.
+                if event.data:
+                    yield event
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """The handler of an operation that answers with a stream of events."""
+
+    call: HttpCall
+    retry: float | None = None  # seconds between connections, where the server does not say
+
+    async def __call__(self, given: Mapping[str, Any], context: Context) -> AsyncGenerator[Envelope[Any], None]:
+        """Yield an envelope for each event.
+
+        A stream that breaks off, or ends after it gave events with ids, is taken up again after its last id; one that
+        ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
+        that reads is ever sent again: any other would do its work twice.
+        """
+        state, silent = Resumption(RETRY_SECONDS if self.retry is None else self.retry), 0
+        while True:
+            received, ended = False, False
+            async for outcome in self._connection(state, given, context):
+                if isinstance(outcome, Envelope):
+                    received = True
+                    yield outcome
+                ended = outcome is True
+            silent = 0 if received else silent + 1
+            if ended or self.call.method not in READING or silent > MAX_SILENT_RECONNECTS:
+                break
+            await anyio.sleep(state.retry)
+        if silent > MAX_SILENT_RECONNECTS:
+            raise ToolError("UNAVAILABLE", f"the stream broke off {silent} times without an event in between")
+
+    async def _connection(
+        self, state: Resumption, given: Mapping[str, Any], context: Context
+    ) -> AsyncIterator[Envelope[Any] | bool]:
+        """Yield the events of one connection, then whether the stream is over for good."""
+        url, request = self.call.request(given, context)
+        request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if state.last_id is not None:
+            request["headers"]["Last-Event-ID"] = state.last_id
+        try:
+            response = await self.call.client.send(self.call.method, url, stream=True, **request)
+            try:
+                await _refuse(response)
+                if response.status_code == 204:
+                    yield True
+                    return
+                async for event in state.events(response):
+                    if event.data == DONE:
+                        yield True
+                        return
+                    yield _wrapped(event, response)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await response.aclose()
+        except import_extra("httpx", "http", "a stream of events").TransportError:
+            # Before the first event a failed connection is a failed call; later it is a pause.
+            if state.last_id is None or self.call.method not in READING:
+                raise
+            yield False
+            return
+        yield state.last_id is None
+
+
+async def _refuse(response: httpx.Response) -> None:
+    """Raise where the answer is not a stream of events."""
+    if response.status_code == 204:
+        return
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    if response.status_code != 200 or not is_stream:
+        await response.aread()
+        envelope = read_http_response(response)
+        if envelope.error is not None:
+            raise ToolError.of(envelope.error)
+        kind = envelope.meta.model_dump()["content_type"]
+        raise ToolError("BAD_RESPONSE", f"expected a stream of events, got {response.status_code} {kind}")
+
+
+def _wrapped(event: ServerSentEvent, response: httpx.Response) -> Envelope[Any]:
+    meta: dict[str, Any] = {"event": event.event, **({"event_id": event.id} if event.id else {})}
+    return http_envelope(
+        _json_or_text(event.data), status=response.status_code, headers=response.headers.multi_items(), **meta
+    )

@@ -16,7 +16,7 @@ import yaml
 from shaping.paths.schema import pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container
     from os import PathLike
 
 
@@ -119,23 +119,18 @@ class SchemaConverter:
     """Turns the schemas of one document into JSON Schemas; each definition is turned once."""
 
     def __init__(self, document: OpenApiDocument) -> None:
-        self._document = document
+        self.document = document
         self._defs: dict[str, Any] = {}
         self._names: dict[str, str] = {}
         self._needs: dict[str, frozenset[str]] = {}
         self._inside: list[str] = []
 
     def schema(self, node: Any) -> dict[str, Any]:
-        """Return one schema with every definition that it needs."""
-        turned = self._turn(node)
+        """Return one schema with every definition that it needs; an empty one for no schema."""
+        turned = self.part(node)
         if not isinstance(turned, dict):
             return {} if turned else {"not": {}}
-        needed = self._closure(_references(turned))
-        return {**turned, "$defs": {name: self._defs[name] for name in needed}} if needed else turned
-
-    def part(self, node: Any) -> Any:
-        """Return one schema whose definitions the caller collects with `with_defs`."""
-        return self._turn(node)
+        return self.with_defs(turned)
 
     def with_defs(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Add every definition that an already turned schema needs."""
@@ -151,7 +146,8 @@ class SchemaConverter:
                     waiting.append(name)
         return list(found)
 
-    def _turn(self, node: Any) -> Any:
+    def part(self, node: Any) -> Any:
+        """Return one schema whose definitions the caller adds by `with_defs`."""
         if isinstance(node, bool):
             return node
         if not isinstance(node, Mapping):
@@ -177,10 +173,10 @@ class SchemaConverter:
                 list(dict.fromkeys(name for name in value if isinstance(name, str))) if isinstance(value, list) else []
             )
         if word in NAMED:
-            return {name: self._turn(part) for name, part in value.items()} if isinstance(value, Mapping) else {}
+            return {name: self.part(part) for name, part in value.items()} if isinstance(value, Mapping) else {}
         if isinstance(value, list):
-            return [self._turn(part) if isinstance(part, (Mapping, bool)) else part for part in value]
-        return self._turn(value) if isinstance(value, Mapping) else value
+            return [self.part(part) if isinstance(part, (Mapping, bool)) else part for part in value]
+        return self.part(value) if isinstance(value, Mapping) else value
 
     def _reference(self, node: Mapping[str, Any]) -> dict[str, Any]:
         ref = node["$ref"]
@@ -188,41 +184,39 @@ class SchemaConverter:
             return {}
         name = self._names.get(ref)
         if name is None:
-            name = self._name(ref)
+            name = free_name(re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root", self._defs)
             # Entered before it is turned: it may contain itself.
             self._names[ref] = name
             self._defs[name] = {}
             self._needs[name] = frozenset()
             self._inside.append(name)
-            self._defs[name] = self._turn(self._document.look_up(ref))
+            self._defs[name] = self.part(self.document.look_up(ref))
             self._inside.pop()
             self._needs[name] = _references(self._defs[name])
-        siblings = {} if self._document.is_old else {k: v for k, v in node.items() if k in {"description", "default"}}
+        siblings = {} if self.document.is_old else {k: v for k, v in node.items() if k in {"description", "default"}}
         return {"$ref": f"#/$defs/{name}", **siblings}
 
-    def _name(self, ref: str) -> str:
-        plain = re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root"
-        name, number = plain, 2
-        while name in self._defs:
-            name, number = f"{plain}_{number}", number + 1
-        return name
+
+def free_name(plain: str, taken: Container[str]) -> str:
+    """Return a name that is not taken, with a number where it has to be."""
+    name, number = plain, 2
+    while name in taken:
+        name, number = f"{plain}_{number}", number + 1
+    return name
 
 
 def _references(schema: Any) -> frozenset[str]:
-    return frozenset(_walk(schema))
-
-
-def _walk(schema: Any) -> Iterator[str]:
-    waiting = [schema]
+    found, waiting = set[str](), [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
             ref = node.get("$ref")
             if isinstance(ref, str) and ref.startswith("#/$defs/"):
-                yield ref.removeprefix("#/$defs/")
+                found.add(ref.removeprefix("#/$defs/"))
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)
+    return frozenset(found)
 
 
 def _bounded(schema: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from shaping.operations.openapi import HttpConfig, from_openapi
-from shaping.operations.openapi.sse import EventStream
+from shaping.operations.openapi.client import EventStream
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:

@@ -1,0 +1,278 @@
+"""Calls over a transport: the side that serves a registry's operations, and the side that waits for answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from pydantic_core import PydanticSerializationError
+
+from shaping.envelope import Envelope, is_envelope, local_envelope
+from shaping.envelope.dialects.members import ORDER
+from shaping.errors import from_exception, make_error
+from shaping.operations.transports import (
+    Aborted,
+    CallerIdentity,
+    Completed,
+    Event,
+    Failed,
+    Listener,
+    Requested,
+    Responded,
+    log,
+    write_event,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from anyio.abc import TaskGroup
+
+    from shaping.operations.execute import Identity
+    from shaping.operations.registry import Registry
+    from shaping.operations.transports import Transport
+
+REPLY_SECONDS = 5.0  # for handing an answer over while this side is being stopped
+ABORT_SECONDS = 1.0  # for telling the other side that nobody waits any more
+WHOLE = frozenset({*ORDER, "warnings", "error"})
+
+
+def claimed(request: Requested) -> Identity | None:
+    """Return the identity that a request names: right where only trusted processes can publish."""
+    return request.caller.identity() if request.caller is not None else None
+
+
+class CallHandler(Listener):
+    """Serves the operations of a registry on a channel of a transport, as an `async with` block.
+
+    `identify` returns who a request comes from; by default it believes the request, which is right only where trusted
+    processes alone can publish. `shape` shapes the answers for a model.
+    """
+
+    _tasks: TaskGroup
+
+    def __init__(
+        self,
+        registry: Registry,
+        transport: Transport,
+        *,
+        channel: str = "calls",
+        identify: Callable[[Requested], Identity | None] = claimed,
+        shape: bool = False,
+    ) -> None:
+        super().__init__(transport, channel)
+        self._registry = registry
+        self._identify = identify
+        self._shape = shape
+        self._running: dict[tuple[str, str], anyio.CancelScope] = {}
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The request ids that are being served."""
+        return tuple(request_id for _, request_id in self._running)
+
+    async def respond(self, request: Requested, output: Any) -> None:
+        """Send an answer; only an envelope is one."""
+        if not is_envelope(output):
+            raise TypeError(f"a call is answered with an envelope, not with {type(output).__name__}")
+        wire = output.render("sourced", include=WHOLE) if isinstance(output, Envelope) else dict(output)
+        await self._publish(request, Responded(request_id=request.request_id, output=wire))
+        await self._publish(request, Completed(request_id=request.request_id))
+
+    def take(self, event: Event) -> None:
+        """Start the call that is asked for, or stop the one that nobody waits for."""
+        if isinstance(event, Requested) and _key(event) not in self._running:
+            # Entered at once, so that an abort right behind the request finds it.
+            self._running[_key(event)] = scope = anyio.CancelScope()
+            self._tasks.start_soon(self._serve, event, scope)
+        elif isinstance(event, Aborted) and (running := self._running.get(_key(event))) is not None:
+            running.cancel()
+
+    async def _receive(self, messages: AsyncIterator[bytes]) -> None:
+        async with anyio.create_task_group() as self._tasks:
+            await super()._receive(messages)
+            # Whoever asked can no longer be heard or answered.
+            self._tasks.cancel_scope.cancel()
+
+    async def _serve(self, request: Requested, scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                if await self._claimed(request):
+                    await self._answer(request)
+            if scope.cancelled_caught:
+                await self._try_publish(request, Aborted(request_id=request.request_id))
+        except BaseException:
+            await self._try_publish(request, Aborted(request_id=request.request_id, reason="the server stopped"))
+            raise
+        finally:
+            del self._running[_key(request)]
+
+    async def _claimed(self, request: Requested) -> bool:
+        try:
+            return await self._transport.claim(":".join(_key(request)))
+        except OSError as lost:
+            # Whoever else serves may have it; what runs here goes on until the listening itself breaks off.
+            log.warning("a call could not be claimed: %s", type(lost).__name__)
+            return False
+
+    async def _answer(self, request: Requested) -> None:
+        try:
+            envelope = await self._registry.execute(
+                request.operation,
+                request.input,
+                self._identify(request),
+                request_id=request.request_id,
+                time_limit=request.seconds,
+                shape=self._shape,
+            )
+            error = envelope.error
+            # An exception or an error status is the call's failure; a tool's or a program's own error is its answer.
+            if error is None or envelope.meta.source not in {"local", "http"}:
+                await self.respond(request, envelope)
+                return
+        except PydanticSerializationError:
+            error = make_error("BAD_RESPONSE", "the operation's answer cannot be written as JSON")
+        except Exception as fault:  # noqa: BLE001  an application's `identify` may raise anything
+            error = from_exception(fault)
+        await self._try_publish(request, Failed(request_id=request.request_id, error=error))
+
+    async def _publish(self, request: Requested, event: Event) -> None:
+        await self._transport.publish(request.reply_to, write_event(event))
+
+    async def _try_publish(self, request: Requested, event: Event) -> None:
+        with anyio.move_on_after(REPLY_SECONDS, shield=True):
+            try:
+                await self._publish(request, event)
+            except OSError:
+                log.debug("could not answer %s", request.request_id)
+
+
+def _key(event: Requested | Aborted) -> tuple[str, str]:
+    """Return a call's key: who asked and the request id, which two callers may choose alike."""
+    return event.reply_to, event.request_id
+
+
+@dataclass(slots=True)
+class _Wait:
+    operation: str
+    request_id: str
+    done: anyio.Event = field(default_factory=anyio.Event)
+    answer: Envelope[Any] | None = None
+
+    def settle(self, answer: Envelope[Any]) -> None:
+        if self.answer is None:
+            self.answer = answer
+            self.done.set()
+
+    def ended(self, code: str, message: str) -> Envelope[Any]:
+        return local_envelope(None, self.operation, error=make_error(code, message), request_id=self.request_id)
+
+
+class PendingCalls(Listener):
+    """Makes calls over a transport and waits for their answers; use it as `async with`.
+
+    Whatever happens - an answer, an error, a deadline, an abort, a lost connection, leaving the block - every call ends
+    with an envelope and nothing stays pending.
+    """
+
+    def __init__(self, transport: Transport, *, channel: str = "calls", deadline: float | None = 60.0) -> None:
+        self._replies = f"{channel}:replies:{token_hex(8)}"
+        super().__init__(transport, self._replies)
+        self._channel = channel
+        self._deadline = deadline
+        self._waiting: dict[str, _Wait] = {}
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The request ids that wait for an answer."""
+        return tuple(self._waiting)
+
+    async def call(
+        self,
+        operation: str,
+        input: Any = None,  # noqa: A002  the operation's own word
+        identity: Identity | None = None,
+        *,
+        request_id: str | None = None,
+        deadline: float | None = None,
+    ) -> Envelope[Any]:
+        """Ask for a call and wait for its envelope, at most until the deadline (seconds from now)."""
+        wait = _Wait(operation, request_id or token_hex(16))
+        if wait.request_id in self._waiting:
+            return wait.ended("CONFLICT", f"the request id {wait.request_id!r} is in use")
+        if not self.connected:
+            return wait.ended("UNAVAILABLE", "the connection for calls is closed")
+        request = Requested(
+            request_id=wait.request_id,
+            operation=operation,
+            input=input,
+            caller=None if identity is None else CallerIdentity.model_validate(identity, from_attributes=True),
+            reply_to=self._replies,
+            seconds=self._deadline if deadline is None else deadline,
+        )
+        try:
+            message = write_event(request)
+        except PydanticSerializationError:
+            return wait.ended("BAD_ARGUMENT", "the input cannot be written as JSON")
+        self._waiting[wait.request_id] = wait
+        try:
+            return await self._answered(wait, message, request.seconds)
+        finally:
+            del self._waiting[wait.request_id]
+
+    async def _answered(self, wait: _Wait, message: bytes, seconds: float | None) -> Envelope[Any]:
+        reached = True  # until known otherwise: a publish that is cut off may have arrived
+        try:
+            with anyio.move_on_after(seconds):
+                reached = bool(await self._transport.publish(self._channel, message))
+                if not reached:
+                    return wait.ended("UNAVAILABLE", "nobody serves this channel")
+                await wait.done.wait()
+        except OSError as lost:
+            return wait.ended("UNAVAILABLE", f"the connection failed: {type(lost).__name__}")
+        finally:
+            if wait.answer is None and reached:
+                await self._send_abort(wait.request_id)
+        return wait.answer or wait.ended("TIMEOUT", f"no answer in {seconds} seconds")
+
+    async def abort(self, request_id: str, reason: str = "") -> bool:
+        """Stop a call on both sides; False where none of that id is pending."""
+        wait = self._waiting.get(request_id)
+        if wait is None:
+            return False
+        wait.settle(wait.ended("ABORTED", reason or "the caller stopped the call"))
+        await self._send_abort(request_id, reason)
+        return True
+
+    async def _send_abort(self, request_id: str, reason: str = "") -> None:
+        """Notify the other side that nobody waits; also while this side is being cancelled."""
+        with anyio.move_on_after(ABORT_SECONDS, shield=True):
+            try:
+                over = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)
+                await self._transport.publish(self._channel, write_event(over))
+            except OSError:
+                log.debug("could not tell the other side that %s is over", request_id)
+
+    async def _receive(self, messages: AsyncIterator[bytes]) -> None:
+        try:
+            await super()._receive(messages)
+        finally:
+            for wait in self._waiting.values():
+                wait.settle(wait.ended("UNAVAILABLE", "the connection for calls was lost"))
+
+    def take(self, event: Event) -> None:
+        """Settle the call that an event is about."""
+        wait = self._waiting.get(event.request_id)
+        if wait is None:
+            return
+        match event:
+            case Responded(output=output):
+                wait.settle(Envelope.parse(output, "sourced"))
+            case Failed(error=error):
+                wait.settle(local_envelope(None, wait.operation, error=error, request_id=event.request_id))
+            case Aborted(reason=reason):
+                wait.settle(wait.ended("ABORTED", reason or "the call was stopped"))
+            case Completed():
+                wait.settle(wait.ended("BAD_RESPONSE", "the call ended without an answer"))
