@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.cli.bench import Comparison, Setup, compare, total
-from shaping.cli.support.payloads import Payload, read_payloads
+from shaping.cli.payloads import Payload, read_payloads
 
 OURS = Path(__file__).parent / "payloads"
 SHARED = Path(__file__).parents[2] / "shared" / "corpus" / "payloads"

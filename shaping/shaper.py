@@ -21,8 +21,7 @@ from shaping.settings import ConfigError, context
 from shaping.settings.live import LiveConfig, shared
 from shaping.store import open_store
 from shaping.store.expand import recall
-from shaping.store.keeper import Keeper
-from shaping.store.originals import Originals
+from shaping.store.keeper import Keeper, Originals
 from shaping.values import reads_once
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from benchmarks import corpus
 from shaping import Shaper
 from shaping.encoders import decode, encode
 from shaping.parsers import parse
-from shaping.store.memory import MemoryStore
+from shaping.store.backends import MemoryStore
 from shaping.tokens import exact
 
 if TYPE_CHECKING:

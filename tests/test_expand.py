@@ -15,10 +15,9 @@ from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
 from shaping.settings import Overrides
 from shaping.store import Keeper, StoreError, make_ref
-from shaping.store.expand import Expanded, Recalled, cursor_at, expand, recall
-from shaping.store.memory import MemoryStore
+from shaping.store.backends import MemoryStore
+from shaping.store.expand import Expanded, Recalled, choose, cursor_at, expand, listed, recall
 from shaping.store.pages import Page, Position, page
-from shaping.store.parts import choose, listed
 from shaping.tokens import counter
 
 ROOM = 10**8  # bytes, more than any test needs

@@ -19,7 +19,7 @@ from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice
 from shaping.redaction import redact
 from shaping.settings import Overrides
 from shaping.store import Keeper
-from shaping.store.memory import MemoryStore
+from shaping.store.backends import MemoryStore
 
 TTL = 900
 FOLDER = (

@@ -24,7 +24,7 @@ from shaping.redaction import scrub
 from shaping.response import CallContext, Warned
 from shaping.settings import Overrides
 from shaping.store.expand import cursor_at, resume
-from shaping.store.originals import SHAPED
+from shaping.store.keeper import SHAPED
 from shaping.store.pages import Position
 from shaping.values import to_plain
 

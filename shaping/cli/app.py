@@ -118,7 +118,15 @@ COMMANDS: Final[Mapping[str, str]] = {
     "unwrap": "Take the proxy away again: the backup comes back byte for byte unless the file was edited since.",
     "wrap": "Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it.",
 }
-_MODULES: Final[Mapping[str, str]] = {"unwrap": "wrap"}  # every other command has a module of its own name
+# The modules that hold several commands; every other command has a module of its own name.
+_MODULES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("allow", "check", "explain", "init", "profiles"), "config"),
+    **dict.fromkeys(("last", "stats"), "ledger"),
+    "query": "expand",
+    "report": "ui",
+    "tokens": "bench",
+    "unwrap": "wrap",
+}
 _REPORTS_FAILURES: Final = frozenset({"run"})  # its failures are in an envelope whether --json is given or not
 
 
@@ -176,7 +184,7 @@ def main() -> None:
     words = sys.argv[1:]
     try:
         if wants_json(words):
-            from shaping.cli.support.json_option import call  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
+            from shaping.cli.output import call  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 
             sys.exit(call(build(), words))
         build()()
@@ -197,7 +205,7 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def _load(name: str) -> Any:
-    from shaping.cli.support.json_option import with_json_option  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
+    from shaping.cli.output import with_json_option  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 
     module = import_module(f"shaping.cli.{_MODULES.get(name, name)}")
     callback = getattr(module, name)

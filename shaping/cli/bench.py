@@ -1,8 +1,9 @@
-"""`shaping bench`: what shaping saves on answers that you have, profile by profile and field by field."""
+"""`shaping bench` and `shaping tokens`: what shaping saves on answers that you have, and what files cost."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path, PurePath
@@ -16,18 +17,17 @@ from rich.progress import track
 from rich.table import Table
 
 from shaping import Shaper
-from shaping.cli.support.output import config_failure, print_result
-from shaping.cli.support.payloads import SUFFIXES, read_payloads
+from shaping.cli.output import CONFIG, JSON, check_profiles, print_result, stopped
+from shaping.cli.payloads import SUFFIXES, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.response import counted
-from shaping.settings import ConfigError
-from shaping.tokens import CountingError, UnknownTokenizerError, counter
-from shaping.tokens.savings import add_up, by_field
+from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
+from shaping.tokens.savings import add_up, by_field as fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from shaping.cli.support.payloads import Payload
+    from shaping.cli.payloads import Payload
     from shaping.tokens.savings import FieldCost
 
 _NARROWEST: Final = 76  # columns
@@ -41,13 +41,12 @@ TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply. Without it
 CLIENT = typer.Option(
     metavar="NAME", help="The client that MCP results are for, by its clientInfo.name. Without it, an unknown one."
 )
-CONFIG = typer.Option(
-    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
-)
-TOKENIZER = typer.Option(metavar="NAME", help="o200k_base, cl100k_base, or one that is installed.")
+TOKENIZER = typer.Option(metavar="NAME", help="o200k_base, cl100k_base, chars, or one that is installed.")
 BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
 TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
 AS_JSON = typer.Option("--json/--table", help="Print an envelope or a table. Without it, a table on a terminal.")
+FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
+EXACT = typer.Option("--exact", help="Count long files exactly too, instead of by samples.")
 
 
 def bench(
@@ -64,44 +63,26 @@ def bench(
 ) -> None:
     """Measure what each profile saves on real answers, counted exactly."""
     program = not sys.stdout.isatty() if as_json is None else as_json
-    payloads = _read(places)
-    try:
+    payloads = list(read_payloads(places))
+    if not payloads:
+        raise stopped(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}")
+    with _counting(failed=2):
         if by_field:
-            _show_fields(_fields(payloads, tokenizer), top, program=program)
+            _show_fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top, program=program)
         else:
-            shaper = _shaper(config, profile, as_json=program)
+            shaper = Shaper(config, watch=False)
+            check_profiles(profile or (), shaper.generation.profiles)
             setup = Setup(shaper, tuple(profile or _in_order(shaper.generation.profiles)), tokenizer, tool, client)
             _show(_compare(payloads, setup), tokenizer, program=program)
+
+
+@contextmanager
+def _counting(*, failed: int) -> Iterator[None]:
+    """End the command where a tokenizer is unknown, or with another code where it fails."""
+    try:
+        yield
     except (UnknownTokenizerError, CountingError) as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(2) from None
-
-
-def _read(places: Sequence[str]) -> list[Payload]:
-
-    try:
-        payloads = list(read_payloads(places))
-    except OSError as problem:
-        typer.echo(f"cannot read {problem.filename}: {problem.strerror}", err=True)
-        raise typer.Exit(2) from None
-    if not payloads:
-        typer.echo(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}", err=True)
-        raise typer.Exit(2)
-    return payloads
-
-
-def _shaper(config: Path | None, profiles: Sequence[str] | None, *, as_json: bool) -> Shaper:
-
-    try:
-        shaper = Shaper(config, watch=False)
-    except ConfigError as problem:
-        raise config_failure(problem, as_json=as_json) from None
-    known = shaper.generation.profiles
-    for profile in profiles or ():
-        if profile not in known:
-            typer.echo(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", err=True)
-            raise typer.Exit(2)
-    return shaper
+        raise stopped(str(problem), 2 if isinstance(problem, UnknownTokenizerError) else failed) from None
 
 
 def _in_order(profiles: Sequence[str]) -> list[str]:
@@ -110,19 +91,12 @@ def _in_order(profiles: Sequence[str]) -> list[str]:
 
 
 def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
-
     console = Console(stderr=True)
     steps = track(payloads, "measuring", console=console, transient=True, disable=not console.is_terminal)
     return [compare(payload, setup) for payload in steps]
 
 
-def _fields(payloads: Sequence[Payload], tokenizer: str) -> list[FieldCost]:
-
-    return add_up([by_field(payload.data, tokenizer) for payload in payloads])
-
-
 def _show(comparisons: Sequence[Comparison], tokenizer: str, *, program: bool) -> None:
-
     whole = total(comparisons)
     if program:
         told = [_told(comparison) for comparison in comparisons]
@@ -160,7 +134,6 @@ def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None
     if program:
         print_result({"fields": [asdict(cost) for cost in costs], "total": whole})
         return
-
     table = Table("field", title="tokens of the compact JSON", title_justify="left")
     table.add_column("tokens", justify="right")
     table.add_column("share", justify="right")
@@ -173,7 +146,6 @@ def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None
 
 
 def _print(table: Table) -> None:
-
     console = Console()
     # Numbers that a narrow terminal breaks over lines can be read; numbers that are cut cannot.
     console.width = max(console.width, _NARROWEST)
@@ -256,3 +228,40 @@ def _timed(call: Callable[[], str]) -> tuple[str, float]:
         text = call()
         spent.append(perf_counter() - start)
     return text, median(spent)
+
+
+def tokens(
+    files: Annotated[list[str], FILES],
+    *,
+    tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
+    exact: Annotated[bool, EXACT] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Count the tokens of files, and say of each number how well it is known."""
+    with _counting(failed=1):
+        chosen = counter(tokenizer)
+        texts = {file: read_bytes(file).decode(errors="replace") for file in files}
+        counts = {file: TokenCount(chosen.exact(text)) if exact else chosen.count(text) for file, text in texts.items()}
+    if as_json:
+        print_result(_counts(counts, tokenizer))
+        return
+    for line in _lines(counts):
+        typer.echo(line)
+
+
+def _counts(counts: Mapping[str, TokenCount], tokenizer: str) -> dict[str, Any]:
+    files = [
+        {"file": file, "tokens": int(count), "method": count.method, "error_bound": count.error_bound}
+        for file, count in counts.items()
+    ]
+    elsewhere = [{"family": other.family, "about": other.label, "source": other.source} for other in multipliers()]
+    return {"tokenizer": tokenizer, "files": files, "total": sum(counts.values()), "elsewhere": elsewhere}
+
+
+def _lines(counts: Mapping[str, TokenCount]) -> Iterator[str]:
+    width = len(f"{sum(counts.values()):,}")
+    labels = max(len(count.label) for count in counts.values())
+    for file, count in counts.items():
+        yield f"{int(count):>{width},}  {count.label:<{labels}}  {file}"
+    if len(counts) > 1:
+        yield f"{sum(counts.values()):>{width},}  {'':<{labels}}  total"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from shaping.cli.output import need_posix, stopped
 from shaping.cli.proxy import need_extra
-from shaping.cli.support.output import need_posix, stopped
 from shaping.clients.probe import ServerFailedError, StdioSession
 from shaping.settings.files import bundled_path
 from shaping.tokens import exact

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shaping.cli.support.ledger import MODEL, PRICES, price_of
-from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
+from shaping.cli.ledger import MODEL, PRICES, price_of
+from shaping.cli.output import JSON, print_result, quiet, reading_progress, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
@@ -17,7 +17,6 @@ from shaping.learning.transcripts import find_transcripts, replay
 from shaping.mcp.tools import EXPAND
 from shaping.redaction import scrub
 from shaping.response import counted
-from shaping.settings import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read 
 HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
 PROFILE = typer.Option(metavar="NAME", help="The profile to try.")
 SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 _SHOWN: Final = 5  # missing values that are shown
 _INSTALL: Final = {
@@ -57,20 +55,9 @@ def discover(
     """Read the sessions that your clients keep: what shaping would have saved, and what would be missing."""
     price = price_of(model, prices)
     by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
-    read = [transcript for found in by_client.values() for transcript in found]
-    calls = [call for transcript in read for call in transcript.calls if call.tool != EXPAND]
     quiet()
-    usage = Usage()
-    for transcript in read:
-        usage.add_transcript(transcript)
-    try:
-        shaper = Shaper({"global": {"profile": profile}}, watch=False)
-    except ConfigError as error:
-        raise config_failure(error, as_json=as_json) from None
-    turns = {transcript.session: transcript.turns for transcript in read}
-    replayed = replay(shaper, calls, usage, turns)
-    rows = sorted(replayed.values(), key=lambda row: (row.after - row.before, row.server, row.tool))
-    config = with_suggestions(EMPTY, suggest(_statistics(calls, usage)))
+    read = [transcript for found in by_client.values() for transcript in found]
+    rows, config = _replayed(read, profile)
     install = [command for client in by_client for command in _INSTALL.get(client, ())]
     money = None if price is None else _money(rows, price)
     if as_json:
@@ -80,17 +67,29 @@ def discover(
     for line in _report(by_client, rows, profile):
         typer.echo(line)
     if money is not None and price is not None:
-        worth = f"{money['before']:,.4f} {price.currency} as they are, and {money['after']:,.4f} with shaping"
         typer.echo(
-            f"These results cost {worth}, by the prices of {price.model} of {price.date}:"
-            " written to the cache once, and read from it in each later turn."
+            f"These results cost {money['before']:,.4f} {price.currency} as they are, and {money['after']:,.4f} with "
+            f"shaping, by the prices of {price.model} of {price.date}: written to the cache once, and read from it in "
+            "each later turn."
         )
-    typer.echo("\nThe config that this traffic suggests (response_config.json):\n")
-    typer.echo(config)
-    for command in install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]:
-        typer.echo(f"To install: {command}")
+    typer.echo(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
+    commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
+    typer.echo("\n  ".join(["To install:", *commands]))
     if "opencode" in by_client:
         typer.echo(f"For opencode's servers: {_IN_OPENCODE}")
+
+
+def _replayed(read: Sequence[Transcript], profile: str) -> tuple[list[ToolReplay], str]:
+    """Shape every result of some sessions: what each tool would have cost, and the config that they suggest."""
+    calls = [call for transcript in read for call in transcript.calls if call.tool != EXPAND]
+    usage = Usage()
+    for transcript in read:
+        usage.add_transcript(transcript)
+    shaper = Shaper({"global": {"profile": profile}}, watch=False)
+    turns = {transcript.session: transcript.turns for transcript in read}
+    replayed = replay(shaper, calls, usage, turns)
+    rows = sorted(replayed.values(), key=lambda row: (row.after - row.before, row.server, row.tool))
+    return rows, with_suggestions(EMPTY, suggest(_statistics(calls, usage)))
 
 
 def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:

@@ -1,23 +1,27 @@
-"""`shaping expand`: ask for what an answer left out."""
+"""`shaping expand` and `shaping query`: ask for what an answer left out, or a SELECT of a file's records."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
-from shaping.cli.support.output import config_failure, failure
+from shaping.cleaning import fail_safe
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, print_result, stopped
+from shaping.cli.payloads import read_payloads
 from shaping.commands.storage import read_stream, streams_of
-from shaping.errors import ToolError
 from shaping.ledger import record_text
+from shaping.parsers import parse
+from shaping.present.expansion import present_rows
 from shaping.response import counted
-from shaping.settings import ConfigError
+from shaping.settings import Overrides
 from shaping.shaper import Shaper
+from shaping.store.sql import Database
 
 if TYPE_CHECKING:
     from shaping.response import Shaped
@@ -28,13 +32,13 @@ PATH = typer.Argument(
     help="Which part to show, as `items[0].user.login` or `rows[20:]`, or several with commas; without it, all of it.",
 )
 CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
-MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
+PAGE = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
 SQL = typer.Option("--sql", metavar="SELECT", help="Ask one SELECT of its records; `schema` lists tables and columns.")
 SEARCH = typer.Option("--search", metavar="TEXT", help="Find a text, or a /pattern/, in its lines or values.")
 STDOUT = typer.Option("--stdout", help="Print a command's standard output byte for byte, less secrets.")
 STDERR = typer.Option("--stderr", help="Print a command's standard error byte for byte, less secrets.")
-CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.", dir_okay=False)
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+SOURCE = typer.Argument(metavar="FILE|REF", help="A file, - for standard input, or a ref that an answer gave.")
+SELECT = typer.Argument(metavar="SQL", help="One SELECT; `schema` lists the tables and their columns.")
 
 
 def expand(
@@ -42,7 +46,7 @@ def expand(
     path: Annotated[str | None, PATH] = None,
     *,
     cursor: Annotated[str | None, CURSOR] = None,
-    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    max_tokens: Annotated[int | None, PAGE] = None,
     sql: Annotated[str | None, SQL] = None,
     search: Annotated[str | None, SEARCH] = None,
     stdout: Annotated[bool, STDOUT] = False,
@@ -51,33 +55,25 @@ def expand(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what an answer left out: the exact values under a path, page by page, or a command's own output."""
-    try:
-        shaper = Shaper(config, expandable=True, watch=False)
-        if stdout or stderr:
-            _raw(shaper, ref, "stdout" if stdout else "stderr")
-            return
-        place = cursor.removeprefix(f"{ref}:") if cursor else None
-        wanted = partial(_written, as_json=as_json)
-        asked = {"sql": sql, "search": search}
-        shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted, **asked)
-    except ConfigError as error:
-        raise config_failure(error, as_json=as_json) from None
-    except ToolError as error:
-        raise failure(error.detail, as_json=as_json) from None
+    shaper = Shaper(config, expandable=True, watch=False)
+    if stdout or stderr:
+        _print_bytes(shaper, ref, "stdout" if stdout else "stderr")
+        return
+    place = cursor.removeprefix(f"{ref}:") if cursor else None
+    wanted = partial(_written, as_json=as_json)
+    asked = {"sql": sql, "search": search}
+    shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted, **asked)
     if as_json or (sql is None and search is None):
         text = _written(shaped, as_json=as_json)
-        _print(shaped, text, ref, as_json=as_json)
+        _print_page(shaped, text, ref, as_json=as_json)
     else:
         text = shaped.text if shaped.data or search is not None else "no rows"
-        typer.echo(text)
-        for warned in shaped.warnings:
-            typer.echo(str(warned), err=True)
+        _print_answer(text, shaped)
     server, _, tool = shaped.plan.tool.rpartition("/")
     record_text(tool, "", text, kind="expand" if sql is None else "query", server=server)
 
 
-def _raw(shaper: Shaper, ref: str, name: str) -> None:
-
+def _print_bytes(shaper: Shaper, ref: str, name: str) -> None:
     stream = streams_of(shaper, ref)[name]
     for part in read_stream(shaper, stream):
         sys.stdout.buffer.write(part)
@@ -86,12 +82,18 @@ def _raw(shaper: Shaper, ref: str, name: str) -> None:
         typer.echo(f"{counted(stream.size - stream.kept, 'byte')} after these were not kept", err=True)
 
 
-def _print(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
+def _print_page(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
     typer.echo(text, nl=not text.endswith("\n"))
     if shaped.cursor and not as_json:
         typer.echo(f"there is more: shaping expand {ref} --cursor {quote(shaped.cursor)}", err=True)
     if shaped.call.path_with_ids and not as_json:
         typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.call.path_with_ids)}", err=True)
+
+
+def _print_answer(text: str, shaped: Shaped) -> None:
+    typer.echo(text)
+    for warned in shaped.warnings:
+        typer.echo(str(warned), err=True)
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:
@@ -100,3 +102,39 @@ def _written(shaped: Shaped, *, as_json: bool) -> str:
         return orjson.dumps(shaped.envelope.render("invariant")).decode()
     data = shaped.envelope.data
     return data if isinstance(data, str) else orjson.dumps(data).decode()
+
+
+def query(
+    source: Annotated[str, SOURCE],
+    sql: Annotated[str, SELECT] = "schema",
+    *,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Ask a SELECT of the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref."""
+    shaper = Shaper(config, watch=False)
+    if source.startswith("r_") and not Path(source).exists():
+        found = shaper.query(source, sql, surface="command")
+    else:
+        found = _ask_file(shaper, source, sql, max_tokens)
+    if as_json:
+        print_result(found.data, [str(warned) for warned in found.warnings])
+    else:
+        _print_answer(found.text if found.data else "no rows", found)
+
+
+def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Shaped:
+    request = Overrides(dialect="none", max_tokens=max_tokens)
+    plan = shaper.plan("query", surface="command", request=request)
+    data = fail_safe(_read(file), plan)  # what is private cannot be asked for by another name either
+    return present_rows(Database(data).query(sql), plan, shaper.shape_by)
+
+
+def _read(file: str) -> Any:
+    answers = [payload.data for payload in read_payloads([file])]
+    parsed = [parse(answer) if isinstance(answer, str) else None for answer in answers]
+    if any(isinstance(answer, str) and found is None for answer, found in zip(answers, parsed, strict=True)):
+        raise stopped(f"{file} holds no records", 1, hint="JSON, JSON lines, CSV, XML, YAML and text tables are read.")
+    values = [answer if found is None else found.value for answer, found in zip(answers, parsed, strict=True)]
+    return values[0] if len(values) == 1 else values

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final
 import orjson
 import typer
 
-from shaping.cli.support.json_option import JSON
-from shaping.cli.support.output import need_posix, print_result, stopped
+from shaping.cli.output import JSON, need_posix, print_result, stopped
 from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import (
     CLIENTS,

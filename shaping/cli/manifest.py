@@ -10,7 +10,7 @@ import typer
 
 from shaping.apps import manifest_of
 from shaping.cli.app import build
-from shaping.cli.support.output import print_result
+from shaping.cli.output import JSON, print_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ETAG = typer.Option(
     metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."
 )
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 EXIT_CODES: Mapping[int, str] = {
     0: "done",

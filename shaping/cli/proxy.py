@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.support.output import Stopped, config_error_detail, free_address, need_posix, page_address, stopped
+from shaping.cli.output import free_address, need_posix, page_address, stopped
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import ServersError, address_of, combined_server, headers_of, listed_servers, url_server
 from shaping.proxy.stdio import Options, UnknownProfileError, run_relay, run_stdio
-from shaping.settings import ConfigError
 from shaping.settings.jsonc import JsoncError
 
 if TYPE_CHECKING:
@@ -119,9 +118,6 @@ def proxy(
             code = run_relay(_over_http(combined_server(found), http, sse, rules, ui=ui), options)
     except UnknownProfileError as problem:
         raise stopped(str(problem)) from None
-    except ConfigError as problem:
-        typer.echo(str(problem), err=True)
-        raise Stopped(config_error_detail(problem), 1) from None
     raise typer.Exit(code)
 
 

@@ -16,8 +16,8 @@ import orjson
 import typer
 
 from shaping.cli.app import PlainCommand
-from shaping.cli.support.output import failure, progress
-from shaping.commands.errors import OURS
+from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, print_failure, progress
+from shaping.commands.process import OURS
 from shaping.commands.program import run_program
 from shaping.commands.response import render_wire
 from shaping.errors import ToolError, from_exception, make_error
@@ -32,12 +32,9 @@ if TYPE_CHECKING:
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it, the program and its subcommand.")
-CONFIG = typer.Option(metavar="FILE", help="The config to use instead of the one that is found.", dir_okay=False)
-PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
 DIALECT = typer.Option(
     metavar="NAME", help="Print an envelope in this wire form instead of plain text: invariant, lean, flat or sourced."
 )
-MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
 TIMEOUT = typer.Option(
     metavar="SECONDS", min=0.001, help="Seconds after which the command and all it started is ended."
 )
@@ -100,7 +97,9 @@ def run(
         "etag": etag,
     }
     try:
-        _need_something(command, cursor)
+        if not (command or cursor):
+            hint = "Give one after --: shaping run -- git log"
+            raise ToolError("BAD_ARGUMENT", "there is no command to run", hint=hint)  # noqa: TRY301 (reported below)
         if cursor:
             code = _next_page(config, cursor, options)
         else:
@@ -112,12 +111,6 @@ def run(
     except Exception as fault:  # noqa: BLE001 (whatever it is, it must not look like the command's own exit)
         raise own_failure(fault) from None
     raise typer.Exit(code)
-
-
-def _need_something(command: list[str] | None, cursor: str | None) -> None:
-
-    if not (command or cursor):
-        raise ToolError("BAD_ARGUMENT", "there is no command to run", hint="Give one after --: shaping run -- git log")
 
 
 def _next_page(config: Path | None, cursor: str, options: CommandOptions) -> int:
@@ -154,4 +147,4 @@ def own_failure(fault: Exception) -> typer.Exit:
         logging.getLogger("shaping").debug("shaping run failed", exc_info=fault)
         detail = from_exception(fault)
     typer.echo(f"shaping itself failed: {detail.message}", err=True)
-    return failure(detail, as_json=True, exit_code=OURS)
+    return print_failure(detail, OURS)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from shaping.cli.support.output import Stopped, config_error_detail, free_address, print_result, stopped
+from shaping.cli.output import CONFIG, JSON, free_address, print_result, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.decorate import scan
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry
 from shaping.operations.spec import OperationFilter, TooManyError, choose, cost
 from shaping.response import counted
-from shaping.settings import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -52,13 +51,9 @@ NO_TOKEN = typer.Option(
 )
 TYPED = typer.Option("--typed", help="Advertise output schemas.")
 ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate code; their payloads are still checked.")
-CONFIG = typer.Option(
-    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
-)
 RECORD = typer.Option(
     metavar="DIR", help="Record what the operations answer in DIR, without secrets and private fields."
 )
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
 def serve(
@@ -108,11 +103,6 @@ def serve(
         _serve_mcp(registry, specs, place, typed=typed, recorder=recorder)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(serve)
-
-
 def _stop(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT") -> NoReturn:
     raise stopped(message, exit_code, code=code)
 
@@ -127,13 +117,8 @@ def _need_extras() -> None:
 
 
 def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:
-    try:
-        shaper = Shaper(config, expandable=True, recorder=recorder)
-        allowed = allow_eval or bool(shaper.generation.config.allow_eval)
-    except ConfigError as problem:
-        typer.echo(str(problem), err=True)
-        raise Stopped(config_error_detail(problem), 1) from None
-    return Registry(shaper=shaper, allow_eval=allowed)
+    shaper = Shaper(config, expandable=True, recorder=recorder)
+    return Registry(shaper=shaper, allow_eval=allow_eval or bool(shaper.generation.config.allow_eval))
 
 
 def _http_config(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
@@ -12,8 +11,8 @@ import typer
 
 from shaping import Shaper, using
 from shaping.cleaning import unmatched
-from shaping.cli.support.output import config_failure, print_result, stopped
-from shaping.cli.support.payloads import Payload
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, check_profiles, print_result, stopped
+from shaping.cli.payloads import Payload, read_bytes
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
 from shaping.present import Presented
@@ -37,16 +36,10 @@ FILE = typer.Argument(
     show_default=False,
 )
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
-CONFIG = typer.Option(
-    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
-)
-PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
-MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
 FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these.")
 AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
 AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
 CLIENT = typer.Option(metavar="NAME", help="With --mcp: the client the result is for, by its clientInfo.name.")
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts and what was left out to standard error.")
 
 
@@ -67,14 +60,13 @@ def shape(
     """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
     if client is not None and not mcp:
         raise stopped("--client is for a whole MCP result; add --mcp")
-    try:
-        shaper = Shaper(config, watch=False)
-    except ConfigError as problem:
-        raise config_failure(problem, as_json=as_json) from None
+    shaper = Shaper(config, watch=False)
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
-    _known_profile(profile, shaper)
+    check_profiles([profile] if profile else [], shaper.generation.profiles)
     _readable_paths(kept, shaper)
-    raw = _read(file)
+    raw = read_bytes(file)
+    if file == "-" and not raw.strip():
+        typer.echo("warning: standard input was empty", err=True)
     with using(profile, fields=kept, max_tokens=max_tokens):
         if not mcp:
             whole = max_tokens is None
@@ -116,18 +108,19 @@ def _print_shaped(
     typer.echo(printed)
     _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
-        typer.echo(price(_token_counts(shaped, printed)), err=True)
+        typer.echo(price(_token_counts(shaped, printed), envelope=plan.dialect != "none"), err=True)
         if not _is_whole(printed, data):
             _print_missing(shaped, everything=whole)
         shaper.close()
 
 
-def price(tokens: Tokens) -> str:
+def price(tokens: Tokens, *, envelope: bool = False) -> str:
     """Describe the token counts before and after, with their precision."""
+    why = ", for the envelope" if envelope else ""
     if not tokens.before:
         return f"0 tokens before, {tokens.after:,} after"
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
-    change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more, for the envelope"
+    change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more{why}"
     return f"{counted(tokens.before, 'token')} before, {tokens.after:,} after: {change} ({how})"
 
 
@@ -175,25 +168,6 @@ def _meta(shaped: Shaped) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value} | {"tokens": prices}
 
 
-def _read(file: str) -> bytes:
-    if file == "-":
-        return _standard_input()
-    try:
-        return Path(file).read_bytes()
-    except OSError as problem:
-        typer.echo(f"cannot read {file}: {problem.strerror}", err=True)
-        raise typer.Exit(2) from None
-
-
-def _standard_input() -> bytes:
-    if sys.stdin.isatty():
-        typer.echo("reading standard input; end it with Ctrl-D", err=True)
-    raw = sys.stdin.buffer.read()
-    if not raw.strip():
-        typer.echo("warning: standard input was empty", err=True)
-    return raw
-
-
 def _data(raw: bytes) -> Any:
     try:
         return read_json(raw)
@@ -220,11 +194,8 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
     channels = {"content": list, "structuredContent": dict}
     if not isinstance(result, dict) or not any(isinstance(result.get(name), kind) for name, kind in channels.items()):
         name = "standard input" if file == "-" else file
-        typer.echo(
-            f"{name} holds no MCP result: expected an object with a list `content`; without --mcp it is shaped as data",
-            err=True,
-        )
-        raise typer.Exit(2)
+        expected = "expected an object with a list `content`; without --mcp it is shaped as data"
+        raise stopped(f"{name} holds no MCP result: {expected}")
     return result
 
 
@@ -232,17 +203,9 @@ def _mcp_data(raw: bytes) -> Any:
     return Payload("", raw.decode(errors="replace")).data
 
 
-def _known_profile(profile: str | None, shaper: Shaper) -> None:
-    known = shaper.generation.profiles
-    if profile is not None and profile not in known:
-        typer.echo(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}", err=True)
-        raise typer.Exit(2)
-
-
 def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:
     """Refuse paths that cannot be read, instead of shaping without them."""
     try:
         shaper.generation.plan("", request=Overrides(fields=kept))
     except ConfigError as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(2) from None
+        raise stopped(str(problem)) from None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.support.output import config_failure, print_result, quiet, reading_progress, stopped
+from shaping.cli.output import JSON, print_result, quiet, reading_progress, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
 from shaping.learning.suggest import EMPTY, suggest as suggested, with_suggestions
 from shaping.learning.traffic import TrafficError
-from shaping.settings import ConfigError, bundled, load
+from shaping.settings import bundled, load
 from shaping.settings.files import write_file
 from shaping.settings.jsonc import read_text
 
@@ -31,7 +32,6 @@ TARGET = typer.Option(
 INTERACTIVE = typer.Option("--interactive", help="Ask about each rule before it is written.")
 SCHEDULER = typer.Option(metavar="tcp://HOST:PORT", help="Read the traffic on a Dask cluster.")
 WORKERS = typer.Option(metavar="N", min=1, help="How many processes read the traffic; without it, one for each core.")
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
 def suggest(
@@ -52,8 +52,6 @@ def suggest(
         load(config)
         with reading_progress() as progress:
             found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=progress)
-    except ConfigError as error:
-        raise config_failure(error, as_json=as_json) from None
     except TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     chosen = suggested(found, config=config, target=_share(target), workers=workers)
@@ -84,8 +82,6 @@ def _share(target: str | None) -> float | None:
 
 
 def _asked(one: ToolSuggestion) -> ToolSuggestion:
-    from dataclasses import replace  # noqa: PLC0415 (asked for by one option)
-
     kept = [
         rule for rule in one.rules if typer.confirm(f"{one.tool}: {rule.key} {rule.value}\n  {rule.comment}", err=True)
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from shaping.cli.output import print_result
 from shaping.cli.proxy import (
     CONFIG,
     HEADER,
@@ -20,7 +21,6 @@ from shaping.cli.proxy import (
     URL,
     servers_of,
 )
-from shaping.cli.support.output import print_result
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.tools import tool_entry
 from shaping.proxy.router import list_tools

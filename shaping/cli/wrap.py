@@ -12,9 +12,8 @@ import orjson
 import typer
 from tomlkit.exceptions import TOMLKitError
 
+from shaping.cli.output import JSON, print_result, stopped
 from shaping.cli.proxy import need_extra
-from shaping.cli.support.json_option import JSON
-from shaping.cli.support.output import config_failure, print_result, stopped
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
     CLIENTS,
@@ -28,7 +27,7 @@ from shaping.clients.files import (
 )
 from shaping.clients.probe import asks_credentials, why_it_fails
 from shaping.clients.wrap import FAILS, Rewritten, WrapOptions, same_servers, server_names
-from shaping.settings import ConfigError, load
+from shaping.settings import load
 from shaping.settings.files import replace_file
 from shaping.settings.jsonc import JsoncError, suggestion_for
 
@@ -73,7 +72,7 @@ def wrap(
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     if not dry_run:
         need_extra()
-    _check_profile(profile, config, as_json=as_json)
+    _check_profile(profile, config)
     files = _files(file, client)
     _check_skipped(skip or [], files)
     failures = _once(why_it_fails)
@@ -182,17 +181,14 @@ def _unwrap_file(file: Path) -> Rewritten:
     return result
 
 
-def _check_profile(profile: str | None, config: Path | None, *, as_json: bool) -> None:
+def _check_profile(profile: str | None, config: Path | None) -> None:
     """Refuse a config or a profile that the proxy would refuse, where a client hides the message."""
     if config is not None and not config.is_file():
         beside = [path.name for path in config.parent.glob("*.json")] if config.parent.is_dir() else []
         raise stopped(_suggest(f"{config} is not there", config.name, beside))
     if profile is None and config is None:
         return
-    try:
-        known = load(config).profiles
-    except ConfigError as problem:
-        raise config_failure(problem, as_json=as_json) from None
+    known = load(config).profiles
     if profile is not None and profile not in known:
         said = f"there is no profile {profile!r}; there are {', '.join(sorted(known))}"
         raise stopped(_suggest(said, profile, known))

@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -16,7 +16,7 @@ from shaping.commands.command import invocation_of, plan_for, run_command, strea
 from shaping.commands.output import SHELL_SHOWS
 from shaping.settings.files import ledger_path
 from shaping.shaper import Shaper
-from shaping.store.counting import begin_counting
+from shaping.store.sqlite import begin_counting
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shaping.learning.record import Recorder
     from shaping.response import Shaped
     from shaping.settings import Plan
+
 
 logger = logging.getLogger("shaping")
 
@@ -111,7 +112,8 @@ def _stream(shaper: Shaper, plan: Plan, invocation: Invocation) -> int:
     printed = bytearray()
 
     def emit(line: bytes) -> None:
-        _emit(line)
+        sys.stdout.write(line.decode())
+        sys.stdout.flush()
         if len(printed) < SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
             printed.extend(line)
 
@@ -130,23 +132,54 @@ def _record(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped 
     path = ledger_path()
     if not before or path is None:
         return
-    from shaping.commands.ledger_entry import enter_run  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
-
     shaper.close()  # neither the thread of the store nor its connection comes along
     if threading.active_count() > 1 or (lock := begin_counting(path)) is None:
-        enter_run(shaper, plan, before, after, shaped)
+        _enter(shaper, plan, before, after, shaped)
     elif os.fork() == 0:
         try:
             os.setsid()
             for number in range(3):
                 os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            enter_run(shaper, plan, before, after, shaped)
+            _enter(shaper, plan, before, after, shaped)
         finally:
             os._exit(0)
     else:
         os.close(lock)
 
 
-def _emit(line: bytes) -> None:
-    sys.stdout.write(line.decode())
-    sys.stdout.flush()
+_GUESSED: Final = 4_000  # characters
+_LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
+
+
+def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None) -> None:
+    """Count what would have been printed and what was printed in its place, and write both to the ledger."""
+    from shaping.ledger import MeasuredCall, open_ledger  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
+    from shaping.ledger.texts import keep_output, keep_texts  # noqa: PLC0415 (loaded after the output went out)
+
+    # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
+    unchanged = after == before and len(after) < _GUESSED
+    ledger = open_ledger(tokenizer="chars" if unchanged else plan.tokenizer)
+    if ledger is None:
+        return
+
+    def keep(read: str) -> str | None:
+        """Keep the two sides of a call."""
+        keeper, ttl = shaper.keeper("command"), shaper.generation.config.store.ttl_seconds
+        if shaped is not None:
+            return keep_texts(keeper, read, [shaped], ttl=ttl)
+        # Nothing can be taken out of a text with private fields.
+        return None if plan.private is not None else keep_output(keeper, read, before, ttl=ttl)
+
+    ledger.record(
+        MeasuredCall(
+            plan.tool,
+            partial(str, before[:SHELL_SHOWS]),
+            partial(str, after[:SHELL_SHOWS]),
+            profile=plan.profile,
+            config=plan.config_hash,
+            added=None if shaped is None else lambda: f"{shaped.notice}{shaped.absent_line}",
+            keep=keep if after != before else None,
+        )
+    )
+    ledger.close(_LEDGER_SECONDS)
+    shaper.close()

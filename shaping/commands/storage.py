@@ -15,7 +15,7 @@ from shaping.redaction import StreamRedactor
 from shaping.response import Warned
 from shaping.store import StoreError, make_ref
 from shaping.store.expand import cursor_at
-from shaping.store.originals import NOT_KEPT, payload
+from shaping.store.keeper import NOT_KEPT, payload
 from shaping.store.pages import Position
 
 if TYPE_CHECKING:

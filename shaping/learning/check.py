@@ -167,6 +167,8 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
+    if value == []:
+        return "missing"
     return cut_end(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), _SHOWN)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.names import tool_name
+from shaping.commands.command import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, missing, seconds, used_values
 from shaping.tokens import count
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from shaping.store.counting import wait_for_counting
+from shaping.store.sqlite import wait_for_counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

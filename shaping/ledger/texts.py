@@ -13,7 +13,7 @@ from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, join
 from shaping.redaction import redact_text, scrub
 from shaping.response import Omission, cut_end
-from shaping.store.protocol import StoreError
+from shaping.store.backends import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shaping.paths.grammar import Step
     from shaping.response import Shaped
     from shaping.store import Keeper, Store
-    from shaping.store.protocol import Stored
+    from shaping.store.backends import Stored
 
 
 PREFIX: Final = "c_"  # of a call's ref: `expand` takes none but those of originals, so no model can ask for a call

@@ -16,7 +16,7 @@ from shaping.present.notices import notice
 from shaping.present.original import Original
 from shaping.present.wrap import known_meta, tag_of, wire_value, wrap, write
 from shaping.response import Shaped, Warned
-from shaping.store.originals import NOT_KEPT
+from shaping.store.keeper import NOT_KEPT
 from shaping.tokens import Tokens, counter
 from shaping.values import to_plain
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.response import CallContext, Facts, Listed, Omission
     from shaping.settings import Plan
-    from shaping.store.originals import Originals
+    from shaping.store.keeper import Originals
 
 logger = logging.getLogger("shaping")
 

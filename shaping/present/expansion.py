@@ -17,9 +17,8 @@ from shaping.paths import compile_fields
 from shaping.paths.rules import original
 from shaping.response import CallContext, Warned
 from shaping.settings.plan import KEEP_EMPTIES, Empties
-from shaping.store.expand import expand
-from shaping.store.originals import SHAPED
-from shaping.store.parts import listed
+from shaping.store.expand import expand, listed
+from shaping.store.keeper import SHAPED
 from shaping.store.search import search
 from shaping.store.sql import Database
 from shaping.tokens import counter

@@ -16,8 +16,8 @@ from shaping.present.expansion import about_pages
 from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
 from shaping.response import grouped
+from shaping.store.expand import price, price_of
 from shaping.store.files import results_folder, write_result
-from shaping.store.parts import price, price_of
 from shaping.store.tables import describe_tables, find_tables
 from shaping.tokens import cheap, count, counter
 from shaping.values.careful import MARK, mark_numbers
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shaping.response import CallContext, Omission
     from shaping.settings import Plan
     from shaping.store.files import ResultFile
-    from shaping.store.originals import Originals
+    from shaping.store.keeper import Originals
     from shaping.store.tables import SqlTable
 
 # Told, because every absence is; neither priced nor to be asked for.

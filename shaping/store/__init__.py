@@ -6,11 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from shaping.settings.files import cache_directory
-from shaping.store.keeper import Keeper
-from shaping.store.memory import MemoryStore
-from shaping.store.originals import CursorError, make_cursor, make_ref, read_cursor
-from shaping.store.protocol import Store, Stored, StoreError
-from shaping.store.redis import RedisStore
+from shaping.store.backends import MemoryStore, RedisStore, Store, Stored, StoreError
+from shaping.store.keeper import CursorError, Keeper, make_cursor, make_ref, read_cursor
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, islice, takewhile
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.errors import ToolError
-from shaping.paths import PathError
-from shaping.paths.selection import Miss, miss
+from shaping.paths import Path, PathError, compile_fields, parse, select
+from shaping.paths.grammar import Each, Index, Name, Slice
+from shaping.paths.selection import Miss, matches, miss
 from shaping.response import counted
-from shaping.store.originals import SHAPED, CursorError, make_cursor, read_cursor
+from shaping.store.backends import StoreError
+from shaping.store.keeper import SHAPED, CursorError, make_cursor, read_cursor
 from shaping.store.pages import Page, Position, page
-from shaping.store.parts import choose, choose_members, lines_as_characters, listed, path_with_ids
-from shaping.store.protocol import StoreError
 from shaping.values.careful import read_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from shaping.paths import FieldPlan
+    from shaping.paths.grammar import Step
     from shaping.response import Json
     from shaping.store.keeper import Keeper
     from shaping.tokens import TokenCounter
+
 
 _GONE = "nothing is kept behind this ref here"
 _AGAIN = "It has expired, or is another session's: repeat the call that gave it."  # also where hints are not shown
@@ -153,3 +157,137 @@ def _under(prefix: str, path: str) -> str:
     if not prefix or not path:
         return prefix or path
     return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"
+
+
+# Lines of a text are numbered from 1, and the last one is included, as editors have it.
+_LINES: Final = re.compile(r"(?P<holder>.*)\[L(?P<first>\d*):L?(?P<last>\d*)\]", re.DOTALL)
+# A quote that nothing closes holds all the rest: looked for once, not from every quote on.
+_ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)
+
+
+def choose(value: Any, path: str) -> Any:
+    """Return what `select` returns; of a text, also a range of characters."""
+    steps = parse(path).steps if path else ()
+    if steps and isinstance(steps[-1], Slice) and all(isinstance(step, (Name, Index)) for step in steps[:-1]):
+        holder = select(value, str(Path(steps[:-1]))) if steps[:-1] else value
+        # A name below a list means that name in each of its elements, and the slice one of each.
+        if isinstance(holder, str | list) and _one(value, steps[:-1]):
+            return holder[steps[-1].start or 0 : steps[-1].stop]
+    return select(value, path)
+
+
+def lines_as_characters(value: Any, path: str) -> str:
+    """Write a range of a text's lines, `log[L10:L20]`, as the range of its characters; any other path as it is."""
+    lines = _LINES.fullmatch(path)
+    if lines is None:
+        return path
+    try:
+        text = select(value, lines["holder"]) if lines["holder"] else value
+    except (PathError, LookupError):
+        return path
+    if not isinstance(text, str):
+        return path
+    ends = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    first = min(max(int(lines["first"] or 1) - 1, 0), len(ends) - 1)
+    last = min(int(lines["last"] or len(ends)), len(ends) - 1)
+    return f"{lines['holder']}[{ends[first]}:{ends[last]}]"
+
+
+def _one(value: Any, steps: tuple[Any, ...]) -> bool:
+    for step in steps:
+        if isinstance(step, Name):
+            if not isinstance(value, dict):
+                return False
+            value = value.get(step.key)
+        else:
+            value = value[step.at]
+    return True
+
+
+def listed(value: Any, path: str) -> list[str]:
+    """Read a path as several where it has commas and, as one, names nothing: a key may have commas too."""
+    parts = [part.strip() for part in _ONE.findall(path)] if "," in path else []
+    return [path] if len(parts) < 2 or _names_something(value, path) else parts
+
+
+def _names_something(value: Any, path: str) -> bool:
+    try:
+        # What a path names may be an empty list.
+        return bool(choose(value, path) != []) or miss(value, path) is None
+    except (ValueError, LookupError):
+        return False
+
+
+def choose_members(value: Any, paths: list[str]) -> tuple[Any, str]:
+    """Return the records that several paths lead into, each with only what the paths name, and where they stand."""
+    trails = [parse(path).steps for path in paths]
+    alike = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*trails, strict=False))]
+    # One element or a range of them is chosen first: what a path names below holds for every element.
+    chosen = max((at for at, step in enumerate(alike, 1) if isinstance(step, Index | Slice)), default=0)
+    where = str(Path(tuple(alike[:chosen])))
+    members = [str(Path(steps[chosen:])) for steps in trails]
+    return compile_fields(members).apply(choose(value, where)), where
+
+
+def path_with_ids(value: Any, path: str) -> str | None:
+    """Write the path that shows beside each value what tells its record from the others; None where the order does."""
+    steps = parse(path).steps if path else ()
+    records, above, below = _records(value, steps)
+    if len(records) < 2 or not below or all(_has_one(record, below) for record in records):
+        return None
+    name = _telling(records)
+    return None if name is None else f"{Path((*above, Name(name)))},{path}"
+
+
+def _records(value: Any, steps: tuple[Step, ...]) -> tuple[list[Any], tuple[Step, ...], tuple[Step, ...]]:
+    """Find the list whose elements a path goes through, the steps to those, and the steps below."""
+    for at, step in enumerate(steps):
+        if isinstance(value, list) and not isinstance(step, Index):
+            through = at + isinstance(step, Each | Slice)
+            part = value[step.start : step.stop] if isinstance(step, Slice) else value
+            return part, steps[:through], steps[through:]
+        if not isinstance(step, Name | Index):
+            break
+        value = value[step.key if isinstance(step, Name) else step.at]
+    return [], (), ()
+
+
+def _has_one(record: Any, steps: tuple[Step, ...]) -> bool:
+    return len(list(islice(matches(record, steps), 2))) == 1
+
+
+def _telling(records: list[Any]) -> str | None:
+    """Find the shortest member that is another one in every record."""
+    if not all(isinstance(record, dict) for record in records):
+        return None
+    sizes = {}
+    for name in records[0]:
+        values = [record.get(name) for record in records]
+        if all(type(value) in {int, str} for value in values) and len(set(values)) == len(values):
+            sizes[name] = len(orjson.dumps(values))
+    return min(sizes, key=sizes.__getitem__, default=None)
+
+
+_SAMPLES: Final = 16  # values of a place by which all of them are priced
+_LOOK: Final = 2_000  # characters of a sample that are counted
+
+
+def price(path: str, raw: Any, counting: TokenCounter) -> int | None:
+    """Estimate the tokens of what a path names in a raw value; None where no path leads there."""
+    if path == "**":  # nulls and empties from all over, listed together
+        return None
+    try:
+        found = choose(raw, path)
+    except (PathError, LookupError, TypeError, ValueError):
+        return None
+    return price_of(found, len(found), counting) if isinstance(found, list) else price_of([found], 1, counting)
+
+
+def price_of(values: Sequence[Any], count: int, counting: TokenCounter) -> int:
+    """Estimate the tokens of so many values by some of them: 50 MB are not written to say how much they are."""
+    if not values:
+        return int(counting.count("[]"))
+    some = values if len(values) <= _SAMPLES else values[:: len(values) // _SAMPLES]
+    text = orjson.dumps(some if count > 1 else some[0]).decode()
+    tokens = counting.count(text[:_LOOK]) * max(1.0, len(text) / _LOOK)
+    return round(tokens * count / len(some))

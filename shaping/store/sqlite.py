@@ -1,7 +1,8 @@
 """A store in one file, for several processes: written in WAL mode, bounded in size, replaced where it is damaged.
 
 A file that is not ours is left as it is: neither written to nor moved, and its rights stay. Ours have a mark in their
-header, or the tables that stores had before there was one. No link is followed: it could lead to anybody's file.
+header, or the tables that stores had before there was one. No link is followed: it could lead to anybody's file. The
+last functions are a lock beside the ledger: who reads it waits for processes that still count tokens.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shaping.store.protocol import StoreError, pack, unpack
+from shaping.store.backends import StoreError, pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from shaping.store.backends import Stored
+
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover  not on Windows
     fcntl = None  # type: ignore[assignment]  # the other half of the import
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from shaping.store.protocol import Stored
 
 T = TypeVar("T")
 
@@ -286,3 +289,41 @@ def _alone(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+_WAIT_SECONDS: Final = 3.0
+
+
+def begin_counting(ledger: Path) -> int | None:
+    """Take the lock, which is held until this process and those that it forks have closed it."""
+    with suppress(OSError):
+        ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(_lock(ledger), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock
+    return None
+
+
+def wait_for_counting(ledger: Path) -> None:
+    """Wait until nobody counts, for a few seconds at most."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while time.monotonic() < deadline and _is_counting(ledger):
+        time.sleep(0.02)
+
+
+def _is_counting(ledger: Path) -> bool:
+    try:
+        lock = os.open(_lock(ledger), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _lock(ledger: Path) -> Path:
+    return ledger.with_name(f"{ledger.name}.lock")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner, Result
 
 from shaping.cli.app import build
-from shaping.cli.init import STARTER
+from shaping.cli.config import STARTER
 from shaping.settings import bundled, load
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from shaping.cli.app import build, main, wants_json
-from shaping.cli.support.json_option import with_json_option
+from shaping.cli.output import with_json_option
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -39,7 +39,7 @@ def test_both_sides_are_shown_with_what_was_left_out_marked(home: dict[str, str]
     shown = shaping(home, "last", "--full")
     head, _, rest = shown.partition("The tool sent (- was left out):")
     sent, _, read = rest.partition("The model read:")
-    assert "tokens sent" in head
+    assert "tokens without shaping" in head
     assert '-     "note": null,  (null)' in sent
     assert "row 39" in sent
     assert "row 39" in read
@@ -78,7 +78,7 @@ def test_a_call_of_which_the_store_has_nothing_is_shown_by_its_numbers(home: dic
     entry = LedgerEntry(time.time(), "search", 1_000, 100, server="github", client="codex", ref="c_gone")
     LedgerDatabase(home["SHAPING_LEDGER"]).add([entry])
     shown = shaping(home, "last")
-    assert "github/search for codex: 1,000 tokens sent, 100 read, 90% saved" in shown
+    assert "github/search for codex: 1,000 tokens without shaping, 100 read, 90% saved" in shown
     assert "The texts of this call are not to be had" in shown
 
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 import typer
 
-from shaping.cli.support.output import free_address, parse_address
+from shaping.cli.output import free_address, parse_address
 
 
 @pytest.mark.parametrize(

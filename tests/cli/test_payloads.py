@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.cli.support.payloads import Payload, compacted, read_payloads
+from shaping.cli.payloads import Payload, compacted, read_payloads
 
 if TYPE_CHECKING:
     from pathlib import Path

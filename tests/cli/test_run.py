@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
-from shaping.cli.support.output import progress
+from shaping.cli.output import progress
 from shaping.ledger import LedgerEntry
 from shaping.ledger.entries import LedgerDatabase
 
@@ -209,7 +209,7 @@ def test_progress_is_for_people_at_a_terminal_who_want_it(
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", colour)
-    monkeypatch.setattr("shaping.cli.support.output._PROGRESS_AFTER", 0.01)
+    monkeypatch.setattr("shaping.cli.output._PROGRESS_AFTER", 0.01)
     with progress("counting"):
         deadline = time.monotonic() + (60 if shows else 0.1)
         while "counting" not in screen.getvalue() and time.monotonic() < deadline:
@@ -222,9 +222,7 @@ def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(
-        "shaping.cli.support.output._PROGRESS_AFTER", 60
-    )  # however long this machine takes to do nothing
+    monkeypatch.setattr("shaping.cli.output._PROGRESS_AFTER", 60)  # however long this machine takes to do nothing
     with progress("counting"):
         pass
     assert screen.getvalue() == ""

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from shaping import tokens
 from shaping.cli.app import build
-from shaping.cli.shape import _standard_input
+from shaping.cli.payloads import read_bytes
 
 RAW = {"items": [{"number": 1, "title": "Broken", "assignee": None}], "next": None}
 
@@ -273,8 +273,8 @@ def test_nothing_on_standard_input_is_told() -> None:
 
 
 def test_a_person_at_a_terminal_is_told_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.cli.shape.sys.stdin", Terminal(b"[1]"))
-    assert _standard_input() == b"[1]"
+    monkeypatch.setattr("shaping.cli.payloads.sys.stdin", Terminal(b"[1]"))
+    assert read_bytes("-") == b"[1]"
 
 
 def test_a_config_that_is_not_in_use_is_told_once(tmp_path: Path) -> None:

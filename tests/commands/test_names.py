@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.commands.names import nearest_programs, tool_name
+from shaping.commands.command import tool_name
+from shaping.commands.process import nearest_programs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,15 +12,14 @@ import pytest
 
 from shaping import Shaper
 from shaping.store import Keeper, Stored, StoreError
-from shaping.store.memory import MemoryStore
-from shaping.store.redis import RedisStore
+from shaping.store.backends import MemoryStore, RedisStore
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from shaping.store.protocol import Store
+    from shaping.store.backends import Store
 
 
 ROOM = 10**8  # bytes, more than any test needs

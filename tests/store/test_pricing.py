@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from shaping.paths import select
-from shaping.store.parts import choose, price
+from shaping.store.expand import choose, price
 from shaping.tokens import counter, exact
 
 RAW: dict[str, Any] = {

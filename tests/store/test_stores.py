@@ -7,9 +7,7 @@ import pytest
 
 from shaping.settings import StoreConfig
 from shaping.store import Stored, StoreError, open_store
-from shaping.store.memory import MemoryStore
-from shaping.store.protocol import pack, unpack
-from shaping.store.redis import RedisStore
+from shaping.store.backends import MemoryStore, RedisStore, pack, unpack
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import make_vocabulary
 from benchmarks.ranks import rank_file, ranked_tokens
 from benchmarks.results import HEADER, write_section
-from shaping.cli.support.payloads import read_payloads
+from shaping.cli.payloads import read_payloads
 from shaping.tokens import encoding
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import typer
 
+from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
 from shaping.parsers import EXACT, parse
 from shaping.tokens.savings import pieces
@@ -68,17 +70,25 @@ def compacted(value: Any) -> str:
         return "".join(piece.decode() for _, piece in pieces(value))
 
 
+def read_bytes(file: str) -> bytes:
+    """Read a file, or standard input for `-`; one that cannot be read ends the command."""
+    if file == "-":
+        if sys.stdin.isatty():
+            typer.echo("reading standard input; end it with Ctrl-D", err=True)
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as problem:
+        raise stopped(f"cannot read {file}: {problem.strerror}") from None
+
+
 def read_payloads(places: Iterable[str]) -> Iterator[Payload]:
     """Read every answer in files, folders (with all that is in them) and standard input (`-`)."""
     for place in places:
-        if place == "-":
-            yield from _payloads("-", sys.stdin.buffer.read())
-        elif Path(place).is_dir():
-            for path in sorted(Path(place).rglob("*")):
-                if path.name.endswith(SUFFIXES) and path.is_file():
-                    yield from _payloads(str(path), path.read_bytes())
-        else:
-            yield from _payloads(place, Path(place).read_bytes())
+        inside = sorted(Path(place).rglob("*")) if Path(place).is_dir() else []
+        listed = [str(path) for path in inside if path.name.endswith(SUFFIXES) and path.is_file()]
+        for file in listed if Path(place).is_dir() else [place]:
+            yield from _payloads(file, read_bytes(file))
 
 
 def loaded(text: str) -> Any:

@@ -1,0 +1,279 @@
+"""The commands for configs: allow, check, explain, init and profiles."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from shaping.cli.output import CONFIG, JSON, print_result, quiet, reading_progress, stopped
+from shaping.errors import ToolError
+from shaping.page.data import own_choices, plain, readable, sources
+from shaping.response import counted
+from shaping.settings import bundled, load
+from shaping.settings.context import checked_environment, environment_profile
+from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, refuse_links
+from shaping.settings.jsonc import report, short_name
+from shaping.settings.sources import Origin, is_bundled, server_presets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shaping.settings import LoadedConfig, ResolvedChoice
+
+ALLOWED = typer.Argument(
+    metavar="PATH", help="The config, or a directory whose configs are all allowed; without it, the one in use here."
+)
+FORGET = typer.Option("--forget", help="Take back what was allowed.")
+CHECKED = typer.Argument(
+    metavar="PATH", help="The config to check, or a directory to look in; without it, the config that is found."
+)
+TRAFFIC = typer.Option(
+    metavar="DIR", help="Recorded traffic to ask the config's `answers` of, and to look for changes in.", exists=True
+)
+TOOL = typer.Option(metavar="NAME", help="The tool to explain.")
+PROFILE = typer.Option(
+    metavar="NAME", help="The profile that a call would choose; without it, the one the environment chooses."
+)
+SURFACE = typer.Option(metavar="python|mcp|command", help="Where the tool is called from.")
+TIER = typer.Option(help="The caller's tier, for rules under exclude_when_tier.")
+ALL = typer.Option("--all", help="Show every choice, also those that are as the bundled default has them.")
+DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
+
+_VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
+_WIDE: Final = 40  # characters of a value beside which its source still stands
+
+
+class ToolSurface(StrEnum):
+    """Where a tool meets shaping."""
+
+    python = "python"
+    mcp = "mcp"
+    command = "command"
+
+
+def allow(
+    path: Annotated[Path | None, ALLOWED] = None,
+    *,
+    take_back: Annotated[bool, FORGET] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Let a config of the working tree apply whole, as it is now; an edit has to be allowed again."""
+    place = path or find(None, cwd=Path.cwd(), environ=os.environ)
+    if place is None or not place.exists():
+        hint = "`shaping check` says where it looks."
+        raise ToolError("NOT_FOUND", f"there is no config {place or 'here'}", hint=hint)
+    if place.is_file():
+        load(place)
+    if take_back:
+        done = "is no longer allowed" if forget(place, os.environ) else "was not allowed"
+    elif path is None and not is_in_tree(place, None, environ=os.environ):
+        done = "is your own and needs no permission"
+    else:
+        record(place, os.environ)
+        done = "is allowed" if place.is_dir() else "is allowed as it is now"
+    if as_json:
+        print_result({"path": str(place), "allowed": done.startswith("is allowed")})
+    else:
+        typer.echo(f"{short_name(str(place.absolute()))} {done}")
+
+
+def check(
+    path: Annotated[Path | None, CHECKED] = None,
+    *,
+    traffic: Annotated[Path | None, TRAFFIC] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
+    found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
+    checked_environment(os.environ, found.profiles)
+    if traffic is not None:
+        _check_traffic(traffic, found, as_json=as_json)
+        return
+    if as_json:
+        print_result({"files": list(found.files), "hash": found.hash}, [str(warning) for warning in found.warnings])
+        return
+    for line in report(found.warnings, "warning"):
+        typer.echo(line, err=True)
+    for file in found.files:
+        typer.echo(f"{short_name(file)} is good")
+    if not found.files:
+        looked = config_places(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)
+        typer.echo(f"no config was found; the bundled default applies. Looked for: {_places(looked)}", err=True)
+
+
+def _places(files: Sequence[Path]) -> str:
+    """Name the places of a search: the directory where it starts, the one where it ends, and the user's own."""
+    *near, own = files
+    first, last = near[0].parent, near[-1].parent
+    names = ", ".join(dict.fromkeys(str(file.relative_to(first)) for file in near if file.is_relative_to(first)))
+    upwards = "" if first in (last, last.parent) else f" and up to {near[-1].parent.parent}"
+    return f"{names} in {first}{upwards}; {own}"
+
+
+def _check_traffic(folder: Path, config: LoadedConfig, *, as_json: bool) -> None:
+    """Check traffic and print what was found; end with 1 where a contract is not kept, or no call can answer it."""
+    from shaping.learning.check import check_traffic  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
+    from shaping.learning.traffic import TrafficError  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
+
+    quiet()
+    try:
+        with reading_progress() as progress:
+            found = check_traffic(folder, config, progress=progress)
+    except TrafficError as problem:
+        raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
+    failures = [*found.contracts.failures.values()]
+    if as_json:
+        drift = [asdict(one) for one in found.drift]
+        broken = [asdict(one) for one in failures]
+        asked = {"asked": found.contracts.asked, "contracts": broken, "unanswered": list(found.unanswered)}
+        print_result({"calls": found.calls, **asked, "drift": drift})
+    else:
+        told = {"changed": found.drift, "not kept": failures, "not answered": found.unanswered}
+        for what, ones in told.items():
+            for one in ones:
+                typer.echo(f"{what}: {one}", err=True)
+        if not found.compared:
+            typer.echo("no baseline to compare with: `shaping suggest TRAFFIC -o CONFIG` writes one", err=True)
+        compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
+        typer.echo(f"{counted(found.calls, 'call')}: {compared}, {counted(len(found.drift), 'change')}")
+    if failures or found.unanswered:
+        raise typer.Exit(1)
+
+
+def explain(
+    *,
+    tool: Annotated[str, TOOL],
+    profile: Annotated[str | None, PROFILE] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    surface: Annotated[ToolSurface, SURFACE] = ToolSurface.python,
+    tier: Annotated[str | None, TIER] = None,
+    everything: Annotated[bool, ALL] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what differs from the bundled default for a tool, and which file, line or profile decided it."""
+    found = load(config)
+    chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
+    choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
+    if profile is None and chosen is not None:
+        choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
+    if as_json:
+        told = [{"choice": choice.name, "value": plain(choice.value), "source": choice.source} for choice in choices]
+        print_result({"tool": tool, "config_hash": found.hash, "files": list(found.files), "choices": told})
+        return
+    shown = choices if everything else own_choices(choices, found, surface.value)
+    for line in _table(shown):
+        typer.echo(line)
+    if len(shown) < len(choices):
+        typer.echo(f"{len(choices) - len(shown)} other choices are as bundled; --all shows them", err=True)
+    typer.echo(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}", err=True)
+
+
+def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
+    decided = next(name for name in _VARIABLES if environment_profile({name: os.environ.get(name, "")}))
+    return replace(choice, origins=(Origin(decided),))
+
+
+def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
+    rows = [(choice.name, readable(plain(choice.value)), sources(choice)) for choice in choices]
+    first = max(len(name) for name, _, _ in rows)
+    second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
+    # What is too long for its column has its source below, so that the other sources stay in theirs.
+    return [
+        f"{name:<{first}}  {value:<{second}}  {source}"
+        if len(value) <= _WIDE
+        else f"{name:<{first}}  {value}\n{'':<{first}}  {'':<{second}}  {source}"
+        for name, value, source in rows
+    ]
+
+
+STARTER = """\
+{
+  "$schema": "./response_config.schema.json",
+
+  // What applies to every tool. `shaping explain --tool NAME` shows what it comes to, and why.
+  "global": {
+    // minimal (cheapest), standard (drops only nulls and empties) or debug (everything).
+    "profile": "minimal",
+  },
+
+  // What applies to one tool, or to every tool that a pattern matches. Take away the slashes and change the names.
+  "tool_overrides": {
+    // "list_issues": { "include_only": ["items[].number", "items[].title", "items[].user.login"], "max_tokens": 2000 },
+    // All tools of one server, by the name that it has in your client's list (or its own):
+    // "github/*": { "exclude_fields": ["**.node_id", "**.*_url"] },
+    // "accounts": { "private": ["**.password_hash"] },
+  },
+
+  // Profiles of your own. They say only what differs from the profile they extend.
+  "profiles": {
+    // "audit": { "extends": "standard", "envelope": { "include": ["request_id", "duration_ms"] } },
+  },
+}
+"""
+
+
+def init(directory: Annotated[Path, DIRECTORY] = Path(), *, as_json: Annotated[bool, JSON] = False) -> None:
+    """Write a commented response_config.json and its schema; a file that is there already is left as it is."""
+    schema = "response_config.schema.json"
+    files = {"response_config.json": STARTER.encode(), schema: bundled("config", schema)}
+    try:
+        refuse_links(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        written = {name: _write(directory / name, content) for name, content in files.items()}
+    except OSError as error:
+        raise stopped(f"cannot write in {directory}: {error.strerror}", 1) from None
+    if as_json:
+        print_result([{"file": str(directory / name), "written": new} for name, new in written.items()])
+        return
+    for name, new in written.items():
+        typer.echo(f"{directory / name} {'written' if new else 'was there already; left as it is'}", err=not new)
+
+
+def _write(path: Path, content: bytes) -> bool:
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
+
+
+def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotated[bool, JSON] = False) -> None:
+    """List the profiles: what each is for, what it extends, and where it stands."""
+    found = load(config)
+    listed = list(_listed(found))
+    if as_json:
+        print_result(listed)
+        return
+    width = max(len(profile["name"]) for profile in listed)
+    for profile in listed:
+        typer.echo(f"{profile['name']:<{width}}  {profile['description'] or _lineage(profile)}  ({profile['source']})")
+    state = "on" if found.config.presets else 'off; "presets": true in a config switches them on'
+    typer.echo(f"\nRules for well-known servers ({state}):")
+    for document in server_presets():
+        names: Any = document.data["servers"]
+        tools = document.choices("tool_overrides")
+        typer.echo(f"preset {Path(document.file).stem}  for servers named {', '.join(names)}: {', '.join(tools)}")
+
+
+def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:
+    known = found.sources.profiles
+    for name in found.profiles:
+        stanza = known.source(name)
+        line = stanza.document.line(stanza.keys) if stanza.keys else None
+        place = short_name(stanza.document.file) + (f":{line}" if line else "")
+        yield {
+            "name": name,
+            "description": stanza.choices.get("description"),
+            "extends": list(known.lineage(name)[1:]),
+            "source": "bundled" if is_bundled(stanza) else place,
+        }
+
+
+def _lineage(profile: dict[str, Any]) -> str:
+    return f"extends {', '.join(profile['extends'])}"

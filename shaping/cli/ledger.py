@@ -1,0 +1,352 @@
+"""The commands that read the ledger, stats and last, and what others need of it: its file, how far back, prices."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from shaping.cli.output import JSON, print_result, stopped
+from shaping.ledger import LedgerDatabase, LedgerError, add_up
+from shaping.ledger.entries import GROUPS, group
+from shaping.ledger.prices import PriceError, load_prices
+from shaping.ledger.texts import REASONS, find_texts, marked_lines
+from shaping.page.data import PageSource, ShownCall
+from shaping.page.html import GONE, calls_document
+from shaping.response import counted
+from shaping.settings import load
+from shaping.settings.files import ledger_path, write_file
+from shaping.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shaping.ledger import LedgerEntry, Totals
+    from shaping.ledger.prices import Price
+    from shaping.ledger.texts import CallTexts
+    from shaping.store import Store
+
+LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")
+SINCE = typer.Option("--since", metavar="TIME", help="How far back: 30m, 12h, 7d or 4w. [default: everything kept]")
+MODEL = typer.Option(
+    "--model", metavar="NAME", help="Also say what was saved in money, by the prices of this model; see --prices."
+)
+PRICES = typer.Option(
+    "--prices",
+    metavar="FILE",
+    help="A price table to use; without it SHAPING_PRICES, prices.json in your config directory, or the bundled one.",
+)
+
+BY = typer.Option("--by", metavar="GROUP", help=f"Add up by {', '.join(GROUPS)}.")
+WATCH = typer.Option("--watch", help="Print again whenever something was added, until Ctrl-C.")
+NUMBER = typer.Argument(metavar="N", min=1, max=500, help="How many calls, the newest last.")
+TOOL = typer.Option("--tool", metavar="NAME", help="Only calls of this tool, as `shaping stats` names it.")
+FULL = typer.Option("--full", help="Show every line; without it, the first 40 of each side.")
+HTML = typer.Option("--html", metavar="FILE", help="Write the calls as one HTML file instead.", dir_okay=False)
+
+_UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_CLEAR: Final = "\x1b[2J\x1b[H"  # of a terminal
+_LINES: Final = 40
+_SIDES: Final = 110  # columns of a terminal from which on two sides stand beside each other
+_GAP: Final = " │ "
+
+
+def ledger_file(named: str | None) -> Path:
+    """Return the ledger to read, or end with a way out where it is switched off."""
+    path = ledger_path() if named is None else Path(named)
+    if path is None:
+        raise stopped(
+            "SHAPING_LEDGER is off, so nothing is recorded", 1, hint="Unset it, or name a file with --ledger."
+        )
+    return path
+
+
+def seconds_back(since: str | None) -> float | None:
+    """Read how far back to look; None is everything."""
+    if since is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})([mhdw])", since.strip())
+    if found is None:
+        raise stopped(f"--since is {since!r}; expected a number with m, h, d or w, such as 7d")
+    return float(int(found.group(1)) * _UNITS[found.group(2)])
+
+
+@contextmanager
+def user_store(config: Path | None = None) -> Iterator[Store]:
+    """Open the store of the user's commands and proxies, as the config in force names it."""
+    store = open_store(load(config).store_for("command"))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def price_of(model: str | None, prices: str | None) -> Price | None:
+    """Find the price of a model, or end with what is wrong; None where no model is named."""
+    if model is None:
+        return None
+    try:
+        return load_prices(prices).find(model)
+    except PriceError as problem:
+        raise stopped(str(problem)) from None
+
+
+@contextmanager
+def open_ledger(named: str | None) -> Iterator[LedgerDatabase]:
+    """Open the ledger to read; one that cannot be read ends the command."""
+    try:
+        yield LedgerDatabase(ledger_file(named))
+    except LedgerError as problem:
+        raise stopped(str(problem), 1, code="UNAVAILABLE") from None
+
+
+@contextmanager
+def page_source(
+    ledger: str | None, since: str | None, config: Path | None, price: Price | None = None
+) -> Iterator[PageSource]:
+    """Open what a page is made from."""
+    seconds = seconds_back(since)
+    with open_ledger(ledger) as database, user_store(config) as store:
+        yield PageSource(database, store=store, config=lambda: load(config), seconds=seconds, price=price)
+
+
+def write_page(file: Path, written: str) -> None:
+    """Write a page for its user alone, because it may show what tools sent, and say where it is."""
+    try:
+        write_file(file, written.encode())
+    except OSError as problem:
+        raise stopped(f"cannot write {file}: {problem.strerror}", 1) from None
+    typer.echo(f"wrote {file}", err=True)
+
+
+def stats(
+    *,
+    by: Annotated[str, BY] = "tool",
+    since: Annotated[str | None, SINCE] = None,
+    watch: Annotated[bool, WATCH] = False,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what shaping has saved: tokens that models did not read, net of what shaping added."""
+    if by not in GROUPS:
+        raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
+    back, price = seconds_back(since), price_of(model, prices)
+    start = 0.0 if back is None else time.time() - back
+    path = str(ledger_file(ledger))
+    with open_ledger(ledger) as database:
+        if as_json:
+            print_result(_told(database.entries(since=start), by, path, price))
+            return
+        shown = ""
+        while True:
+            entries, dropped = database.entries(since=start), database.dropped(since=start)
+            text = "\n".join(_lines(entries, by, path, dropped, price))
+            if text != shown:
+                clear = _CLEAR if watch and sys.stdout.isatty() else "\n" if shown else ""
+                typer.echo(f"{clear}{text}")
+                sys.stdout.flush()
+                shown = text
+            if not watch:
+                return
+            time.sleep(1)
+
+
+def _told(entries: list[LedgerEntry], by: str, path: str, price: Price | None) -> dict[str, Any]:
+    groups = [{by: name, **_members(total, price)} for name, total in group(entries, by).items()]
+    return {"ledger": path, "total": _members(add_up(entries), price), "groups": groups}
+
+
+def _members(total: Totals, price: Price | None) -> dict[str, Any]:
+    money = {} if price is None else {f"saved_{price.currency.lower()}": round(price.cost(total.saved) or 0.0, 6)}
+    return {
+        **money,
+        "calls": total.calls,
+        "expansions": total.expansions,
+        "tokens_before": total.before,
+        "tokens_after": total.after,
+        "tokens_added_by_shaping": total.added,
+        "tokens_saved": total.saved,
+        "saved_percent": round(100 * total.share, 1),
+        "tokens_error": round(total.error),
+        "milliseconds_per_call": round(total.milliseconds / total.calls, 2) if total.calls else 0.0,
+    }
+
+
+def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: Price | None) -> Iterator[str]:
+    if not entries:
+        yield f"The ledger {path} has no calls yet."
+        yield "Every call through `shaping proxy`, the middleware and `shaping run` is entered there."
+        return
+    rows: list[tuple[str, ...]] = [(by, "calls", "before", "after", "saved", "")]
+    for name, total in group(entries, by).items():
+        rows.append((name or "(unnamed)", *_cells(total)))
+    everything = add_up(entries)
+    if len(rows) > 2:
+        rows.append(("in all", *_cells(everything)))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        first, *rest = row
+        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+    yield ""
+    yield f"{everything}. {_counting(entries, everything)}."
+    if price is not None:
+        yield _worth(everything, price)
+    if dropped:
+        yield f"{dropped:,} calls came too fast to be counted and are not in these numbers."
+
+
+def _worth(total: Totals, price: Price) -> str:
+    """Say what the saved tokens would have cost when written; how many turns they stayed, a ledger cannot tell."""
+    once, turn = price.cost(total.saved) or 0.0, price.cost(total.saved, total.saved)
+    kind = "input" if price.cache_write is None else "cache writes"
+    each = "" if turn is None else f", and {turn - once:,.4f} more for each turn that they would have stayed"
+    return f"Worth {once:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date}){each}."
+
+
+def _cells(total: Totals) -> tuple[str, ...]:
+    return (
+        f"{total.calls:,}" if total.calls else "",
+        f"{total.before:,}",
+        f"{total.after:,}",
+        f"{total.saved:,}",
+        f"{100 * total.share:.1f}%" if total.before else "",
+    )
+
+
+def _counting(entries: list[LedgerEntry], total: Totals) -> str:
+    """Say which tokens were counted, and how well."""
+    named = {entry.tokenizer for entry in entries}
+    exact = ", ".join(sorted(named - {"", "chars"})) or "an unknown tokenizer"
+    how = f"to within {round(total.error):,} tokens" if total.error >= 1 else "exactly"
+    guessed = "; short outputs that were not changed are guessed by their length" if "chars" in named else ""
+    return f"Tokens of {exact}, counted {how}{guessed}" if named != {"chars"} else f"Counted {how}{guessed}"
+
+
+def last(
+    number: Annotated[int, NUMBER] = 1,
+    *,
+    tool: Annotated[str | None, TOOL] = None,
+    full: Annotated[bool, FULL] = False,
+    html: Annotated[Path | None, HTML] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what the model read of the last calls beside what their tools sent, and why the rest was left out."""
+    path = ledger_file(ledger)
+    with open_ledger(ledger) as database:
+        calls = _last_calls(database, tool, number)
+    if html is not None:
+        write_page(html, calls_document(calls))
+    elif as_json:
+        print_result({"ledger": str(path), "calls": [_call_members(call) for call in calls]})
+    elif not calls:
+        typer.echo(f"The ledger {path} has no calls{f' of {tool}' if tool else ''} yet.")
+    else:
+        limit = sys.maxsize if full else _LINES
+        typer.echo("\n\n".join("\n".join(_shown(call, limit)) for call in calls))
+
+
+def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list[ShownCall]:
+    named = GROUPS["tool"]
+    entries = [
+        entry
+        for entry in database.entries()
+        if entry.kind != "definition" and (tool is None or tool in {named(entry), entry.tool})
+    ]
+    with user_store() as store:
+        return [ShownCall(entry, find_texts(store, entry.ref)) for entry in entries[-number:]]
+
+
+def _call_members(call: ShownCall) -> dict[str, Any]:
+    entry, texts = call.entry, call.texts
+    told: dict[str, Any] = {
+        "time": datetime.fromtimestamp(entry.time).astimezone().isoformat(timespec="seconds"),
+        "kind": entry.kind,
+        "server": entry.server,
+        "tool": entry.tool,
+        "client": entry.client,
+        "tokens_before": entry.before,
+        "tokens_after": entry.after,
+        "read": None,
+        "sent": None,
+    }
+    if texts is not None:
+        told["read"] = texts.read
+        told["sent"] = [{"value": part.value, "omissions": [*map(_omission, part.omissions)]} for part in texts.sent]
+    return told
+
+
+def _omission(omission: Any) -> dict[str, Any]:
+    return {"path": omission.path, "count": omission.count, "reason": omission.reason}
+
+
+def _shown(call: ShownCall, limit: int) -> Iterator[str]:
+    entry, texts = call.entry, call.texts
+    when = f"{datetime.fromtimestamp(entry.time).astimezone():%d %b %H:%M:%S}"
+    saved = f", {entry.saved / entry.before:.0%} saved" if entry.before else f" ({entry.kind})"
+    client = f" for {entry.client}" if entry.client else ""
+    sizes = f"{entry.before:,} tokens without shaping, {entry.after:,} read"
+    yield f"{when}  {GROUPS['tool'](entry)}{client}: {sizes}{saved}"
+    if texts is None:
+        yield GONE
+        return
+    if reasons := _reasons(texts):
+        yield f"left out: {reasons}"
+    read = _cut(iter(texts.read.splitlines()), limit)
+    if not texts.sent:
+        yield from ("", "The model read:", *read)
+        return
+    sent = _cut(_marked(texts), limit)
+    width = (shutil.get_terminal_size().columns - len(_GAP)) // 2
+    if sys.stdout.isatty() and 2 * width + len(_GAP) >= _SIDES:
+        yield from _beside(["The tool sent (- was left out)", "", *sent], ["The model read", "", *read], width)
+    else:
+        yield from ("", "The tool sent (- was left out):", *sent, "", "The model read:", *read)
+
+
+def _reasons(texts: CallTexts) -> str:
+    counts: dict[str, int] = {}
+    for part in texts.sent:
+        for omission in part.omissions:
+            counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+    return ", ".join(f"{count:,} {reason} ({REASONS.get(reason, reason)})" for reason, count in counts.items())
+
+
+def _marked(texts: CallTexts) -> Iterator[str]:
+    for part in texts.sent:
+        for line in marked_lines(part, texts.read):
+            yield f"  {line.text}" if line.reason is None else f"- {line.text}  ({line.reason})"
+
+
+def _cut(lines: Iterator[str], limit: int) -> list[str]:
+    shown = list(islice(lines, limit))
+    rest = sum(1 for _ in lines)
+    return [*shown, f"… {counted(rest, 'more line')}; --full shows them"] if rest else shown
+
+
+def _beside(left: list[str], right: list[str], width: int) -> Iterator[str]:
+    """Write two texts beside each other, their long lines wrapped."""
+    colours = not os.environ.get("NO_COLOR")
+    empty = ("", False)
+    for (one, gone), (other, _) in zip_longest(_wrapped(left, width), _wrapped(right, width), fillvalue=empty):
+        cell = f"{one:<{width}}"
+        yield f"{typer.style(cell, fg='red') if gone and colours else cell}{_GAP}{other}".rstrip()
+
+
+def _wrapped(lines: list[str], width: int) -> Iterator[tuple[str, bool]]:
+    """Break lines to a width, each with whether it was left out."""
+    for line in lines:
+        for at in range(0, max(len(line), 1), width):
+            yield line[at : at + width], line.startswith("- ")
