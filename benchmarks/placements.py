@@ -100,6 +100,34 @@ def _rooted_value(dice: Random, held: Any) -> Any:
     )
 
 
+def _apart_value(dice: Random, held: Any) -> Any:
+    """Put the field's name into a header or beside its content."""
+    name = dice.choice((*PRIVATE, "phone", "pin", "Home Address", "user.email"))
+    head, rows = ["id", name, "city"], [[number, held, "Ulm"] for number in range(dice.choice((1, 2, 40)))]
+    columns = [{"name": column, "type": "text"} for column in head]
+    return dice.choice(
+        (
+            [head, *rows],
+            [[name, "id"], [held, 1], [held, 2]],
+            {"columns": head, "rows": rows},
+            {"columns": columns, "data": rows, "row_count": len(rows)},
+            {"schema": {"fields": columns}, "rows": [{"f": [{"v": cell} for cell in row]} for row in rows]},
+            {"meta": {"columns": columns}, "result": {"pages": [{"rows": rows}]}},
+            {"fields": columns, "values": [[row[at] for row in rows] for at in range(3)]},
+            {"sheet": "People", "values": [head, *rows]},
+            {"rows": [{"cells": head}, *({"cells": row} for row in rows)]},
+            [{"name": "city", "value": "Ulm"}, {"name": name, "value": held}],
+            {"tags": [{"Key": name, "Value": held}, {"Key": "team", "Value": "a"}]},
+            {"attributes": [{"key": name, "value": {"stringValue": held}}]},
+            {"changes": [{"field": name, "old": held, "toString": held, "author": "Bo"}]},
+            {"answers": [{"question": name, "answer": held}, {"question": "City", "answer": "Ulm"}]},
+            {"contacts": [{"type": name, "value": held}]},
+            {"entries": [["city", "Ulm"], [name, held]]},
+            {"names": head, "values": rows[0]},
+        )
+    )
+
+
 def _held(dice: Random) -> Any:
     return dice.choice(
         (CONTENT, CONTENT, CONTENT, NUMBER, f"see {CONTENT}\nand {CONTENT}", [CONTENT], {"line": CONTENT})
@@ -148,6 +176,16 @@ def _elements(value: Any) -> str:
     return "<users>" + "".join(f"<{key}>{html.escape(item)}</{key}>" for key, item in _flat(value)) + "</users>"
 
 
+def _html_table(value: Any, *sections: str) -> str:
+    head, row = _rows(value)
+    rows = [
+        "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        for tag, cells in (("th", head), ("td", row))
+    ]
+    wrapped = [f"<{tag}>{line}</{tag}>" for tag, line in zip(sections, rows, strict=True)] if sections else rows
+    return f'<table class="users">{"".join(wrapped)}</table>'
+
+
 NESTING: dict[str, Callable[[Any], Any]] = {
     "value": lambda value: value,
     "json": json.dumps,
@@ -188,6 +226,12 @@ FLAT: dict[str, Callable[[Any], Any]] = {
     "a Markdown table": _piped,
     "a table with borders": _boxed,
     "xml": _elements,
+    "an HTML table": _html_table,
+    "an HTML table with sections": lambda value: _html_table(value, "thead", "tbody"),
+    "a list of definitions": lambda value: (
+        "<dl>" + "".join(f"<dt>{key}</dt><dd>{html.escape(item)}</dd>" for key, item in _flat(value)) + "</dl>"
+    ),
+    "lines of values in a list": lambda value: {"lines": _lines(value, ",").splitlines()},
     "xml attributes": lambda value: f"<user {_pairs(value, '=', ' ')}/>",
     "a repr of an object": lambda value: f"User({_pairs(value, '=', ', ')})",
     "headers": lambda value: "\r\n".join(f"{key.title()}: {item}" for key, item in _flat(value)),
@@ -220,9 +264,10 @@ def _objects(dice: Random, value: Any) -> Any:
 
 def place(dice: Random, *, python: bool = False) -> Placement:
     """Draw one placement; `python` allows what cannot stand in JSON."""
-    rooted = dice.random() < 0.25
-    value = (_rooted_value if rooted else _deep_value)(dice, _held(dice))
-    if python and dice.random() < 0.2:
+    make = dice.choice((_rooted_value, _apart_value, _deep_value, _deep_value))
+    rooted = make is not _deep_value
+    value = make(dice, _held(dice))
+    if python and make is not _apart_value and dice.random() < 0.2:
         return Placement(_objects(dice, value), ("objects",))
     forms: list[str] = []
     for _ in range(dice.choice((0, 1, 1, 2, 2, 3))):
@@ -230,6 +275,7 @@ def place(dice: Random, *, python: bool = False) -> Placement:
         choices = NESTING if rooted or isinstance(value, str | bytes) else {**NESTING, **FLAT}
         forms.append(dice.choice(sorted(choices)))
         value = _written(choices[forms[-1]], value)
+        rooted = rooted or forms[-1] == "lines of values in a list"
         if isinstance(value, bytes) and not (python and dice.random() < 0.5):
             value = value.decode()
         # A path from the root holds there; from here on a deep one must.

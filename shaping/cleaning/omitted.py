@@ -60,7 +60,10 @@ def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Om
         reason: Reason = "private" if rule in private else "tier"
         for omission in compile_fields(None, [rule], opener=held.opener).left_out(raw):
             reasons.setdefault(omission.path, reason)
-    return [replace(omission, reason=reasons.get(omission.path, omission.reason)) for omission in omissions]
+    listed = [replace(omission, reason=reasons.get(omission.path, omission.reason)) for omission in omissions]
+    # Values whose names stand elsewhere are held back too, and no list of fields knows of them.
+    known = {omission.path for omission in omissions}
+    return [*listed, *(omission for omission in held.left_out(raw, "private") if omission.path not in known)]
 
 
 class _UnlikeError(Exception):

@@ -80,7 +80,7 @@ class FieldPlan:
 
     def at_any_depth(self) -> FieldPlan:
         """Return a plan that excludes the same paths below any place, for texts and objects around the data."""
-        return _at_any_depth(self.exclude, self.opener, self.withhold)
+        return _at_any_depth(self.exclude, self.opener, self.withhold, isinstance(self.state, Private))
 
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""
@@ -106,10 +106,15 @@ def compile_fields(
     *,
     opener: Opener | None = None,
     withhold: bool = False,
+    private: bool = False,
 ) -> FieldPlan:
-    """Compile field rules; `include=None` wants everything, `include=[]` nothing but the container."""
+    """Compile field rules; `include=None` wants everything, `include=[]` nothing but the container.
+
+    What is `private` goes under any spelling that is known; with `withhold` so does a text that cannot be read and
+    names it.
+    """
     state = read_rules(include, exclude, rename)
-    if withhold:
+    if withhold or private:
         state = Private(exclude=state.exclude)
     opener = opener or open_plainly
     return FieldPlan(
@@ -155,6 +160,6 @@ def _filters(opener: Opener) -> Filters:
 
 
 @lru_cache(maxsize=64)
-def _at_any_depth(exclude: tuple[str, ...], opener: Opener, withhold: bool) -> FieldPlan:
+def _at_any_depth(exclude: tuple[str, ...], opener: Opener, withhold: bool, private: bool) -> FieldPlan:
     paths = [path if path.startswith("**") else f"**{'' if path.startswith('[') else '.'}{path}" for path in exclude]
-    return compile_fields(None, paths, opener=opener, withhold=withhold)
+    return compile_fields(None, paths, opener=opener, withhold=withhold, private=private)

@@ -11,12 +11,13 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus
 
+from shaping.paths.apart import NamedApart
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
 from shaping.paths.rules import Private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from shaping.paths.filter import Opener
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
+HELD = "[private]"  # stands for a private text whose name stands elsewhere
+_HELD = (None, "", HELD)
 _IS_WITHHELD = re.compile(re.escape(WITHHELD).replace(r"\{!r\}", r"'[^']{0,80}'"))
 # Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
 _DEEPEST = 200
@@ -84,8 +87,9 @@ class StringFilter:
     def run(self, value: Any, state: State, keys: Keys = ()) -> Any:
         """Return the value with its strings filtered: the same object where nothing changed."""
         kind = type(value)
-        if self.withhold and not keys:
-            self.document = state.exclude
+        if not keys and isinstance(state, Private):
+            self.document = state.exclude if self.withhold else frozenset()
+            value = self._without_named_apart(value, state, keys)
         if (state.whole and not self.document) or len(keys) > _DEEPEST:
             return value
         if kind is str:
@@ -149,9 +153,16 @@ class StringFilter:
         parts: list[str] = []
         prose: list[str] = []
         end = 0
-        for found in _data_in(text):
+        documents = list(_data_in(text))
+        # A header may be one document, and each row another.
+        values = [found.value for found in documents]
+        if len(values) == 1:
+            values = [self._without_named_apart(values[0], state, keys)]
+        else:
+            values = self._without_named_apart(values, state, keys)
+        for found, value in zip(documents, values, strict=True):
             prose.append(text[end : found.start])
-            filtered = self._filtered(found, state, keys, text)
+            filtered = self._filtered(found, value, state, keys, text)
             parts += [prose[-1], filtered]
             end = found.end
         prose.append(text[end:])
@@ -164,8 +175,7 @@ class StringFilter:
                 return WITHHELD.format(hit)
         return text if new == text else new
 
-    def _filtered(self, found: Found, state: State, keys: Keys, text: str) -> str:
-        value = found.value
+    def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
         if type(value) is str:
             inside: Any = self._text(value, state, keys, top=False)
         else:
@@ -173,9 +183,24 @@ class StringFilter:
             inside = FilterWalk(self.opener, self.select).run(opened, state, self._place(keys))
         source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
-        if inside is GONE or (inside == value and not (self.withhold and _may_concern(source, _named(state.exclude)))):
+        if inside is GONE or (
+            inside == found.value and not (self.withhold and _may_concern(source, _named(state.exclude)))
+        ):
             return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
+
+    def _without_named_apart(self, value: Any, state: State, keys: Keys) -> Any:
+        """Replace private values whose names stand elsewhere: in a header, or beside them."""
+        if not isinstance(state, Private) or type(value) not in _NESTS:
+            return value
+
+        def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
+            if cell in _HELD:
+                return cell
+            self._place((*keys, *(step if type(step) is str else None for step in place))).left_out += 1
+            return HELD if type(cell) is str else None
+
+        return NamedApart(_private_name(state.exclude), replace).run(value)
 
     def _place(self, keys: Keys) -> OmissionNode:
         place = self.root
@@ -272,28 +297,46 @@ def _deep(state: State) -> frozenset[Rest]:
 
 
 @lru_cache(maxsize=1024)
+def _private_name(rests: frozenset[Rest]) -> Callable[[str], bool]:
+    """Return the test whether a text is the name of a private field, alone or behind the names of what holds it."""
+    names = "|".join(_spelt(_last_name(rest)) for rest in rests)
+    pattern = re.compile(rf"\s*(?:[^\n]*\.)?(?:{names})(?:\.[^\n]*)?\s*", re.IGNORECASE)
+    return lru_cache(maxsize=4096)(lambda text: pattern.fullmatch(_without_escapes(text)) is not None)
+
+
+@lru_cache(maxsize=1024)
 def _named(rests: frozenset[Rest]) -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
     """Return for each excluded path the name to look for in a text: anywhere as a word, and where a key would stand."""
     found = {}
     for rest in rests:
-        name = next((step for step in reversed(rest) if isinstance(step, Name) or _tells(step)), None)
+        name = _last_name(rest)
         label = str(name) if name else "*"
         found[label] = _patterns(name)
     return tuple((label, *patterns) for label, patterns in sorted(found.items()))
+
+
+def _last_name(rest: Rest) -> Name | Glob | None:
+    return next((step for step in reversed(rest) if isinstance(step, Name) or _tells(step)), None)  # type: ignore[return-value]
 
 
 def _tells(step: Any) -> bool:
     return isinstance(step, Glob) and bool(step.pattern.strip("*"))
 
 
-def _patterns(name: Any) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _spelt(name: Name | Glob | None) -> str:
+    """Return the pattern of a name: headings and prose spell it with other separators than code."""
+    if name is None:
+        return r"[^\n]+"
+    raw = name.key if isinstance(name, Name) else name.pattern
+    pieces = [re.escape(piece) for piece in raw.split("*")] if isinstance(name, Glob) else [re.escape(raw)]
+    return r"[\w-]{0,40}".join(re.sub(r"(?:_|\\-|\\ )", r"[_ -]?", piece) for piece in pieces)
+
+
+def _patterns(name: Name | Glob | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
     if name is None:
         anything = re.compile(r"\S")
         return anything, anything
-    raw = name.key if isinstance(name, Name) else name.pattern
-    pieces = [re.escape(piece) for piece in raw.split("*")] if isinstance(name, Glob) else [re.escape(raw)]
-    # Headings and prose spell a name with other separators than code.
-    spelt = r"[\w-]{0,40}".join(re.sub(r"(?:_|\\-|\\ )", r"[_ -]?", piece) for piece in pieces)
+    spelt = _spelt(name)
     word = rf"(?<![A-Za-z0-9]){spelt}(?![A-Za-z0-9])"
     key = (
         # A member of a private object may stand behind its name: `address.city=`.

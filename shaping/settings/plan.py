@@ -28,6 +28,7 @@ def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     rename, private = choices["rename"], choices["private"]
     held = (*choices["exclude_when_tier"].get(tier, ()), *private)
     closed = bool(held)
+    withhold = choices["on_unreadable"] == "withhold"
     fields = failing = _compiled(include, (*exclude, *held), rename, closed=closed)
     if back and fields is not None:
         # What comes back on error outranks exclude_fields, never a tier or a private path.
@@ -35,7 +36,7 @@ def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     return {
         "fields": fields,
         "error_fields": failing,
-        "private": _compiled(None, held, {}, closed=closed, withhold=choices["on_unreadable"] == "withhold"),
+        "private": _compiled(None, held, {}, closed=closed, private=True, withhold=withhold),
     }
 
 
@@ -45,11 +46,13 @@ def _compiled(
     rename: Mapping[str, str],
     *,
     closed: bool,
+    private: bool = False,
     withhold: bool = False,
 ) -> FieldPlan | None:
     if include is None and not exclude and not rename:
         return None
-    return compile_fields(include, exclude, rename or None, opener=_opener(closed=closed), withhold=withhold)
+    opener = _opener(closed=closed)
+    return compile_fields(include, exclude, rename or None, opener=opener, private=private, withhold=withhold)
 
 
 def _opener(*, closed: bool) -> Opener:

@@ -1,0 +1,136 @@
+"""Private fields whose values stand apart from their names: in tables, pairs, entries and texts that hold them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shaping import Shaper
+from shaping.paths.apart import NamedApart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HELD = 987654
+CONFIG = {"tool_overrides": {"t": {"private": ["**.salary", "user.ssn", "home_address"]}}}
+COLUMNS = [{"name": "who", "type": "text"}, {"name": "salary", "type": "number"}]
+ROWS = [["Bob", HELD], ["Al", HELD], ["Eve", HELD]]
+CASES: dict[str, Any] = {
+    "a header row": [["who", "salary"], *ROWS],
+    "a header row whose first column is private": [["salary", "who"], [HELD, "Bob"], [HELD, "Al"]],
+    "columns and rows": {"columns": ["who", "salary"], "rows": ROWS},
+    "columns that are objects": {"columns": COLUMNS, "data": ROWS},
+    "a schema beside rows of cells": {
+        "schema": {"fields": COLUMNS},
+        "rows": [{"f": [{"v": "Bob"}, {"v": str(HELD)}]}],
+    },
+    "a header far from its rows": {"meta": {"table": {"columns": COLUMNS}}, "result": {"pages": [{"rows": ROWS}]}},
+    "rows that are objects": {
+        "Rows": [{"Data": [{"S": "who"}, {"S": "salary"}]}, {"Data": [{"S": "Bob"}, {"S": HELD}]}]
+    },
+    "columns of values": {"schema": {"fields": COLUMNS}, "data": {"values": [["Bob", "Al", "Eve"], [HELD] * 3]}},
+    "a sheet": {"range": "A1:B2", "values": [["who", "Salary"], ["Bob", str(HELD)]]},
+    "a column below its object": {"columns": ["id", "user.ssn"], "rows": [[1, str(HELD)]]},
+    "a column as a heading spells it": {"columns": ["id", "Home Address"], "rows": [[1, str(HELD)]]},
+    "name and value": [{"name": "city", "value": "Paris"}, {"name": "salary", "value": HELD}],
+    "key and value": {"tags": [{"Key": "salary", "Value": str(HELD)}]},
+    "a value in an object of its own": {"attributes": [{"key": "salary", "value": {"intValue": HELD}}]},
+    "a change": {"items": [{"field": "salary", "fromString": str(HELD), "toString": str(HELD)}]},
+    "a type and its value": {"contacts": [{"type": "home_address", "value": str(HELD)}]},
+    "a series": {"name": "salary", "y": [HELD, HELD]},
+    "entries": [["city", "Paris"], ["salary", HELD]],
+    "one entry": {"row": ["salary", str(HELD)]},
+    "a row with its name first": [["field", "a", "b"], ["salary", HELD, HELD]],
+    "lines of values": {"lines": ["who,salary", f"Bob,{HELD}"]},
+    "an HTML table": f"<table><tr><th>who</th><th>salary</th></tr><tr><td>Bob</td><td>{HELD}</td></tr></table>",
+    "an HTML table with sections": (
+        "<table><thead><tr><th>who</th><th class='x'> Salary </th></tr></thead>"
+        f"<tbody><tr><td>Bob</td><td>{HELD}</td></tr></tbody></table>"
+    ),
+    "definitions": f"<dl><dt>salary</dt><dd>{HELD}</dd></dl>",
+    "XML with a name attribute": f"<row><field name='salary'>{HELD}</field><field name='who'>Bob</field></row>",
+    "lines of JSON": f'["who","salary"]\n["Bob",{HELD}]\n["Al",{HELD}]',
+    "JSON after prose": "Here: " + json.dumps({"columns": ["who", "salary"], "rows": ROWS}),
+    "JSON in a string": {"body": json.dumps([["who", "salary"], *ROWS])},
+    "Markdown": f"| who | salary |\n|---|---|\n| Bob | {HELD} |\n",
+}
+
+
+@pytest.mark.parametrize("profile", ["minimal", "debug"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_private_value_that_stands_apart_from_its_name_does_not_leave(case: str, profile: str) -> None:
+    shaper = Shaper(CONFIG, expandable=True)
+    shaped = shaper.shape(CASES[case], tool="t", profile=profile)
+    out = f"{shaped.text}{shaped.data}"
+    if shaped.ref is not None:
+        out += shaper.expand(shaped.ref).text
+    assert str(HELD) not in out.replace(",", "")
+
+
+def test_it_holds_where_texts_that_cannot_be_read_may_pass() -> None:
+    config = {"tool_overrides": {"t": {"private": ["**.salary"], "on_unreadable": "pass"}}}
+    shaped = Shaper(config).shape({"columns": ["who", "salary"], "rows": ROWS}, tool="t")
+    assert shaped.data == {"columns": ["who", "salary"], "rows": [["Bob", None], ["Al", None], ["Eve", None]]}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"columns": ["id", "city"], "rows": [[1, "Paris"]]},
+        {"channels": ["mail", "sms"], "salary_band": "B"},
+        {"fields": [{"name": "salary", "type": "number", "description": "what is paid"}]},
+        {"a": {"columns": ["id", "age"], "rows": [[1, 41], [2, 42]]}, "b": {"tags": ["x", "y"]}},
+        [{"id": 1, "labels": ["a", "b"]}, {"id": 2, "labels": ["c", "d"]}],
+    ],
+)
+def test_what_no_private_name_stands_over_stays(value: Any) -> None:
+    assert Shaper(CONFIG).shape(value, tool="t", profile="debug").data == value
+
+
+def test_only_the_table_of_the_header_loses_its_column() -> None:
+    tables = {
+        name: {"columns": ["who", column], "rows": [["Bob", 41]]} for name, column in (("a", "salary"), ("b", "age"))
+    }
+    shaped = Shaper(CONFIG).shape(tables, tool="t", profile="debug")
+    assert shaped.data["a"]["rows"] == [["Bob", None]]
+    assert shaped.data["b"]["rows"] == [["Bob", 41]]
+    assert [(one.path, one.count) for one in shaped.omissions if one.reason == "private"] == [("a.rows[][]", 1)]
+
+
+def nested(size: int) -> Any:
+    value: Any = [[1, 2, 3, 4]] * size
+    for _ in range(150):
+        value = {"header": ["salary", "b", "c"], "inside": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda size: {f"a{number}": ["salary"] for number in range(size)},
+        lambda size: {f"a{number}": ["salary"] * (number % 50 + 3) for number in range(size)},
+        nested,
+        lambda size: [["salary", *(["x"] * size)]] * 4,
+        lambda size: {"columns": ["salary", "b", "c"], "rows": [[1, 2, 3]] * size},
+        lambda size: [{"name": "salary", "value": number} for number in range(size)],
+    ],
+)
+def test_twice_the_data_takes_at_most_twice_the_steps(make: Callable[[int], Any]) -> None:
+    def steps(size: int) -> int:
+        taken = 0
+
+        def wanted(name: str) -> bool:
+            nonlocal taken
+            taken += 1
+            return name == "salary"
+
+        def replace(_cell: Any, _place: Any) -> None:
+            nonlocal taken
+            taken += 1
+
+        NamedApart(wanted, replace).run(make(size))
+        return taken
+
+    assert steps(2000) <= 2.2 * steps(1000)
