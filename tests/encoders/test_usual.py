@@ -23,14 +23,6 @@ def test_only_the_rows_that_differ_name_what_they_differ_in() -> None:
     assert decode(text) == PROCESSES
 
 
-def test_a_column_that_mostly_repeats_another_says_so() -> None:
-    value: Any = [{"rule": f"r{n}", "line": 100 + 7 * n, "endLine": 100 + 7 * n + (n == 5) * 3} for n in range(40)]
-    text = encode(value)
-    assert text.splitlines()[1:3] == [" each row, unless (but …) follows it: endLine={line}", "rule,line"]
-    assert " (but endLine=138)" in text
-    assert decode(text) == value
-
-
 def test_a_state_stands_in_each_row() -> None:
     value: Any = [{"id": n, "state": "open" if n else "closed", "locked": not n} for n in range(30)]
     text = encode(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import FORMS, MISSING, ONLY, VALUE, name, opened, quoted
+from shaping.encoders.table.cells import MISSING, ONLY, VALUE, name, quoted
 from shaping.encoders.table.columns import are_ragged
 from shaping.encoders.table.derive import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
@@ -41,8 +41,6 @@ _ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
 _ENTRY_VALUES = frozenset({"value", "v", "val"})
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-_OPENS, _LONG_JSON = frozenset("{["), 120  # characters of a string with JSON that is not written in quotes
-_AS_IT_STANDS = ", as it stands: "
 _DEEP = 24  # deeper nests are written as JSON
 
 
@@ -84,18 +82,7 @@ def _outline(label: str, value: Json, context: TableContext, indent: int, names:
         lists = write_lists(label, value, indent) if label else []
         keyed = _keyed(label, value, context, indent) or _keyed_scalars(label, value, context, indent)
         return lists or keyed or _object(label, value, context, indent)
-    if type(value) is str and label and value[:1] in _OPENS and len(value) >= _LONG_JSON:
-        return _packed(label, value, context, indent)
     return []
-
-
-def _packed(label: str, value: str, context: TableContext, indent: int) -> list[str]:
-    """Return a string that holds JSON as what it holds, where members need not keep their order, or as it stands."""
-    found = None if context.lossless else opened([value])
-    lines = _outline("", found[1][0], context, indent + 1) if found else []
-    if found and lines:
-        return [f"{' ' * indent}{label}, {found[0]}:", *lines]
-    return [f"{' ' * indent}{label}{_AS_IT_STANDS}{value}"] if value.isprintable() else []
 
 
 def _list(label: str, value: list[Json], context: TableContext, indent: int, names: Sequence[str] = ()) -> list[str]:
@@ -119,7 +106,7 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int, nam
 
 def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, indent: int) -> list[str]:
     """Return records of several kinds, those of one kind after the other, as a list for each kind, or nothing."""
-    if len(rows) < _MANY or not context.repeats or not are_ragged(rows):
+    if len(rows) < _MANY or not context.repeats or not are_ragged(rows, rarely=0):
         return []
     kind = next((key for key in _KINDS if all(type(row.get(key)) is str for row in rows)), None)
     runs = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
@@ -265,10 +252,6 @@ def _member(rest: str, lines: TableLines, indent: int) -> Json:
         if found is not MISSING:
             member: Json = found
             return member
-    if rest.startswith(_AS_IT_STANDS):
-        return rest[len(_AS_IT_STANDS) :]
-    if form := FORMS.get(rest[2:-1]):
-        return form(_read_lines(lines, indent + 1))
     if rest == ":":
         return _read_lines(lines, indent + 1)
     if found := _PARTS.fullmatch(rest):

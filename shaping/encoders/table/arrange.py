@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from shaping.encoders.table.cells import BELOW
 from shaping.encoders.table.model import (
-    BELOW,
     COLUMN,
     Also,
     Group,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shaping.encoders.table.model import Node
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
-_WIDE = 16  # cells of a row that a reader still counts right
+_WIDE = 20  # cells of a row that a reader still counts right
 _LEFT = 2  # cells that must stay in a row when a nested record leaves it
 _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 4  # columns that a nested record must have to be worth a line of its own

@@ -25,6 +25,7 @@ MISSING: Final = Missing()
 KEY = "(key)"  # the column of a table made of an object: the members' names
 VALUE = "(value)"  # and of an object of scalars: the members' values
 ONLY = "[only]"  # after a name: the only element of the list that it names
+BELOW = "below"  # the cell of a value that stands on lines of its own below its row; as a string it is quoted
 EMPTY = "-"  # a row without any cell; as a value it is always quoted
 
 # Possessive throughout: a date or a version begins like a number, and nothing is gained by reading it twice.
@@ -68,6 +69,11 @@ def bare(text: str) -> str:
     """Return a string as a cell of a column that holds nothing else, so that a number needs no quotes."""
     odd = _ODD_INSIDE.search(text) or text[:1] in _CELL_STARTS or text[-1] == " " or _MARKS.fullmatch(text)
     return quoted(text) if odd else text
+
+
+def bares(column: list[str]) -> list[str]:
+    """Return a column of such strings as cells."""
+    return column if "".join(column).isalnum() and BELOW not in column else list(map(bare, column))
 
 
 def line(text: str) -> str:

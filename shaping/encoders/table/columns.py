@@ -71,11 +71,12 @@ def are_maps(rows: Sequence[dict[str, Json]]) -> bool:
     return len(keys) > _WIDE or all(type(item) is dict for row in present for item in row.values())
 
 
-def are_ragged(rows: Sequence[dict[str, Json]]) -> bool:
-    """Return whether records have little in common: as columns, most of their cells would be empty."""
-    keys = set().union(*rows)
+def are_ragged(rows: Sequence[dict[str, Json]], rarely: float = _RARELY) -> bool:
+    """Return whether records have little in common: as columns, most cells of members that are not rare are empty."""
     present = [row for row in rows if row]
-    return len(keys) > _MAP and sum(map(len, present)) < _COMMON * len(keys) * len(present)
+    counts = Counter(chain.from_iterable(present))
+    often = [times for times in counts.values() if times >= rarely * len(present)]
+    return len(counts) > _MAP and (not often or sum(often) < _COMMON * len(often) * len(present))
 
 
 def rare_members(rows: Sequence[dict[str, Json]]) -> set[str]:

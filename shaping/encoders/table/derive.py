@@ -14,7 +14,7 @@ from shaping.encoders.table.cells import MISSING, VALUE, Missing, name
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shaping.encoders.table.model import Node
 
@@ -48,8 +48,6 @@ class TableContext:
     # By first and last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
     seen_values: dict[tuple[bytes, bytes], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
-    # Members by which the rows are told apart.
-    outer: dict[str, list[Any]] = field(default_factory=dict)
     spread: Callable[[list[Any]], tuple[Any, ...]] | None = None  # see `among`
 
     def within(self, rows: int) -> TableContext:
@@ -242,49 +240,32 @@ _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "]
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
 
 
-def templates(columns: Mapping[str, list[Any]], prefix: str, outer: Mapping[str, list[Any]]) -> dict[str, str]:
+def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
     """Return the members that are another one with something around it in every record, as templates.
 
-    Sources are members of the same record, and `outer` ones by their paths. A source is never derived itself, so that
-    nobody has to follow two steps.
+    Sources are members of the same record. One is never derived itself, so that nobody has to follow two steps.
     """
     strings = {key: found for key, column in columns.items() if (found := _strings(column)) is not None}
     sizes = {key: sum(map(len, filter(None, column))) for key, column in strings.items()}
-    sources = {path: column for path, column in outer.items() if len(column) == len(next(iter(columns.values())))}
-    for key, column in strings.items():
-        if (column[0] != column[-1] or len(set(column)) > 1) and name(key) == key and is_source(prefix + key):
-            sources[prefix + key] = column
+    sources = {
+        key: column
+        for key, column in strings.items()
+        if (column[0] != column[-1] or len(set(column)) > 1) and name(key) == key and is_source(prefix + key)
+    }
     derived: dict[str, str] = {}
     for key in sorted(strings, key=sizes.__getitem__):
-        if sizes[key] < _WORTH or type(next(filter(_is_there, columns[key]))) is not str:
+        if sizes[key] < _WORTH or not _SEPARATOR.search(next(filter(None, strings[key]))):
             continue
-        own = sources.pop(prefix + key, None)
-        template = _template(strings[key], sources)
+        template = _template(strings[key], {name: source for name, source in sources.items() if name != key}, prefix)
         if template and sizes[key] - len(template) - len(key) > _WORTH:
             derived[key] = template
-        elif own is not None:
-            sources[prefix + key] = own
+            sources.pop(key, None)
     return derived
-
-
-def outer_sources(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the members by which records are told apart, for templates of what is nested in them."""
-    found = {}
-    for key, column in columns.items():
-        if type(column[0]) in _TEXTS and name(key) == key and is_source(key) and set(map(type, column)) <= _TEXTS:
-            texts = list(map(str, column))
-            if len(set(texts)) == len(texts):
-                found[key] = texts
-    return found
 
 
 def is_source(path: str) -> bool:
     """Return whether a path may stand in a placeholder."""
     return path[0] not in _OPERATORS and "{" not in path and "}" not in path
-
-
-def _is_there(value: Any) -> bool:
-    return value is not MISSING
 
 
 def _strings(column: list[Any]) -> list[str | None] | None:
@@ -299,69 +280,31 @@ def _strings(column: list[Any]) -> list[str | None] | None:
     return [None if value is MISSING else str(value) for value in column]
 
 
-def _template(target: list[str | None], sources: Mapping[str, list[str | None]]) -> str | None:
+def _template(target: list[str | None], sources: Mapping[str, list[str | None]], prefix: str) -> str | None:
+    """Return the template of the longest source that is found everywhere alike."""
     present = [at for at, text in enumerate(target) if text is not None]
     first, last = present[0], present[-1]
     one, other = str(target[first]), str(target[last])
-    absent = len(present) < len(target)
-    near: dict[str, list[str | None]] = {}
+    near = []
     for key, source in sources.items():
         begin, end = source[first], source[last]
-        if not begin or not end or begin not in one or end not in other:
-            continue
-        if absent and any((text is None) != (known is None) for text, known in zip(target, source, strict=True)):
-            continue
-        if not absent and None in source:
-            continue
-        if len(present) > 2 or len(begin) >= _SHORT:
-            near[key] = source
-    for key in sorted(near, key=lambda key: -len(str(near[key][first]))):
-        if found := _around(target, near[key], key, first):
-            return found
-    return _of_several(target, near, first) if len(near) > 1 else None
-
-
-def _around(target: list[str | None], source: list[str | None], key: str, first: int) -> str | None:
-    """Return the template of one source, where it is found everywhere alike."""
-    text, known = str(target[first]), str(source[first])
-    for parts in (text.split(known), text.rsplit(known, 1)):
-        if not any(map(_ODD_LITERAL.search, parts)) and all(
-            known is None or known.join(parts) == text for known, text in zip(source, target, strict=True)
-        ):
-            return _written([part for literal in parts for part in (literal, key)][:-1])
+        if begin and end and begin in one and end in other and (len(present) > 2 or len(begin) >= _SHORT):
+            near.append((begin, key))
+    for known, key in sorted(near, key=lambda found: -len(found[0])):
+        for parts in (one.split(known), one.rsplit(known, 1)):
+            # The last one tells most of those apart that only seem to fit.
+            if str(sources[key][last]).join(parts) != other:
+                continue
+            made = [None if text is None else text.join(parts) for text in sources[key]]
+            if made == target and (written := _written(parts, prefix + key)):
+                return written
     return None
 
 
-def _of_several(target: list[str | None], sources: Mapping[str, list[str | None]], first: int) -> str | None:
-    """Return the template of several sources, the longest taken first."""
-    parts: list[tuple[str, bool]] = [(str(target[first]), False)]
-    for key in sorted(sources, key=lambda key: -len(str(sources[key][first]))):
-        known = str(sources[key][first])
-        if len(known) >= _SHORT:
-            parts = [piece for part in parts for piece in ((part,) if part[1] else _cut(part[0], known, key))]
-    literals = [text for text, is_source in parts if not is_source]
-    if sum(is_source for _, is_source in parts) < 2 or any(map(_ODD_LITERAL.search, literals)):
+def _written(parts: list[str], path: str) -> str | None:
+    """Return a template as text, unless it could be misread or says little; links and the like do not."""
+    literal = "".join(parts)
+    if len(literal) < _LITERAL or not _SEPARATOR.search(literal) or any(map(_ODD_LITERAL.search, parts)):
         return None
-    for at, text in enumerate(target):
-        made = "".join(str(sources[part][at]) if is_source else part for part, is_source in parts)
-        if text is not None and made != text:
-            return None
-    return _written([f"{{{part}}}" if is_source else part for part, is_source in parts], keys=False)
-
-
-def _cut(text: str, known: str, key: str) -> Iterator[tuple[str, bool]]:
-    before, found, after = text.partition(known)
-    yield before, False
-    if found:
-        yield key, True
-        yield after, False
-
-
-def _written(parts: Sequence[str], *, keys: bool = True) -> str | None:
-    """Return a template's parts, every second a key, as text; one that could be misread is none."""
-    text = "".join(f"{{{part}}}" if keys and at % 2 else part for at, part in enumerate(parts))
-    literal = PLACEHOLDER.sub("", text)
-    # Links and the like: a name or a title is worth its place in the row.
-    if len(literal) < _LITERAL or not ("://" in literal or (keys and _SEPARATOR.search(literal))):
-        return None
+    text = f"{{{path}}}".join(parts)
     return None if text[0] in ' "' or text[-1] in ' "' else text

@@ -19,7 +19,6 @@ _NAME = re.compile(r'[^,{}\[\]=".:]+')
 _CELL = re.compile(r"[^,{}]*")
 _PATTERN = re.compile(r'(?=[^"\[])[^,{}]*\{\}[^,{}]*(?<!=\{\})')
 _SECTION_PATTERN = re.compile(r'[^,{}"\[]*\{\}[^,{}]*')
-_COPY = re.compile(r'=\{([^{}"]+)\}')
 _scan = JSONDecoder().raw_decode
 
 
@@ -34,7 +33,6 @@ class Members:
     columns: list[Path] = field(default_factory=list)
     patterns: dict[Path, str] = field(default_factory=dict)
     constants: list[tuple[Path, Json]] = field(default_factory=list)
-    copies: list[tuple[Path, Path]] = field(default_factory=list)  # columns that are usually the same as another one
 
 
 def read_path(text: str, at: int) -> tuple[Path, int]:
@@ -91,9 +89,6 @@ def _members(text: str, at: int, prefix: Path, found: Members) -> int:
             found.columns.append(path)
             found.patterns[path] = pattern[0]
             at = pattern.end()
-        elif copied := _COPY.match(text, at):
-            found.copies.append((path, read_path(copied[1], 0)[0]))
-            at = copied.end()
         elif text.startswith("=", at):
             stop = _cell_end(text, at + 1)
             found.constants.append((path, read_cell(text[at + 1 : stop])))

@@ -9,14 +9,26 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from shaping.encoders.table.arrange import arranged
-from shaping.encoders.table.cells import KEY, MISSING, ONLY, VALUE, Missing, cell, cells, name, opened, quoted, texts
+from shaping.encoders.table.cells import (
+    BELOW,
+    KEY,
+    MISSING,
+    ONLY,
+    VALUE,
+    Missing,
+    cell,
+    cells,
+    name,
+    opened,
+    quoted,
+    texts,
+)
 from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
 from shaping.encoders.table.derive import (
     ColumnPath,
     Recurring,
     TableContext,
     copied,
-    outer_sources,
     recurring,
     repeated,
     said_once,
@@ -24,7 +36,6 @@ from shaping.encoders.table.derive import (
     throughout,
 )
 from shaping.encoders.table.model import (
-    BELOW,
     REST,
     Also,
     Derived,
@@ -96,8 +107,6 @@ def _members(
     found = columns(rows, {*without, *rare})
     if derived is None:
         derived = _derived(found, context, prefix)
-    if not prefix and context.repeats:
-        context.outer.update(outer_sources({key: found[key] for key in found if key not in derived}))
     nodes: list[Node] = []
     for key, column in found.items():
         if key in derived:
@@ -112,10 +121,7 @@ def _members(
 
 def _derived(found: Mapping[str, list[Any]], context: TableContext, prefix: str) -> dict[str, str]:
     """Return the members that follow from others of the same record, with the paths of those from the row."""
-    if not context.repeats or context.count < 2 or not found:
-        return {}
-    outer = {} if context.spread or not prefix else context.outer
-    return templates(found, prefix, outer)
+    return templates(found, prefix) if context.repeats and context.count > 1 else {}
 
 
 def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-BELOW = "below"  # the cell of a value that stands on lines of its own below its row; as a string it is quoted
 REST = "…"  # in a cell: the elements that all lists of the column begin with, then these
 
 
@@ -113,7 +112,7 @@ class Usual:
     """A column that is the same in most rows: what it usually is, and for each row what it is instead, or nothing."""
 
     name: str
-    cell: str  # a cell, or another column's path in braces
+    cell: str
     rows: list[str]
 
 

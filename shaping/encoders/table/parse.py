@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from shaping.encoders.table.cells import EMPTY, FORMS, KEY, MISSING, VALUE, read_cell
+from shaping.encoders.table.cells import BELOW, EMPTY, FORMS, KEY, MISSING, VALUE, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
-from shaping.encoders.table.model import BELOW, REST
+from shaping.encoders.table.model import REST
 from shaping.encoders.table.series import read_series
 from shaping.encoders.table.shorten import around_cell, to_float32
 from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
@@ -89,7 +89,6 @@ class TableSchema:
     constants: list[tuple[Path, Json]] = field(default_factory=list)
     usual: list[tuple[Path, Json]] = field(default_factory=list)
     section: dict[Path, str] = field(default_factory=dict)  # what the last line above rows says
-    usual_copies: list[tuple[Path, Path]] = field(default_factory=list)
     float32: set[Path] = field(default_factory=set)
     shared: dict[Path, list[Json]] = field(default_factory=dict)
     packed: dict[Path, str] = field(default_factory=dict)  # strings that hold JSON, by how they write it
@@ -180,8 +179,7 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         schema.constants += _all(text, len(ALL_LINE))
         return
     if text.startswith(USUALLY):
-        members, _ = read_members(text, len(USUALLY))
-        schema.usual, schema.usual_copies = members.constants, members.copies
+        schema.usual = _all(text, len(USUALLY))
         return
     if text.startswith("("):
         said, _, names = text[1:-1].partition(": ")
@@ -276,11 +274,8 @@ def _finish(record: dict[str, Json], schema: TableSchema) -> None:
     for path, value in schema.usual:
         if _get(record, path) is MISSING:
             _put(record, path, value)
-    for path, source in schema.usual_copies:
-        if _get(record, path) is MISSING:
-            _put(record, path, _get(record, source))
-    # Copies twice: what one copies may hold another.
-    for step in (*schema.lookups, *schema.templates, *schema.copies, *schema.copies):
+    # Copies again: what one copies may hold another, or follow from a template, and a template may be of a copy.
+    for step in (*schema.lookups, *schema.copies, *schema.templates, *schema.copies, *schema.copies):
         step(record)
     for path, form in schema.packed.items():
         if (value := _get(record, path)) is not MISSING:

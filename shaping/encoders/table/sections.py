@@ -8,7 +8,7 @@ from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.encoders.table.cells import KEY, bare
-from shaping.encoders.table.derive import is_asked_of_a_record, is_source
+from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import Group, Leaf, Usual
 from shaping.encoders.table.shorten import legend, pattern
 
@@ -23,7 +23,6 @@ _MOST_ROWS = 0.75  # of the rows must have the usual cell
 _BRACKETS = 9  # characters around the exceptions of a row, with their share of names
 _USUAL_WORTH = 60  # characters that all of it must save
 _USUAL_LOOK = 16  # cells that mostly tell already
-_SIDE_BY_SIDE = 12  # columns of one record that are compared with each other
 
 
 class _Candidate(NamedTuple):
@@ -48,25 +47,17 @@ def usual(nodes: Sequence[Node], count: int) -> list[Node]:
         if saved - _BRACKETS * len(rows) > best:
             best, taken = saved - _BRACKETS * len(rows), number
     chosen = {candidate.path: candidate for candidate in candidates[:taken]}
-    # What another column is usually the same as stays a column itself.
-    sources = {candidate.cell[1:-1] for candidate in chosen.values() if candidate.cell[0] == "{"}
-    return _with_usual(nodes, {path: found for path, found in chosen.items() if path not in sources}, "")
+    return _with_usual(nodes, chosen, "")
 
 
 def _usual_candidates(nodes: Sequence[Node], count: int, prefix: str) -> Iterator[_Candidate]:
-    leaves = [node for node in nodes if type(node) is Leaf and _is_plain(node)]
-    for leaf in leaves:
-        cell, times = _most_common(leaf.cells)
-        if times == count or is_asked_of_a_record(leaf.name, prefix, cell):
-            continue
-        if times < _MOST_ROWS * count:
-            if len(leaves) <= _SIDE_BY_SIDE and (other := _same_as(leaf, leaves, prefix, count)):
-                yield _candidate(leaf, f"{{{prefix}{other.name}}}", other.cells, prefix)
-            continue
-        yield _candidate(leaf, cell, [cell] * count, prefix)
     for node in nodes:
         if type(node) is Group:
             yield from _usual_candidates(node.nodes, count, f"{prefix}{node.name}.")
+        elif type(node) is Leaf and _is_plain(node):
+            cell, times = _most_common(node.cells)
+            if _MOST_ROWS * count <= times < count and not is_asked_of_a_record(node.name, prefix, cell):
+                yield _candidate(node, cell, prefix)
 
 
 def _most_common(cells: list[str]) -> tuple[str, int]:
@@ -81,27 +72,9 @@ def _is_plain(leaf: Leaf) -> bool:
     return not (leaf.float32 or leaf.shared or leaf.pattern or "" in leaf.cells)
 
 
-def _same_as(leaf: Leaf, leaves: Sequence[Leaf], prefix: str, count: int) -> Leaf | None:
-    """Return the column before this one that has the same cells in most rows, not by chance."""
-    for other in leaves:
-        if other is leaf:
-            return None
-        if 2 * sum(map(str.__eq__, leaf.cells[:_USUAL_LOOK], other.cells)) < min(_USUAL_LOOK, count):
-            continue
-        same = sum(map(str.__eq__, leaf.cells, other.cells))
-        if same >= _MOST_ROWS * count and len(set(leaf.cells)) > count // 2 and _may_be_named(prefix + other.name):
-            return other
-    return None
-
-
-def _may_be_named(path: str) -> bool:
-    return is_source(path) and '"' not in path
-
-
-def _candidate(leaf: Leaf, cell: str, usual_cells: Sequence[str], prefix: str) -> _Candidate:
-    pairs = enumerate(zip(leaf.cells, usual_cells, strict=True))
-    others = frozenset(at for at, (one, other) in pairs if one != other)
-    size = sum(len(one) + 1 for at, one in enumerate(leaf.cells) if at not in others)
+def _candidate(leaf: Leaf, cell: str, prefix: str) -> _Candidate:
+    others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
+    size = (len(cell) + 1) * (len(leaf.cells) - len(others))
     path = prefix + leaf.name
     return _Candidate(path, leaf, cell, others, size - len(others) * (len(path) + 1) - len(cell))
 

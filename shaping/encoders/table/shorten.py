@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shaping.encoders.table.cells import bare
+from shaping.encoders.table.cells import bares
 from shaping.encoders.table.model import Group, Leaf, Legend
 
 if TYPE_CHECKING:
@@ -33,10 +33,11 @@ _OFFSET = re.compile(r"(?:000)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
 _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 200
-_TAGGED_WORD, _TAGGED_SENTENCE = 24, 40  # characters from which a recurring cell is worth a tag
+_TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
 
 _TIMES, _SENTENCES_WORTH = 5, 150  # sentences of one kind, and characters that all of them must save
 _WORDS, _SHARED = 3, 16  # words of a sentence, of which at least half are shared, and characters of these
+_LONGEST = 600  # characters of a sentence; what is longer is a text
 _SPLITS = 3  # words by which sentences that begin alike are told apart
 _ODD = re.compile(r"[{}\x00-\x1f\x7f]")
 _DIGIT = re.compile(r"\d")
@@ -65,8 +66,9 @@ def sentences(column: list[str]) -> dict[str, dict[int, str]]:
         return {}
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     for at, text in enumerate(column):
-        first, _, rest = text.partition(" ")
-        groups[rest.count(" "), _mask(first), _mask(rest[rest.rfind(" ") :])].append(at)
+        if len(text) <= _LONGEST:
+            first, _, rest = text.partition(" ")
+            groups[rest.count(" "), _mask(first), _mask(rest[rest.rfind(" ") :])].append(at)
     found: dict[str, dict[int, str]] = {}
     for (spaces, *_), rows in groups.items():
         if len(rows) >= _TIMES and spaces + 2 >= _WORDS:
@@ -152,8 +154,9 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
         for text in column
     ]
     around = f"{start}{{}}{end}"
-    same = all(around_cell(around, cell) == text for cell, text in zip(between, column, strict=True))
-    return (around, list(map(bare, between))) if same and all(between) else None
+    if not all(between) or (is_time and [around_cell(around, cell) for cell in between] != column):
+        return None
+    return around, bares(between)
 
 
 def around_cell(around: str, cell: str) -> str:
@@ -210,15 +213,13 @@ def _beginning(least: Sliced, most: Sliced) -> Sliced:
 
 def legend(cells: list[str]) -> list[str]:
     """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
-    if len(cells) < _TAGGED_TIMES or sum(map(len, cells)) < _TAGGED_WORD * _TAGGED_TIMES:
+    if len(cells) < _TAGGED_TIMES or sum(map(len, cells)) < _TAGGED_SIZE * _TAGGED_TIMES:
         return []
     counts = Counter(cells)
     often = [
         cell
         for cell, times in counts.items()
-        if times >= _TAGGED_TIMES
-        and not _TIME.match(cell)
-        and len(cell) >= (_TAGGED_SENTENCE if " " in cell else _TAGGED_WORD)
+        if times >= _TAGGED_TIMES and len(cell) >= _TAGGED_SIZE and not _TIME.match(cell)
     ]
     saved = sum((counts[cell] - 1) * len(cell) for cell in often)
     return often if saved > _TAGGED_SAVING else []

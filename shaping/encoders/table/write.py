@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.arrange import columns_of
-from shaping.encoders.table.cells import EMPTY, line
+from shaping.encoders.table.cells import BELOW, EMPTY, line
 from shaping.encoders.table.header import ALL_WITH
 from shaping.encoders.table.model import (
-    BELOW,
     COLUMN,
     REST,
     Also,
