@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,8 +107,7 @@ class CallContext:
     path_with_ids: str | None = None  # the path that also shows which record each value of the page belongs to
 
 
-@dataclass(frozen=True, slots=True)
-class StepNotes:
+class StepNotes(NamedTuple):
     """What a step of cleaning reports about what it did."""
 
     warnings: tuple[Warned, ...] = ()
@@ -116,7 +115,7 @@ class StepNotes:
     original: Any = None  # the whole raw value as plain data, where the step opened all of it
     cut_short: bool = False  # a generator broke off before its end
     saved: int = 0  # bytes that noise rules took
-    size: int | None = None  # bytes of the value's compact JSON, where the step measured it
+    written: bytes | None = None  # the value's compact JSON, where the step wrote it
 
 
 NOTHING = StepNotes()

@@ -233,7 +233,8 @@ class Fitted:
 T = TypeVar("T")
 
 _TRIES: Final = 32  # never reached in practice: every second try halves what is left
-_ENOUGH: Final = 0.96  # of the limit: one more try costs more than it shows
+# Of the limit: one more try costs more than it shows. Of a long text after a few tries, elements are larger than that.
+_ENOUGH, _ENOUGH_LATER, _FEW_TRIES, _LONG = 0.96, 0.9, 3, 2_000
 _AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 
 
@@ -249,14 +250,18 @@ class Search(Generic[T]):
     def run(self, room: int) -> T | None:
         """Start from a guess; None where nothing fits at all."""
         width = 0.0
-        for _ in range(_TRIES):
+        best_cost = 0.0
+        for number in range(1, _TRIES):
             candidate, cost, whole = self._attempt(room)
             if cost <= self._limit:
-                self.best, self._fits = candidate, room
-                if whole or cost >= _ENOUGH * self._limit:
+                self.best, self._fits, best_cost = candidate, room, cost
+                if whole:
                     break
             else:
                 self._over = room
+            late = number >= _FEW_TRIES and self._limit >= _LONG
+            if best_cost >= (_ENOUGH_LATER if late else _ENOUGH) * self._limit:
+                break
             if self._over and self._over - self._fits <= max(8, self._over // 50):
                 break
             room, width = self._next(room, cost, width), self._over - self._fits

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from traceback import format_tb
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -15,7 +15,7 @@ from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.paths.selection import misses
 from shaping.redaction import redact, scrub
 from shaping.response import NOTHING, StepNotes, Warned
-from shaping.values import OddError, plain, plain_size, to_plain
+from shaping.values import OddError, plain, plain_json, to_plain
 from shaping.values.careful import open_carefully
 from shaping.values.opening import OneShotError
 
@@ -37,8 +37,7 @@ class CleaningError(Exception):
         self.original, self.cause = original, cause
 
 
-@dataclass(frozen=True, slots=True)
-class Cleaned:
+class Cleaned(NamedTuple):
     """The data that is left, and what the steps reported on the way."""
 
     value: Any
@@ -65,7 +64,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
     if fields is not None and _opens_what_it_selects(fields, plan, call):
         selected, opening = select_then_open(raw, fields, plan)
     else:
-        opened, opening = open_plain(raw, plan) if call.compact_json is None else (raw, StepNotes(original=raw))
+        opened, opening = _opened(raw, plan, call)
         if fields is not None and plan.private is not None:
             # A text that may hold what is private is withheld, whatever else is selected.
             opened, holding = select_fields(opened, plan.private)
@@ -75,22 +74,14 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         selected, selecting = select_fields(opened, fields)
     try:
         pruned = without_empties(selected, plan.empties) if plan.empties.anything else selected
-        # The size that opening measured holds only while no step has changed what it opened.
+        # The JSON that opening wrote holds only while no step has changed what it opened.
         opened_value = selected if opening.original is None else opening.original
-        known_size = opening.size if pruned is opened_value else None
-        quiet, quieting = quieten(pruned, plan, call.arguments, known_size)
-        value, masking = redact_value(quiet, plan)
+        written = opening.written if pruned is opened_value else None
+        quiet, quieting = quieten(pruned, plan, call.arguments, written)
+        value, masking = redact_value(quiet, plan, quieting.written)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
     found = opening.warnings + holding.warnings + early.warnings + selecting.warnings + masking.warnings
-    said = (*call.warnings, *(() if call.source is None else call.source.warnings))
-    if any(warned.code == "NO_SUCH_FIELD" for warned in said):
-        # Whoever asked for the fields has been told of each of them.
-        found = tuple(warned for warned in found if warned.code != "NO_SUCH_FIELD")
-    warnings = call.warnings + found
-    if warnings and not plan.redact.off:
-        # Paths are made of keys, and a tool's own warnings of anything.
-        warnings = tuple(scrub_warning(warned) for warned in warnings)
     return Cleaned(
         value=value,
         raw=raw,
@@ -98,12 +89,22 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         pruned=pruned,
         fields=fields,
         original=opening.original,
-        warnings=warnings,
+        warnings=_warnings(call, found, plan) if found or call.warnings else (),
         omissions=opening.omissions + quieting.omissions,
         saved=quieting.saved,
-        size=quieting.size if value is quiet else None,
+        size=None if value is not quiet or quieting.written is None else len(quieting.written),
         cut_short=opening.cut_short,
     )
+
+
+def _warnings(call: CallContext, found: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ...]:
+    said = (*call.warnings, *(() if call.source is None else call.source.warnings))
+    if any(warned.code == "NO_SUCH_FIELD" for warned in said):
+        # Whoever asked for the fields has been told of each of them.
+        found = tuple(warned for warned in found if warned.code != "NO_SUCH_FIELD")
+    warnings = call.warnings + found
+    # Paths are made of keys, and a tool's own warnings of anything.
+    return warnings if plan.redact.off else tuple(map(scrub_warning, warnings))
 
 
 def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> bool:
@@ -119,7 +120,9 @@ _MARKS: Final = frozenset({"ok", "data", "error"})
 
 def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     """Read an answer that is one of our wire forms already, so that it is not wrapped again; and the plan for it."""
-    form = "none" if _MARKS.isdisjoint(value) else recognise(value)
+    if _MARKS.isdisjoint(value):
+        return value, plan
+    form = recognise(value)
     paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
     # A success in `lean` has no member that only it has: unless paths are to apply inside it, it goes out as it came.
     bare_lean = form == "lean" and plan.dialect == "none" and value.get("error") is None and not paths
@@ -140,11 +143,17 @@ def data_in(text: str, plan: Plan) -> Parsed | None:
     return parse_if_cheaper(text, plan.parse)
 
 
+def _opened(raw: Any, plan: Plan, call: CallContext) -> tuple[Any, StepNotes]:
+    if call.compact_json is not None:
+        return raw, StepNotes(original=raw, written=call.compact_json)
+    return open_plain(raw, plan)
+
+
 def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
     if not plan.empties.defaults:
-        if (size := plain_size(value)) is not None:
-            return value, StepNotes(original=value, size=size)
+        if (written := plain_json(value)) is not None:
+            return value, StepNotes(original=value, written=written)
         try:
             opened = plain(value)
         except OddError:
@@ -182,8 +191,8 @@ def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, Step
         # A generator among the visited values can be read only once, so everything is opened first.
         whole, notes = open_plain(raw, plan)
         value, said = select_fields(whole, fields)
-        return value, replace(notes, original=whole, warnings=(*notes.warnings, *said.warnings))
-    return value, replace(notes, original=None, warnings=(*notes.warnings, *said.warnings))
+        return value, notes._replace(original=whole, warnings=(*notes.warnings, *said.warnings))
+    return value, notes._replace(original=None, warnings=(*notes.warnings, *said.warnings))
 
 
 def _warning(text: Unreadable) -> Warned:
@@ -205,32 +214,34 @@ QUIET = 320
 NOTICE = 160
 
 
-def quieten(value: Any, plan: Plan, arguments: frozenset[str], size: int | None = None) -> tuple[Any, StepNotes]:
+def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | None = None) -> tuple[Any, StepNotes]:
     """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay.
 
-    `size` is that of the value's compact JSON, where it is known.
+    `written` is the value's compact JSON, where it is known.
     """
     if not plan.noise or type(value) not in {dict, list, str}:
-        return value, NOTHING
-    if size is None:
-        size = len(orjson.dumps(value))
-    if size < QUIET:
-        return value, StepNotes(size=size)
+        return value, StepNotes(written=written)
+    written = written or orjson.dumps(value)
+    if len(written) < QUIET:
+        return value, StepNotes(written=written)
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments)
-    left = len(orjson.dumps(quiet)) if omissions else size
-    if size - left <= NOTICE:
-        return value, StepNotes(size=size)
-    return quiet, StepNotes(omissions=tuple(omissions), saved=size - left, size=left)
+    left = orjson.dumps(quiet) if omissions else written
+    if len(written) - len(left) <= NOTICE:
+        return value, StepNotes(written=written)
+    return quiet, StepNotes(omissions=tuple(omissions), saved=len(written) - len(left), written=left)
 
 
-def redact_value(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
-    """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares."""
+def redact_value(value: Any, plan: Plan, written: bytes | None = None) -> tuple[Any, StepNotes]:
+    """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares.
+
+    `written` is the value's compact JSON, where it is known.
+    """
     rules = plan.redact
     if rules.off:
         return value, NOTHING
-    clean, hits = redact(value, values=rules.values, names=rules.names, paths=rules.paths)
+    clean, hits = redact(value, values=rules.values, names=rules.names, paths=rules.paths, written=written)
     return clean, StepNotes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from shaping.response import Reason
     from shaping.settings import Plan
 
-_GONE: Final = object()
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
 
 
@@ -103,11 +102,10 @@ def _compare(before: Any, after: Any, place: _OmittedPlace) -> None:
         return
     if type(before) is dict and type(after) is dict:
         for key, item in before.items():
-            new = after.get(key, _GONE)
-            if new is _GONE:
+            if key not in after:
                 place.at(key).note(item)
-            elif new is not item:
-                _compare(item, new, place.at(key))
+            elif after[key] is not item:
+                _compare(item, after[key], place.at(key))
     elif type(before) is list and type(after) is list and len(before) == len(after):
         inside = place.at(None)
         for old, new in zip(before, after, strict=True):

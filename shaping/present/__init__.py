@@ -135,7 +135,7 @@ class Presented(Shaped):
     @property
     def truncated(self) -> bool:
         """Whether a budget cut something."""
-        return self.fitted.truncated or self.call.cursor is not None
+        return bool(self.fitted.omissions) or self.call.cursor is not None
 
     @property
     def shown(self) -> tuple[Listed, ...]:

@@ -57,7 +57,10 @@ _SIZES: Final = (
 
 def omission_members(response: Presented) -> dict[str, Any]:
     """Return the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
-    plan, ref = response.plan, response.ref if response.says_ref else None
+    plan = response.plan
+    if plan.omissions not in {"list", "full"} and not response.worth_a_line:
+        return {}
+    ref = response.ref if response.says_ref else None
     if plan.omissions in {"list", "full"}:
         listed = plan.dialect != "none" and response.omissions
         priced = response.original.priced(response.omissions, with_ref=response.says_ref) if listed else ()

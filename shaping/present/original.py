@@ -151,6 +151,11 @@ class Original:
     def _absent(self) -> Iterator[Omission]:
         return (found.omission for found in self._pruned if found.omission.reason in {"null", "empty"})
 
+    @property
+    def has_absent(self) -> bool:
+        """Whether members were dropped because they are null or empty."""
+        return next(self._absent, None) is not None
+
     @cached_property
     def absent_line(self) -> str:
         """The line below the data that names the null and empty members."""

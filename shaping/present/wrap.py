@@ -150,26 +150,25 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
 
     Where a short answer would cost more by the line than by the members themselves, they stay in their places.
     """
-    original = response.original
+    original, cleaned = response.original, response.cleaned
     # A page says what its first page said, and an envelope in JSON stays parseable.
     if (
         response.terse
         or response.call.page is not None
         or (encoding == "json" and not only_data)
-        or not original.absent
+        or not original.has_absent
     ):
         return text
-    fits = len(text) + len(original.absent_line) <= len(response.text_before())
-    if fits and original.absent_pays:
+    most = len(response.text_before())
+    if original.absent_pays and len(text) + len(original.absent_line) <= most:
         return text + original.absent_line
     if response.plan.empties.asked:
         return text
-    cleaned = response.cleaned
     if encoding == "json" and response.fitted.value is cleaned.value and not cleaned.omissions:
         whole, kind = _write_numbers(redact_value(cleaned.selected, response.plan)[0], response)
-        if kind == "json" and len(whole) <= len(response.text_before()):
+        if kind == "json" and len(whole) <= most:
             return whole
-    return text + original.absent_line if fits else text
+    return text + original.absent_line if len(text) + len(original.absent_line) <= most else text
 
 
 def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:

@@ -156,7 +156,7 @@ _BEFORE: Final = re.compile(r"[A-Za-z0-9]")
 _REPEAT: Final = re.compile(r"\[[^\]]*\](?:\{|\+|\*)")
 _FOLDED: Final = "(?i:"
 _ESCAPES: Final = re.compile(r"\\b|\\(?=\W)|\(\?:|[()|]")
-_SHORT: Final = 1024  # bytes up to which one look for everything is faster than a few
+SHORT: Final = 1024  # bytes up to which one look for everything is faster than a few
 _FEW: Final = 12  # rules that are tried one by one
 _NAMES: Final = 4096
 _PART, _OVERLAP = 1 << 20, 1 << 10  # characters that are lowered at a time, and more than any hint has
@@ -184,10 +184,10 @@ class Ruleset:
         """Return the rules whose pattern is in the text; their checks are still to be made."""
         if len(self.rules) <= _FEW:
             return [rule for rule, is_in in self._tests if is_in(text)]
-        if len(text) < _SHORT and self._at_once(text) is None:
+        if len(text) < SHORT and self._at_once(text) is None:
             return []
         hinted = {rule for look, rules in self._looks if look(text) for rule in rules}
-        for part in _lower_parts(text):
+        for part in lower_parts(text):
             hinted.update(rule for look, rules in self._lower_looks if look(part) for rule in rules)
         return [rule for rule in self.rules if rule in hinted and _single(rule)(text)] if hinted else []
 
@@ -221,7 +221,12 @@ class Ruleset:
 
     @cached_property
     def _at_once(self) -> Test:
-        return has_one(map(_hint, self.rules))
+        return has_one(self.hints)
+
+    @property
+    def hints(self) -> list[str]:
+        """What must be in a text for a rule to find something."""
+        return [_hint(rule) for rule in self.rules]
 
     @cached_property
     def _looks(self) -> tuple[tuple[Test, list[Rule]], ...]:
@@ -257,7 +262,7 @@ def encodable(text: str) -> str:
     return text
 
 
-def _lower_parts(text: str) -> Iterator[str]:
+def lower_parts(text: str) -> Iterator[str]:
     """Return the text with the letters of ASCII in lower case, in parts that overlap: no copy is as large as it."""
     for start in range(0, len(text), _PART):
         part = text[start : start + _PART + _OVERLAP]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -12,14 +13,15 @@ from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
 from shaping.paths.selection import after_index, after_key
 from shaping.redaction.contexts import continuation, open_from
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS
-from shaping.redaction.engine import NO_RULES, Ruleset, Span, encodable, has_one, mark
+from shaping.redaction.engine import NO_RULES, SHORT, Ruleset, Span, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
-from shaping.redaction.text import assigned, candidates, replace, secrets
+from shaping.redaction.text import QUADS, assigned, candidates, replace, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from shaping.paths.selection import Rest
+    from shaping.redaction.engine import Rule, Test
     from shaping.response import Json
 
 Value = TypeVar("Value")
@@ -30,7 +32,10 @@ _NAMING: Final = ("name", "key", "header", "Name", "Key")
 _NAMED: Final = ("value", "Value")
 _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
 _KUBERNETES: Final = ("data", "stringData")
-_NAME_APART: Final = has_one([NAME_ENDS + r'"(?:,"|:\[")'])
+# A name and its value may stand apart: as members of an object, or as a name and a list.
+_APART: Final = NAME_ENDS + r'"(?:,"|:\[")'
+_NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])  # in lower case, which is much faster to look through
+_PART, _OVERLAP = 1 << 21, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
 _OPENS_TABLE: Final = ("{", "[")
@@ -47,9 +52,19 @@ class Hit:
     count: int = 1
 
 
-def redact(value: Any, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> tuple[Any, list[Hit]]:
-    """Return the value with every secret replaced by a mark, and the hits; the same object where there was none."""
-    rules = rules_for(value) if values else NO_RULES
+def redact(
+    value: Any,
+    *,
+    values: bool = True,
+    names: bool = False,
+    paths: Sequence[str] = (),
+    written: bytes | None = None,
+) -> tuple[Any, list[Hit]]:
+    """Return the value with every secret replaced by a mark, and the hits; the same object where there was none.
+
+    `written` is the value's JSON, where it is known.
+    """
+    rules = rules_for(value, written) if values else NO_RULES
     if not (names or paths or rules.rules):
         return value, []
     value, inside = _redact_in_strings(value, paths)
@@ -59,7 +74,7 @@ def redact(value: Any, *, values: bool = True, names: bool = False, paths: Seque
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
     """Return JSON with every secret replaced by a mark; what holds none is neither read nor written anew."""
-    rules = _rules_for_json(written.decode("utf-8", "replace")) if values else NO_RULES
+    rules = _rules_for_json(written) if values else NO_RULES
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
@@ -118,24 +133,36 @@ def scrub(value: Value, *, names: bool = False) -> Value:
     return cleaned
 
 
-def rules_for(value: Any) -> Ruleset:
+def rules_for(value: Any, written: bytes | None = None) -> Ruleset:
     """Return the rules that may find something, by one look at the whole value; none for most values."""
     if isinstance(value, str):
         return candidates(value)
     try:
-        written = orjson.dumps(value).decode("utf-8", "replace")
+        return _rules_for_json(written or orjson.dumps(value))
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
         return CREDENTIALS
-    return _rules_for_json(written)
 
 
-def _rules_for_json(written: str) -> Ruleset:
-    """Look at the texts of written JSON with and without their escapes."""
-    found = candidates(written)
-    # A name and its value may stand apart: as members of an object, or as a name and a list.
-    if not _NAME_APART(encodable(written)):
-        return found
-    return CREDENTIALS if found.rules else BY_NAME
+def _rules_for_json(written: bytes) -> Ruleset:
+    """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
+    found: set[Rule] = set()
+    is_apart = False
+    for start in range(0, len(written), _PART):
+        text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
+        escaped = "\\" in text or "%" in text or "&" in text or not text.isascii()
+        if len(text) < SHORT and not escaped and not _suspicious()(text):
+            continue
+        found.update(candidates(text).rules)
+        is_apart = is_apart or any(map(_NAME_APART, lower_parts(text)))
+    if is_apart:
+        return CREDENTIALS if found else BY_NAME
+    return CREDENTIALS.only(found)
+
+
+@cache
+def _suspicious() -> Test:
+    """Return one test for all that a short text without escapes may need a look for."""
+    return has_one([*CREDENTIALS.hints, QUADS, _APART])
 
 
 class _Walk:

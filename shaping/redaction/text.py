@@ -40,9 +40,9 @@ _ENTITIES: Final = {
     "colon": ":", "lowbar": "_", "period": ".", "comma": ",", "commat": "@",
 }  # fmt: skip
 # Base64 of printable ASCII has few characters in three places of four; 18 such bytes are no word.
-_QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
-_BASE64: Final = re.compile(_QUADS)
-_HAS_BASE64: Final = has_one([_QUADS])
+QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
+_BASE64: Final = re.compile(QUADS)
+_HAS_BASE64: Final = has_one([QUADS])
 _SHORTEST_BASE64: Final = 24
 _LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file that goes on in the next one
 _KINDS: Final = bytes(

@@ -81,7 +81,7 @@ _LONGEST_CACHED = 256  # characters: columns are aligned by runs of a hundred sp
 _WORD = re.compile(
     r"[^A-Za-z0-9]*+[A-Za-z0-9]++(?:'[A-Za-z]++|[^\x00-\x7f][^A-Za-z0-9]*+[A-Za-z0-9]*+)*+|[^A-Za-z0-9]++"
 )
-_RUN = 8_192  # a multiple of 128, the length of the longest token of one character
+_RUN = 1_024  # a multiple of 128, the length of the longest token of one character
 _RUNS = re.compile(r"(.)\1{64,}+", re.DOTALL)
 _NO_TOKEN = 0
 _GONE = -1  # of a part that has merged with the one before it

@@ -32,18 +32,18 @@ def to_plain(value: Any, *, closed: bool = False) -> Any:
 
 def plain(value: Any) -> Any:
     """Return the value itself where it is plain, else a plain copy; raise OddError at what needs a warning."""
-    return _plain(value, 0) if plain_size(value) is None else value
+    return _plain(value, 0) if plain_json(value) is None else value
 
 
-def plain_size(value: Any) -> int | None:
-    """Return the bytes of a plain object's or list's compact JSON, and None for any other value."""
+def plain_json(value: Any) -> bytes | None:
+    """Return a plain object's or list's compact JSON, and None for any other value."""
     if type(value) is not dict and type(value) is not list:
         return None
     try:
-        size = len(orjson.dumps(value, option=_ONLY_PLAIN))
+        written = orjson.dumps(value, option=_ONLY_PLAIN)
     except (TypeError, RecursionError):
         return None
-    return size if _is_plain(value, 0) else None
+    return written if _is_plain(value, 0) else None
 
 
 def _is_plain(value: dict[str, Any] | list[Any], depth: int) -> bool:
