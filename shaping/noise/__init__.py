@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.encoders import encode
-from shaping.noise.records import (
-    MISSING,
-    NESTED_BY_NAME,
-    PLAIN_BY_NAME,
-    STRINGS_BY_NAME,
-    NoiseRule,
-    Records,
-    Surroundings,
-    kind_of_string,
-)
+from shaping.noise.records import MISSING, NoiseRule, Records, Surroundings
 from shaping.noise.rules import RULES
 from shaping.noise.text import is_diff, reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
-from shaping.noise.vocabulary import REMEMBERED
 from shaping.parsers import is_cheaper, parse_tables, parse_within
 from shaping.paths import join
 from shaping.response import Omission
@@ -41,7 +30,6 @@ Steps: TypeAlias = "tuple[Steps, str | None] | None"
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
-_MANY = 48  # members from which a record is sorted as a whole
 
 
 def reduce(
@@ -70,11 +58,6 @@ class _Reduction:
         self._arguments = arguments
         self._unwrap_strings = strings
         self.left_out: list[Omission] = []
-        shown = {kind for rule in rules if rule.least <= 1 for kind in rule.kinds}
-        self._kinds = shown - {"plain"}
-        self._shows_all = not shown.isdisjoint({"plain", "nested", *PLAIN_BY_NAME})
-        self._strings_by_name = [test for kind, test in STRINGS_BY_NAME.items() if kind in shown]
-        self._nested_by_name = [test for kind, test in NESTED_BY_NAME.items() if kind in shown]
 
     def values(
         self, values: Sequence[Any], types: set[type], steps: Steps, depth: int, around: Surroundings
@@ -103,9 +86,6 @@ class _Reduction:
 
     def _many_records(self, rows: Sequence[Any], steps: Steps, depth: int, around: Surroundings) -> Sequence[Any]:
         """Apply every rule to the records of one path, then go into what is left of them."""
-        if len(rows) == 1 and (nested := self._nested_only(rows[0])) is not None:
-            record = self._quiet_record(rows[0], nested, steps, depth, around)
-            return rows if record is rows[0] else [record]
         records = Records(rows, around, self._arguments)
         for rule in self._rules:
             if len(rows) >= rule.least and any(map(records.members, rule.kinds)):
@@ -131,52 +111,6 @@ class _Reduction:
             new = self.values(present, types & _NESTS, (steps, key), depth + 1, around)
         if new is not present:
             records.replace[key] = _refilled(records.column(key), new)
-
-    def _nested_only(self, row: dict[str, Json]) -> list[str] | None:
-        """Return the nested members of a record that no rule is shown, or None where one is.
-
-        Nested answers consist of hundreds of such records, and this look is all that they need.
-        """
-        if len(row) >= _MANY or self._shows_all:
-            return None
-        nested = []
-        for key, value in row.items():
-            kind = type(value)
-            if kind is str:
-                if kind_of_string(key, value) in self._kinds:  # type: ignore[arg-type]
-                    return None
-                for test in self._strings_by_name:
-                    if test(key):
-                        return None
-            elif kind is dict or kind is list:
-                for test in self._nested_by_name:
-                    if test(key):
-                        return None
-                nested.append(key)
-        return nested
-
-    def _quiet_record(
-        self, row: dict[str, Json], nested: list[str], steps: Steps, depth: int, around: Surroundings
-    ) -> dict[str, Json]:
-        """Go into the only record of a path, which no rule has anything to take from."""
-        if not nested or depth == _DEEP:
-            return row
-        out = row
-        inner = Surroundings(around.listed, around.nested, around.siblings + len(row) - 1, lambda: [row])
-        for key in nested:
-            old: Any = row[key]
-            if type(old) is list:
-                (new,) = self._lists([old], (steps, key), depth + 1, inner)
-            elif (below := self._nested_only(old)) is not None:
-                new = self._quiet_record(old, below, (steps, key), depth + 1, inner)
-            else:
-                (new,) = self._many_records([old], (steps, key), depth + 1, inner)
-            if new is not old:
-                out = row.copy() if out is row else out
-                out[key] = new
-                if not new:  # a record that held nothing but noise goes with it
-                    del out[key]
-        return out
 
     def _lists(self, values: Sequence[Any], steps: Steps, depth: int, around: Surroundings) -> Sequence[Any]:
         items = list(chain.from_iterable(values))
@@ -207,23 +141,10 @@ class _Reduction:
         """Count what was left out; the shaper prices it where somebody asks."""
         rows, drop = records.rows, records.drop
         counts = (len(rows),) * len(drop) if records.uniform else _counts(rows, drop)
-        write = _dropped if len(drop) <= REMEMBERED else _dropped.__wrapped__
-        self.left_out += write(steps, tuple(drop), tuple(drop.values()), counts)
-        if records.changed:
-            path = _path(steps)
-            self.left_out += [
-                Omission(join(path, key), count, reason) for key, (count, reason) in records.changed.items()
-            ]
-
-
-@lru_cache(maxsize=256)
-def _dropped(
-    steps: Steps, keys: tuple[str, ...], reasons: tuple[Reason, ...], counts: tuple[int, ...]
-) -> tuple[Omission, ...]:
-    """Write what the records of a path are without; a tool leaves out the same in every call."""
-    path = _path(steps)
-    found = zip(keys, counts, reasons, strict=True)
-    return tuple(Omission(join(path, key), count, reason) for key, count, reason in found)
+        path = _path(steps)
+        gone = zip(drop, counts, drop.values(), strict=True)
+        changed = ((key, count, reason) for key, (count, reason) in records.changed.items())
+        self.left_out += [Omission(join(path, key), count, reason) for key, count, reason in chain(gone, changed)]
 
 
 def _path(steps: Steps) -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.series import first_to_last
-from shaping.noise.unwrap import page_text, unwrap_text, without_licence
+from shaping.noise.unwrap import page_text, unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats
@@ -267,7 +267,6 @@ def _as_on_screen(text: str) -> str:
 
 
 _RULES: tuple[tuple[Reason, Callable[[str], str]], ...] = (
-    ("boilerplate", without_licence),
     ("boilerplate", _as_on_screen),
     ("boilerplate", shorten_versions),
     ("boilerplate", unwrap_text),

@@ -6,7 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.vocabulary import LICENCE_WORDS, TRACKERS
+from shaping.noise.vocabulary import TRACKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,11 +40,7 @@ _ANCHOR = re.compile(
 _IMAGE = re.compile(r"<img\b(?=[^<>]*+>)[^<>]*?\balt\s*=\s*[\"']([^\"']*)[\"'][^<>]*+>", re.IGNORECASE)
 _BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6]|/tr|/table|/ul|/ol|/blockquote|/pre)\b[^<>]*+>", re.IGNORECASE)
 _ITEM = re.compile(r"<li\b[^<>]*+>", re.IGNORECASE)
-_LICENCE_HEADER = re.compile(
-    r"\A(?:#!.*\n)?(\s*(?:/\*(?:.|\n)*?\*/|(?:(?:#|//|--|;|%)[^\n]*\n)+|<!--(?:.|\n)*?-->)\s*)"
-)
-_HEADER, _LARGEST_PAGE = 20_000, 200_000  # characters looked at for a licence, and for tags
-_LICENCE_WORDS = re.compile(LICENCE_WORDS, re.IGNORECASE)
+_LARGEST_PAGE = 200_000  # characters looked at for tags
 
 
 def unwrap(text: str) -> str:
@@ -81,15 +77,6 @@ def unwrap_text(text: str) -> str:
     text = _without_images(text)
     text = _without_tracking(text) if _names_tracker(text) else text
     return _BLANK_PAGE.sub("\n\n", text) if "\n" * 6 in text else text
-
-
-def without_licence(text: str) -> str:
-    """Replace a licence comment at the top of a file by a note."""
-    found = _LICENCE_HEADER.match(text[:_HEADER])
-    if found is None or not _LICENCE_WORDS.search(found[1]) or len(found[1]) < 200:
-        return text
-    note = f"[licence header, {len(found[1])} characters]\n"
-    return text[: found.start(1)] + note + text[found.end(1) :]
 
 
 def _needed(text: str) -> list[Callable[[str], str]]:

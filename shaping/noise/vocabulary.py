@@ -6,7 +6,6 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-REMEMBERED = 64  # names of one record up to which what they say is kept for the next answer
 _WORD_EDGE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 
@@ -76,7 +75,6 @@ LICENCE_PHRASES = (
     "mozilla public license",
     "warranty of merchantability",
 )
-LICENCE_WORDS = r"licen[cs]e|copyright|SPDX-|all rights reserved"
 CODE_MARKS = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ", "var ", "const ", "#include")
 TRACKERS = r"utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm"
 API_SEGMENTS = r"api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?"

@@ -67,6 +67,7 @@ _LEAST_TABLE = 300  # characters of such a table
 _FEW = 3  # lines before rows, and after them, that may be of another kind
 _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
+_LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
 _HEAD = 8_000  # characters of a long text by which it is judged
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
@@ -89,7 +90,7 @@ class Parsed:
 
 def parse(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
     """Return the list or object that a whole text holds in one of these formats, or None where it is just text."""
-    for name in FORMATS:
+    for name in FORMATS if len(text) <= _LARGEST else EXACT:
         if name in formats and (value := _parser(name)(text)) is not None:
             return Parsed(value, name, text=text)
     return None

@@ -89,59 +89,18 @@ def _object_or_list(value: Any) -> Any:
     return value
 
 
-_LONG_NUMBER = re.compile(r"[0-9]{19}")
-_STRING = re.compile(r"""('[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")""")
-_ESCAPE = re.compile(r'\\(.)|"')
-_ESCAPES = {
-    "n": "\\n",
-    "r": "\\r",
-    "t": "\\t",
-    "\\": "\\\\",
-    "'": "'",
-    '"': '\\"',
-    "x": "\\u00",
-    "u": "\\u",
-    None: '\\"',
-}
-_LARGEST_LITERAL = 2_000_000  # characters; the parser of Python literals is slow and deep
+_LARGEST_LITERAL = 500_000  # characters; the parser of Python literals is slow and deep
 
 
 def parse_literal(text: str) -> Json | None:
     """Return the data that the repr of a list, a tuple or a dict shows, where JSON can hold it."""
     if text.lstrip()[:1] not in {"{", "[", "("} or "'" not in text or len(text) > _LARGEST_LITERAL:
         return None
-    if (quick := _as_json(text)) is not None:
-        return quick
     try:
         value = _plain(ast.literal_eval(text.strip()))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
     return value if type(value) in {dict, list} else None
-
-
-def _as_json(text: str) -> Json | None:
-    """Return the data of a repr that is JSON but for its quotes, its escapes and its words for null, true and false.
-
-    Most are, and Python's own parser takes ten times as long. In doubt there is no data.
-    """
-    if _LONG_NUMBER.search(text):  # orjson would make a float of a wide integer
-        return None
-    between, strings = (parts := _STRING.split(text))[::2], parts[1::2]
-    words = [one.replace("None", "null").replace("True", "true").replace("False", "false") for one in between]
-    parts[::2], parts[1::2] = words, [_quoted(one) for one in strings]
-    try:
-        value = orjson.loads("".join(parts))
-    except orjson.JSONDecodeError:
-        return None
-    return value if type(value) in {dict, list} else None
-
-
-def _quoted(literal: str) -> str:
-    """Write a string literal of Python as one of JSON; one with an escape that JSON does not have is no JSON."""
-    inner = literal[1:-1]
-    if "\\" in inner:
-        return '"' + _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], "\\U"), inner) + '"'
-    return '"' + inner.replace('"', '\\"') + '"'
 
 
 def _plain(value: Any) -> Json:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from shaping.parsers.rows import LARGEST, number
+from shaping.parsers.rows import matched, number
 
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})(?: \(([^)\n]*)\))?$", re.MULTILINE)
 _HEADER = re.compile(r"(Merge|Author|AuthorDate|Date|Commit|CommitDate|Reflog|Reflog message):[ \t]*(.*)")
-_CHANGE = re.compile(r" (\S.*?) +\| +(\d+|Bin(?: .*)?)(?: (\+*-*))?")
+_CHANGE = re.compile(r" (?P<path>\S.*?) +\| +(?P<lines>\d+|Bin(?: .*)?)(?: (?P<by>\+*-*))?")
 _BLAMED = re.compile(
     r"(?P<commit>\^?[0-9a-f]{7,40})(?: (?P<path>\S+))? +\((?P<author>\S.*?) +"
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}) +(?P<line>\d+)\) ?(?P<text>.*)"
 )
-_COMMITS, _LINES = 3, 8  # commits, and lines
+_COMMITS, _LINES = 3, 8
 _INDENT = "    "
 
 
 def parse_commits(text: str) -> Any:
     """Return the commits of a log, the files of `git diff --stat`, or who wrote which line; a diff is text."""
-    if _CHANGE.match(text) and len(text) <= LARGEST:
+    if _CHANGE.match(text):
         return _changes(text.strip("\n").split("\n"))
-    if _BLAMED.match(text) and len(text) <= LARGEST:
-        return _blamed(text.strip("\n").split("\n"))
-    if not text.lstrip("\n").startswith("commit ") or len(text) > LARGEST or "\ndiff --git " in text:
+    if _BLAMED.match(text):
+        return matched(_BLAMED, text.strip("\n").split("\n"), _LINES)
+    if not text.lstrip("\n").startswith("commit ") or "\ndiff --git " in text:
         return None
     starts = list(_COMMIT.finditer(text))
     if len(starts) < _COMMITS:
@@ -34,48 +34,30 @@ def parse_commits(text: str) -> Any:
     return None if None in commits else commits
 
 
-def _blamed(lines: list[str]) -> list[dict[str, Any]] | None:
-    found = [_BLAMED.fullmatch(line) for line in lines]
-    if len(lines) < _LINES or not all(found):
-        return None
-    rows = [match.groupdict() for match in found if match is not None]
-    return [
-        {key: int(said) if key == "line" else said for key, said in row.items() if said is not None} for row in rows
-    ]
-
-
 def _commit(start: re.Match[str], text: str) -> dict[str, Any] | None:
     head, _, rest = text.partition("\n\n")
     found = [_HEADER.fullmatch(line) for line in head.rstrip("\n").split("\n")]
     if not all(found):
         return None
-    commit: dict[str, Any] = {"commit": start[1]}
-    if start[2]:
-        commit["refs"] = start[2]
+    commit: dict[str, Any] = {"commit": start[1]} | ({"refs": start[2]} if start[2] else {})
     commit |= {match[1]: match[2] for match in found if match is not None}
     lines = rest.rstrip("\n").split("\n")
     end = next((at for at, line in enumerate(lines) if line and not line.startswith(_INDENT)), len(lines))
     commit["message"] = "\n".join(line.removeprefix(_INDENT) for line in lines[:end]).rstrip("\n")
-    rest_lines = [line for line in lines[end:] if line]
-    if rest_lines:
-        commit["changes"] = _changes(rest_lines) or "\n".join(rest_lines)
+    if changes := [line for line in lines[end:] if line]:
+        commit["changes"] = _changes(changes) or "\n".join(changes)
     return commit
 
 
 def _changes(lines: list[str]) -> Any:
     """Read `path | 12 ++--`: how many lines, and whether they were added, taken away or both."""
-    found = [_CHANGE.fullmatch(line) for line in lines[:-1]]
-    if not found or not all(found) or not lines[-1].endswith(("(+)", "(-)", " changed")):
+    files = matched(_CHANGE, lines[:-1])
+    if not files or not lines[-1].endswith(("(+)", "(-)", " changed")):
         return None
-    files = [
-        {"path": match[1], "lines": number(match[2]), "by": "".join(sorted(set(match[3] or "")))}
-        for match in found
-        if match is not None
-    ]
-    return {
-        "files": [{key: said for key, said in each.items() if said != ""} for each in files],
-        "sum": lines[-1].strip(),
-    }
+    for file in files:
+        if signs := "".join(sorted(set(file.pop("by", "")))):
+            file["by"] = signs
+    return {"files": files, "sum": lines[-1].strip()}
 
 
 _ENTRY = re.compile(
@@ -85,26 +67,25 @@ _ENTRY = re.compile(
     r"(?P<name>.+)"
 )
 _TOTAL = re.compile(r"total ([\d.,]+[BKMGTP]?)")
-_MEASURED = re.compile(r" *(\d+(?:\.\d+)?[BKMGTP]?)[ \t]+(\S.*)")
+_MEASURED = re.compile(r" *(?P<number>\d+(?:\.\d+)?[BKMGTP]?)[ \t]+(?P<path>\S.*)")
 _FOLDER = re.compile(r"(\S.*):")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|\.{0,2}/)?(?:[\w.@+~#=()\[\]%-]+/)*[\w.@+~#=()\[\]%-]+/?")
-_LEAST = 8  # lines
 _SLASHES = 0.8  # of the lines of a list of paths have one
 
 
 def parse_files(text: str) -> Any:
     """Return the entries of one folder or of several, or the paths that every line ends with."""
-    if len(text) > LARGEST:
-        return None
     head = text[:2000].split("\n", 3)[:3]
     if any(_TOTAL.fullmatch(line) or _ENTRY.fullmatch(line) for line in head):
         return _folders(text)
     lines = text.strip("\n").split("\n")
-    if len(lines) < _LEAST:
+    if len(lines) < _LINES:
         return None
-    if _MEASURED.fullmatch(lines[0]) and "/" in text:
-        return _measured(lines)
-    return lines if _are_paths(lines) else None
+    if not _MEASURED.fullmatch(lines[0]) or "/" not in text:
+        return lines if _are_paths(lines) else None
+    rows = matched(_MEASURED, lines)
+    # The last line of `wc` is the sum of all.
+    return rows if rows and _are_paths([str(row["path"]) for row in rows[:-1]]) else None
 
 
 def _folders(text: str) -> Any:
@@ -120,27 +101,12 @@ def _folders(text: str) -> Any:
         if lines and (total := _TOTAL.fullmatch(lines[0])):
             folder["total"] = number(total[1])
             lines = lines[1:]
-        found = [_ENTRY.fullmatch(line) for line in lines]
-        if not all(found):
+        if (entries := matched(_ENTRY, lines)) is None:
             return None
-        folder["entries"] = [
-            {name: number(said) for name, said in match.groupdict().items()} for match in found if match is not None
-        ]
-        folders.append(folder)
-    if sum(len(folder["entries"]) for folder in folders) < _LEAST:
+        folders.append(folder | {"entries": entries})
+    if sum(len(folder["entries"]) for folder in folders) < _LINES:
         return None
     return folders if len(folders) > 1 else folders[0]
-
-
-def _measured(lines: list[str]) -> list[dict[str, Any]] | None:
-    found = [_MEASURED.fullmatch(line) for line in lines]
-    if not all(found):
-        return None
-    pairs = [(match[1], match[2]) for match in found if match is not None]
-    # The last line of `wc` is the sum of all.
-    if not _are_paths([path for _, path in pairs[:-1]]):
-        return None
-    return [{"number": number(size), "path": path} for size, path in pairs]
 
 
 def _are_paths(lines: list[str]) -> bool:
@@ -148,7 +114,6 @@ def _are_paths(lines: list[str]) -> bool:
 
 
 _MATCH = re.compile(r"(?P<path>(?:[A-Za-z]:)?[^\s:][^:\n]*?):(?P<line>\d+):(?:(?P<column>\d+): ?)?(?P<text>.*)")
-_NUMBERS = frozenset({"line", "column"})
 _IN_A_PATH = re.compile(r"[/\\.]")
 _CLOCK = re.compile(r"[^:]*\d[T _]\d\d:\d\d:\d\d")  # the line begins with a time, and is no place in a file
 _MATCHES, _REPEAT = 6, 2  # matches, and matches a file on average
@@ -157,17 +122,11 @@ _MATCHES, _REPEAT = 6, 2  # matches, and matches a file on average
 def parse_matches(text: str) -> list[dict[str, Any]] | None:
     """Return the lines that matched, or what was found at them, where files have several each."""
     first = _MATCH.match(text)
-    if first is None or not _IN_A_PATH.search(first[1]) or _CLOCK.match(text) or len(text) > LARGEST:
+    if first is None or not _IN_A_PATH.search(first[1]) or _CLOCK.match(text):
         return None
     lines = text.strip("\n").split("\n")
-    found = [_MATCH.fullmatch(line) for line in lines]
+    rows = matched(_MATCH, lines, _MATCHES)
     # The same line again and again is no list of places.
-    if len(lines) < _MATCHES or not all(found) or 2 * len(set(lines)) < len(lines):
+    if rows is None or 2 * len(set(lines)) < len(lines) or len(rows) < _REPEAT * len({row["path"] for row in rows}):
         return None
-    rows = [match.groupdict() for match in found if match is not None]
-    if len(rows) < _REPEAT * len({row["path"] for row in rows}):
-        return None
-    return [
-        {name: int(said) if name in _NUMBERS else said for name, said in row.items() if said is not None}
-        for row in rows
-    ]
+    return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from shaping.parsers.rows import LARGEST, number
+from shaping.parsers.rows import number
 
 _LEVELS = r"(?i:trace|debug|info|notice|warn|warning|error|severe|critical|fatal)"
 _LEVEL = rf"(?P<level>{_LEVELS})"
@@ -50,7 +50,7 @@ def parse_log(text: str) -> list[dict[str, Any]] | None:
     """Return a record for each line that begins with a time; a line that does not belongs to the message above it."""
     first = text[:2000].split("\n", 1)[0]
     form = next((form for form in _FORMS if form.fullmatch(first)), None)
-    if form is None or len(text) > LARGEST:
+    if form is None:
         return None
     found: list[dict[str, Any]] = []
     lines = text.strip("\n").split("\n")

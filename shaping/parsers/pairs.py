@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from shaping.parsers.rows import CODE, LARGEST, number
+from shaping.parsers.rows import CODE, number
 
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
 # A name and its value, after a colon, dots, an equals sign or two spaces.
@@ -27,8 +27,6 @@ _MEMBERS, _ALIKE = 3, 0.9  # of objects of one kind: how many members, and which
 
 def parse_pairs(text: str) -> Any:
     """Return the object, or the list of objects, that a text of names and values holds."""
-    if len(text) > LARGEST:
-        return None
     head = text[:2000]
     if " = " in head or " =\n" in head:
         return _paths(text) or _outline(text)

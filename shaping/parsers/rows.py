@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import re
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-LARGEST: Final = 4_000_000  # characters; a larger file of rows is text to page through
 # Lines of source code, which somebody may edit.
 CODE = re.compile(r"^\s*(?:def |class |import |from \S+ import |return\b|elif |else:|try:)|[;{}]\s*$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_#%@(/][\w .,:;#%@/()<>'?&*+-]{0,59}")
@@ -29,6 +28,15 @@ def records(names: Sequence[str], body: Sequence[Sequence[str]]) -> list[dict[st
         return None
     columns = [_column([row[at] for row in body]) for at in range(len(names))]
     return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def matched(pattern: re.Pattern[str], lines: Sequence[str], least: int = 0) -> list[dict[str, Any]] | None:
+    """Return the named groups of each line, or None where one does not match, or there are fewer than that."""
+    found = list(map(pattern.fullmatch, lines))
+    if len(lines) < least or None in found:
+        return None
+    groups = [match.groupdict() for match in found if match is not None]
+    return [{name: number(said) for name, said in row.items() if said is not None} for row in groups]
 
 
 def number(text: str) -> str | int | float:
@@ -50,7 +58,7 @@ def parse_csv(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a text of separated values with a header line."""
     first = text[:10_000].split("\n", 1)[0]
     delimiter = "\t" if "\t" in first else ","
-    if delimiter not in first or len(text) > LARGEST:
+    if delimiter not in first:
         return None
     try:
         if not are_names(next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True), [])):
@@ -84,7 +92,7 @@ def parse_pipes(text: str) -> list[dict[str, Any]] | None:
     if text.lstrip()[:1] in _BOX_STARTS:
         text = text.translate(_BOX)
     head = text.strip()[:20_000].split("\n", 3)[:3]
-    if len(head) < 3 or not any(_DRAWN_RULE.fullmatch(line.strip()) for line in head) or len(text) > LARGEST:
+    if len(head) < 3 or not any(_DRAWN_RULE.fullmatch(line.strip()) for line in head):
         return None
     lines = [line for line in text.strip("\n").splitlines() if not _FRAME.fullmatch(line.strip())]
     count = _COUNT.fullmatch(lines[-1].strip()) if lines else None
@@ -119,7 +127,7 @@ _IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts tho
 def parse_blocks(text: str) -> list[dict[str, Any]] | None:
     """Return tables with the same headings, each below its title, as one list of them."""
     blocks = [block.split("\n") for block in _EMPTY_LINES.split(text.strip("\n"))]
-    if len(blocks) < 2 or len(text) > LARGEST:
+    if len(blocks) < 2:
         return None
     headings = {line.rstrip() for block in blocks for line in (block[1:2] or [""])}
     if len(headings) > 1:
@@ -135,7 +143,7 @@ def parse_blocks(text: str) -> list[dict[str, Any]] | None:
 def parse_words(text: str) -> list[list[str | int | float]] | None:
     """Return lines of as many words each, as programs print rows without headings; the last cell is the rest."""
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
-    if len(lines) < _MANY_LINES or len(text) > LARGEST:
+    if len(lines) < _MANY_LINES:
         return None
     counts = {len(line.split()) for line in lines}
     least, most = min(counts), max(counts)
@@ -160,7 +168,7 @@ def parse_columns(text: str) -> list[dict[str, Any]] | None:
         heading = f"  {heading[2:]}"
     named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
     ruled = bool(_RULE.match(rest))
-    if not (named or ruled or "  " in heading.strip()) or "\t" in heading or len(text) > LARGEST:
+    if not (named or ruled or "  " in heading.strip()) or "\t" in heading:
         return None
     lines = [line.rstrip() for line in (heading, *rest.splitlines())]
     if len(lines) < 2 or not all(lines):

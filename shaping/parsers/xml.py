@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 _START = re.compile(r"\s*<(?:\?xml\b|[A-Za-z_])")
 _PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype(?!\s+plist)|html|svg)\b", re.IGNORECASE)
 _NAMESPACE = re.compile(r"\{[^}]*\}")
-_LARGEST = 4_000_000  # characters
 _DEEPEST = 100
 _MEMBERS = 4  # names of a record, one of which may come back after others: it has its order from its generator
 
 
 def parse_xml(text: str) -> Any:
     """Return a property list, or the root element by its name; a page and elements between words are text."""
-    if not _START.match(text) or _PAGE.match(text) or not text.rstrip().endswith(">") or len(text) > _LARGEST:
+    if not _START.match(text) or _PAGE.match(text) or not text.rstrip().endswith(">"):
         return None
     from defusedxml.common import DefusedXmlException  # noqa: PLC0415 (few texts are XML: costs 10 ms)
     from defusedxml.ElementTree import fromstring  # noqa: PLC0415 (few texts are XML: costs 10 ms)

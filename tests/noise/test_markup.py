@@ -69,14 +69,6 @@ def test_strings_in_records_and_lists_are_unwrapped_and_counted() -> None:
     ]
 
 
-def test_a_licence_header_becomes_one_line_and_other_comments_stay() -> None:
-    header = "/*\n * Copyright 2020 Somebody\n" + " * Licensed under the Apache License, as is.\n" * 8 + " */\n"
-    note = f"[licence header, {len(header)} characters]\n"
-    assert reduce_text(f"{header}export const a = 1;", ("boilerplate",))[0] == f"{note}export const a = 1;"
-    comment = "# " + "how this works\n# " * 20 + "\nimport os"
-    assert reduce_text(comment, ("boilerplate",))[0].startswith("# how this works")
-
-
 def test_markup_that_was_asked_for_stays_in_a_text() -> None:
     page = "<html><body><p>Hello</p></body></html>"
     assert reduce_text(page, ("boilerplate",)) == (page, [])

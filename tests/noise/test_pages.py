@@ -119,13 +119,6 @@ def place(n: int) -> Any:
     }
 
 
-def test_a_link_that_only_numbers_what_its_record_says_in_words_goes() -> None:
-    reduced, omissions = reduce([place(n) for n in range(4)], ("links",))
-    words = ("ID", "PAGE_URI", "BOROUGH", "REGION")
-    assert reduced == [{name: place(n)[name] for name in words} for n in range(4)]
-    assert omissions == [Omission("[].BOROUGH_URI", 4, "links"), Omission("[].REGION_URI", 4, "links")]
-
-
 def test_a_numbered_link_stays_where_it_is_alone_or_asked_for_or_among_others() -> None:
     alone: Any = [{key: item for key, item in place(n).items() if "REGION" not in key} for n in range(4)]
     assert without_links(alone) is alone

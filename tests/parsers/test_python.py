@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.parsers import parse
 from shaping.parsers.json import parse_literal as parse_python
 
 _TEXTS = st.text(alphabet=st.sampled_from("ab'\"\\\n\té,:[]{}None\x00\x1b"), max_size=8)
@@ -40,9 +39,3 @@ def test_a_repr_is_read_as_the_value_that_python_printed(value: object) -> None:
 )
 def test_what_only_python_can_read_is_read_by_python(text: str, value: object) -> None:
     assert parse_python(text) == value
-
-
-def test_words_of_json_and_of_python_may_stand_together() -> None:
-    parsed = parse("{'ok': true, 'error': None}")
-    assert parsed is not None
-    assert parsed.value == {"ok": True, "error": None}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from shaping.noise.records import NoiseRule, all_http
-from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, REMEMBERED, meaning
+from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,24 +17,13 @@ if TYPE_CHECKING:
 _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(rf"/(?:{API_SEGMENTS})(?:/|$)", re.IGNORECASE)
 _API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)")  # of a host: basecampapi.com
+_HOST = re.compile(r"\w+://([^/]+)")
 _TEMPLATE = re.compile(r"\{|[/=]%[a-z_]{3,}%")  # has a place to be filled in
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 FEW = 240  # characters
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 _PER_PATTERN = 10  # rows for each further pattern, as where the kind of a record is part of its link
-_AFTER = re.compile(r"_ur[il]$|(?<=[a-z])Ur[il]$", re.IGNORECASE)
-_NUMBER = re.compile(r"/\d+/?$")
-_LONGEST = 300  # characters in which a link names its host
-
-
-class _Named(NamedTuple):
-    """Members that hold links, by what their names say."""
-
-    found: tuple[str, ...]
-    pictures: frozenset[str]
-    self_links: frozenset[str]
-    hypermedia: frozenset[str]
 
 
 def links(records: Records) -> None:
@@ -44,9 +32,8 @@ def links(records: Records) -> None:
     if few and len(records.members("link")) == 1:
         return
     members = records.other_members()
-    named = _names(records)
-    found = named.found
-    noise, http = _judged(named, records, members)
+    found = _found(records)
+    noise, http = _judged(found, records, members)
     pages = [key for key in found if key not in noise]
     kept = _best(pages, records) if pages else None
     identified = len(found) < len(records.members("link")) or records.identified_without("")
@@ -64,12 +51,13 @@ def links(records: Records) -> None:
 def _best(pages: list[str], records: Records) -> str:
     """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
     best, first = min(pages, key=_rank), records.sample[0]
-    link = first.get(best)
-    if len(pages) == 1 or type(link) is not str or "api." not in link:
-        return best
-    host = host_of(link)
+    host = _host(first.get(best))
     site = _API_LABEL.sub("", host)
-    return min((key for key in pages if host_of(first.get(key)) == site != host), key=_rank, default=best)
+    return min((key for key in pages if _host(first.get(key)) == site != host), key=_rank, default=best)
+
+
+def _host(link: Json) -> str:
+    return found[1] if type(link) is str and (found := _HOST.match(link)) else ""
 
 
 def _is_of_a_record(key: str) -> bool:
@@ -79,9 +67,9 @@ def _is_of_a_record(key: str) -> bool:
 
 def has_page(records: Records) -> bool:
     """Whether one of the links of records is for a person."""
-    named = _names(records)
-    noise, _ = _judged(named, records, records.other_members())
-    return any(key not in noise and not meaning(key).media for key in named.found)
+    found = _found(records)
+    noise, _ = _judged(found, records, records.other_members())
+    return any(key not in noise and not meaning(key).media for key in found)
 
 
 def is_page(name: str, link: str) -> bool:
@@ -91,23 +79,12 @@ def is_page(name: str, link: str) -> bool:
     return plain and not _apis({name: link})
 
 
-def _names(records: Records) -> _Named:
-    keys = tuple(records.members("link"))
-    # An object keyed by values has others in every answer: remembered, they would only take up memory.
-    return _named(keys) if len(keys) <= REMEMBERED else _named.__wrapped__(keys)
-
-
-@lru_cache(maxsize=1024)
-def _named(keys: tuple[str, ...]) -> _Named:
+def _found(records: Records) -> list[str]:
+    """Return the members with links that may go."""
     # A name or a state that happens to be a URL is still what the record is called or how it is.
     # A link to logs or details of a failure is where somebody goes on.
-    said = {key: what for key in keys if not ((what := meaning(key)).identifies or what.verdict or what.diagnostic)}
-    return _Named(
-        found=tuple(said),
-        pictures=frozenset(key for key, what in said.items() if what.picture),
-        self_links=frozenset(key for key, what in said.items() if what.self_link),
-        hypermedia=frozenset(key for key, what in said.items() if what.hypermedia),
-    )
+    said = {key: meaning(key) for key in records.members("link")}
+    return [key for key, what in said.items() if not (what.identifies or what.verdict or what.diagnostic)]
 
 
 def _are_few(records: Records) -> bool:
@@ -134,22 +111,15 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
-def _judged(named: _Named, records: Records, others: int) -> tuple[set[str], set[str]]:
+def _judged(found: list[str], records: Records, others: int) -> tuple[set[str], set[str]]:
     """Return the links that only a program would follow, and those that begin with `http`."""
-    noise, apis, http = _plumbing(named, _firsts(named.found, records), others)
-    noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
-    return noise, http
-
-
-def _plumbing(named: _Named, firsts: dict[str, str], others: int) -> tuple[set[str], set[str], set[str]]:
-    """Return the links that are plumbing by their names, those to an API beside them, and those that begin as most."""
-    noise = {key for key, text in firsts.items() if _TEMPLATE.search(text)}
-    noise |= named.pictures
-    apis = set[str]()
+    firsts = _firsts(found, records)
+    noise = {key for key in found if meaning(key).picture}
+    noise |= {key for key, link in firsts.items() if _TEMPLATE.search(link) or (others > 1 and meaning(key).self_link)}
     if others > 1:
-        noise |= named.self_links & firsts.keys()
-        apis.update(_apis({key: firsts[key] for key in named.hypermedia - noise if key in firsts}))
-    return noise, apis, {key for key, link in firsts.items() if link.startswith("http")}
+        apis = _apis({key: link for key, link in firsts.items() if key not in noise and meaning(key).hypermedia})
+        noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
+    return noise, {key for key, link in firsts.items() if link.startswith("http")}
 
 
 def _firsts(keys: Sequence[str], records: Records) -> dict[str, str]:
@@ -190,25 +160,12 @@ def _all_links(key: str, records: Records) -> bool:
 def _says_nothing_new(key: str, records: Records, kept: str | None) -> bool:
     if meaning(key).plumbing:
         return True
-    if (kept is not None and _extends(key, kept, records)) or _derived(key, records):
-        return True
-    return kept is not None and (_is_beside_a_page(key, kept, records) or _numbers_a_member(key, records))
+    return _derived(key, records) or (kept is not None and _is_beside_a_page(key, kept, records))
 
 
 def _is_beside_a_page(key: str, kept: str, records: Records) -> bool:
     """Whether a link is to a picture that the page of its record shows."""
     return meaning(key).photo and not meaning(kept).media and len(records.rows) >= _ENOUGH
-
-
-def _extends(key: str, base: str, records: Records) -> bool:
-    """Whether every link is the other one with the same ending."""
-    links, rows = _strings(key, records, records.rows)
-    start = rows[0].get(base)
-    if type(start) is not str or not links[0].startswith(start):
-        return False
-    ending = links[0][len(start) :]
-    pairs = zip(links, rows, strict=True)
-    return all(type(start := row.get(base)) is str and link == start + ending for link, row in pairs)
 
 
 def _derived(key: str, records: Records) -> bool:
@@ -255,31 +212,6 @@ def _follow_patterns(links: list[str], words: list[Json]) -> bool:
             if "\0" not in pattern or len(patterns) > len(links) // _PER_PATTERN:
                 return False
     return True
-
-
-def host_of(link: Json) -> str:
-    """Return the host of a link, or nothing where there is none."""
-    return link.split("/", 3)[2] if type(link) is str and link.count("/", 0, _LONGEST) > 1 else ""
-
-
-def _numbers_a_member(key: str, records: Records) -> bool:
-    """Whether a link only numbers what another member says, as more than one does in its record (linked data)."""
-    if key in records.arguments or not _is_named_after_one(key, records) or not _all_numbers(key, records):
-        return False
-    first = records.sample[0]
-    site = host_of(first.get(key))
-    links_of_site = (name for name in records.members("link") if host_of(first.get(name)) == site)
-    return sum(_is_named_after_one(name, records) for name in links_of_site) > 1
-
-
-def _is_named_after_one(key: str, records: Records) -> bool:
-    return bool(_AFTER.search(key)) and _AFTER.sub("", key) in records.members("plain")
-
-
-def _all_numbers(key: str, records: Records) -> bool:
-    beside = _AFTER.sub("", key)
-    rows = [row for row in records.rows if row.get(key)]
-    return len(rows) >= _ENOUGH and all(type(row.get(beside)) is str and _NUMBER.search(str(row[key])) for row in rows)
 
 
 RULE = NoiseRule("links", ("link",), links)
