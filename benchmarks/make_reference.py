@@ -44,6 +44,7 @@ VARIABLES: Final = {
 
 # One example a key; each is checked as a config by a test. A key below a tool stands under `tool_overrides`.
 EXAMPLES: Final[Mapping[str, Any]] = {
+    "enabled": False,
     "exclude_null_values": False,
     "exclude_empty_arrays": False,
     "exclude_empty_objects": False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.envelope import Envelope
-from shaping.present import observed, present, unshaped, untouched
+from shaping.present import left_alone, observed, present, unshaped, untouched
 from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
 from shaping.redaction import scrub
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
@@ -152,7 +152,7 @@ class Shaper:
         mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
             return untouched(value, plan, call)
-        shaped = self._shape(plan, value, call)
+        shaped = self._shape(plan, value, call) if plan.enabled else left_alone(value, plan, call)
         if self._recorder is not None:
             self._recorder(shaped)
         return shaped if mode == "on" else observed(value, shaped)

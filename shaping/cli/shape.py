@@ -70,7 +70,8 @@ def shape(
     with using(profile, fields=kept, max_tokens=max_tokens):
         if not mcp:
             whole = max_tokens is None
-            _print_shaped(shaper, _data(raw), tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
+            data = _data(raw) if shaper.plan(tool).enabled else raw.decode(errors="replace").removesuffix("\n")
+            _print_shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
             return
         result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
         _warn(_unmatched(_mcp_data(raw), kept, shaper.plan(tool, surface="mcp")))
@@ -127,7 +128,7 @@ def price(tokens: Tokens, *, envelope: bool = False) -> str:
 def _is_whole(printed: str, data: Any) -> bool:
     """Return whether all of the data was printed: nulls stay where naming them costs more."""
     try:
-        return bool(orjson.loads(printed) == data)
+        return bool(printed == data or orjson.loads(printed) == data)
     except orjson.JSONDecodeError:
         return False
 

@@ -7,12 +7,20 @@ import re
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import orjson
 
 from shaping.commands.cut import Rules
-from shaping.commands.output import Capture, CapturedOutput, Finished, Invocation, decode, withhold_private
+from shaping.commands.output import (
+    Capture,
+    CapturedOutput,
+    Finished,
+    Invocation,
+    OutputStream,
+    decode,
+    withhold_private,
+)
 from shaping.commands.process import OURS, not_started, run_process
 from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
 from shaping.commands.storage import OutputStore
@@ -104,7 +112,7 @@ def run_command(
     invocation: Invocation,
     *,
     stop: threading.Event | None = None,
-    copies: tuple[BinaryIO, BinaryIO] | None = None,
+    copies: tuple[OutputStream, OutputStream] | None = None,
 ) -> CommandResponse:
     """Run a command to its end and return its response; `copies` get its two outputs as they come."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
@@ -122,7 +130,7 @@ def run_command(
 class _Tee:
     """A sink that captures an output and copies it to a stream as it comes."""
 
-    def __init__(self, capture: Capture, copy: BinaryIO) -> None:
+    def __init__(self, capture: Capture, copy: OutputStream) -> None:
         self._capture, self._copy = capture, copy
 
     def take(self, chunk: bytes) -> None:

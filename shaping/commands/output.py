@@ -6,11 +6,11 @@ import os
 from collections import deque
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from shaping.commands.cut import NumberedLines
 from shaping.parsers.terminal import clean_lines, error_lines
-from shaping.redaction import redact_text
+from shaping.redaction import StreamRedactor, redact_text
 from shaping.settings.context import mode
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shaping.commands.cut import Rules
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
-    from shaping.settings import Plan
+    from shaping.settings import Plan, Redact
 
 
 WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
@@ -148,6 +148,40 @@ class _LineScan:
         self.count += block.count(b"\n")
 
 
+class OutputStream(Protocol):
+    """A stream that bytes are written to."""
+
+    def write(self, chunk: bytes, /) -> object:
+        """Write the next bytes."""
+
+    def flush(self) -> object:
+        """Show what was written."""
+
+
+class RedactedCopy:
+    """Writes an output to a stream without secrets: as it comes, but for an end that may be part of one."""
+
+    def __init__(self, stream: OutputStream, redact: Redact) -> None:
+        self._stream = stream
+        self._redactor = None if redact.off else StreamRedactor(names=redact.names)
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        # One character a byte: what is no UTF-8 goes out as it was, and secrets are ASCII.
+        text = chunk.decode("latin-1")
+        self._stream.write((text if self._redactor is None else self._redactor.feed(text)).encode("latin-1"))
+
+    def flush(self) -> None:
+        """Show what was written."""
+        self._stream.flush()
+
+    def finish(self) -> None:
+        """Write what was held back."""
+        if self._redactor is not None:
+            self._stream.write(self._redactor.finish().encode("latin-1"))
+        self._stream.flush()
+
+
 def decode(raw: bytes) -> str:
     """Decode UTF-8; bytes that are not become the replacement character."""
     return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
@@ -251,6 +285,11 @@ def _is_text(capture: Capture) -> bool:
     beginning = decode(capture.held[:_SAMPLE])
     odd = beginning.count("\ufffd")
     return odd < _FEW_ODD or odd * 10 < len(beginning)
+
+
+def protected_text(text: str, plan: Plan) -> str:
+    """Return an output as it is, without secrets and private fields."""
+    return _redacted(withhold_private(text, plan), plan)[0]
 
 
 def withhold_private(text: str, plan: Plan) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
-from shaping.commands.output import SHELL_SHOWS
+from shaping.commands.output import SHELL_SHOWS, RedactedCopy
 from shaping.settings.files import ledger_path
 from shaping.shaper import Shaper
 from shaping.store.sqlite import begin_counting
@@ -55,6 +55,8 @@ def run_program(
         code = _stream(shaper, plan, invocation)
     elif untouched and shaper.mode == "observe":
         code = _observe(config, plan, invocation)
+    elif not plan.enabled and plan.private is None and plan.dialect == "none":
+        code = _pass_on(shaper, plan, invocation)
     else:
         with progress(plan.tool):
             response = run_command(shaper, plan, invocation)
@@ -88,6 +90,18 @@ def _observe(config: str | Path | None, plan: Plan, invocation: Invocation) -> i
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), shaped)
     _record(shaper, plan, response.raw, response.raw)
     shaper.close()
+    return response.exit_code
+
+
+def _pass_on(shaper: Shaper, plan: Plan, invocation: Invocation) -> int:
+    """Pass a command's output on as it comes, without secrets, for a config that leaves it alone."""
+    out, err = (RedactedCopy(stream.buffer, plan.redact) for stream in (sys.stdout, sys.stderr))
+    response = run_command(shaper, plan, invocation, copies=(out, err))
+    out.finish()
+    err.finish()
+    if not response.started:
+        sys.stderr.write(response.stderr)
+    _record(shaper, plan, response.raw, response.raw)
     return response.exit_code
 
 

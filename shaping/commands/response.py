@@ -11,7 +11,7 @@ import orjson
 from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
 from shaping.commands.cut import CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
-from shaping.commands.output import CleanedOutput, clean_output
+from shaping.commands.output import CleanedOutput, clean_output, protected_text
 from shaping.commands.process import TIMED_OUT, error_of
 from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
@@ -86,7 +86,15 @@ class CommandResponse:
 
 def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
-    return _Response(shaper, plan, finished).respond()
+    if plan.enabled or plan.dialect != "none":
+        return _Response(shaper, plan, finished).respond()
+    in_envelope = replace(plan, dialect="invariant")
+    return CommandResponse(
+        lambda: _Response(shaper, in_envelope, finished).respond().envelope,
+        finished.ended.exit_code,
+        protected_text(finished.stdout.capture.text(), plan),
+        protected_text(finished.stderr.capture.text(), plan),
+    )
 
 
 def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:

@@ -7,6 +7,7 @@ import inspect
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, get_args, overload
 
+from shaping.cleaning import fail_safe
 from shaping.decorator.annotation import describe_return
 from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
 from shaping.errors import from_exception
@@ -194,8 +195,10 @@ class Run:
         shaper, tool = self.tool.shaper, self.tool
         if shaper.mode != "on" or is_control_flow(error):
             raise error
-        table, debug = shaper.generation.config.errors, tool.plan().debug
-        detail = from_exception(error, table=table, debug=debug, state_changing=tool.state_changing)
+        plan, table = tool.plan(), shaper.generation.config.errors
+        if not plan.enabled and fail_safe(str(error), plan) == str(error):
+            raise error
+        detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
         return self._failed(self._shape(None, error=detail), error)
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:

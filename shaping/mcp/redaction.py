@@ -370,8 +370,8 @@ def _unshaped_block(block: Any, plan: Plan) -> Any:
     if not isinstance(block.get("text"), str):
         return block
     data = read_data(block["text"]) if plan.private is not None else None
-    if isinstance(data, dict | list):
-        return {**block, "text": orjson.dumps(without_private_and_secrets(data, plan)).decode()}
+    if isinstance(data, dict | list) and (clean := without_private_and_secrets(data, plan)) != data:
+        return {**block, "text": orjson.dumps(clean).decode()}
     return {**block, "text": without_private_and_secrets(block["text"], plan)}
 
 

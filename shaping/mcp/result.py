@@ -106,7 +106,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         if mode == "observe":
             shape_parts(shaper, result, read_parts(result, context), context)
             return dict(result)
-        if not is_shown_to_model(result, context):
+        if not plan.enabled or not is_shown_to_model(result, context):
             return redact_whole(result, plan)
         clean, hits = redact_around(result, plan)
         clean, context = fit_blocks(clean, context)

@@ -76,17 +76,22 @@ def tool_entry(
     for_app, for_model = _audience(tool)
     if not for_model:
         return ToolEntry(dict(tool), Channels(text=True, structured=True, schema=True), for_model=False)
-    chosen = decide(plan.channels, client, typed=plan.typed or for_app, relay=relay)
+    if plan.enabled:
+        chosen = decide(plan.channels, client, typed=plan.typed or for_app, relay=relay)
+    else:  # its results go out as they come
+        chosen = Channels(text=True, structured=True, schema=True)
     declared = tool.get("outputSchema")
     if declared is not None:
         warn_unmatched(plan, inside_wrapper(declared) or dict(declared))
-    shown = advertised_schema(plan, declared) if declared is not None and chosen.schema else None
+    shown = None
+    if declared is not None and chosen.schema:
+        shown = advertised_schema(plan, declared) if plan.enabled or plan.closed else dict(declared)
     wire = {key: value for key, value in tool.items() if key != "outputSchema"}
     if for_app and declared is not None:
         wire["outputSchema"] = declared
     elif shown is not None:
         wire["outputSchema"] = shown
-    if config.agent_controls:
+    if config.agent_controls and plan.enabled:
         wire["inputSchema"] = _with_control(tool.get("inputSchema") or {"type": "object"})
     described = _described(tool.get("description"), rules)
     if described is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.budget.fitting import Budget, Fitted, fit_value
-from shaping.cleaning import fail_safe, log_fault, scrub_warning
+from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning
 from shaping.envelope import local_envelope
 from shaping.present.notices import notice
 from shaping.present.original import Original
@@ -18,7 +18,7 @@ from shaping.present.wrap import known_meta, tag_of, wire_value, wrap, write
 from shaping.response import Shaped, Warned
 from shaping.store.keeper import NOT_KEPT
 from shaping.tokens import Tokens, counter
-from shaping.values import to_plain
+from shaping.values import reads_once, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -325,6 +325,17 @@ def observed(value: Any, would_be: Shaped) -> Unshaped:
         tokens = would_be.tokens
         logger.info("%s: %d tokens, %d if shaped", would_be.plan.tool, tokens.before, tokens.after)
     return shaped
+
+
+def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
+    """Hand on the very value, or the same without private paths and secrets, as `enabled: false` asks."""
+    used_up, clean = reads_once(value), fail_safe(value, plan)
+    changed = used_up or clean == WITHHELD or clean != to_plain(value, closed=plan.closed)
+    data = clean if changed else value
+    envelope = local_envelope(data, plan.tool, error=call.error, warnings=call.warnings, request_id=call.request_id)
+    bare = plan.dialect == "none"
+    wire = data if bare else envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+    return Unshaped(plan, call, wire, envelope)
 
 
 def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unshaped:

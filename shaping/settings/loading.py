@@ -19,7 +19,7 @@ from shaping.settings.files import is_allowed, is_there, stays_inside, user_dire
 from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
-from shaping.settings.resolve import ResolvedChoice, resolve
+from shaping.settings.resolve import PROTECTING, ResolvedChoice, resolve
 from shaping.settings.sources import Given, Stanza, narrow, presets_for, presets_for_server, protect, read_sources
 
 if TYPE_CHECKING:
@@ -240,12 +240,18 @@ def _uncompiled(generation: LoadedConfig) -> Iterator[ConfigProblem]:
 
 
 def _idle(generation: LoadedConfig) -> Iterator[ConfigProblem]:
-    """Find lists of default values for tools from whose answers no defaults are dropped."""
-    listing = ((name, stanza) for name, stanza in _overrides(generation) if "defaults" in stanza.choices)
+    """Find choices without effect: for a tool that is not enabled, and default values that are not dropped."""
+    idle = {"enabled", "defaults"}
+    listing = ((name, stanza) for name, stanza in _overrides(generation) if not idle.isdisjoint(stanza.choices))
     for name, stanza in islice(listing, _MOST_COMPILED):
-        if not generation.plan(name).empties.defaults:
-            keys = (*stanza.keys, "defaults")
-            yield stanza.document.problem(keys, None, "exclude_default_values: true", says="has no effect")
+        document, keys = stanza.document, stanza.keys
+        if stanza.choices.get("enabled") is False:
+            for choice in stanza.choices.keys() - PROTECTING - {"answers"}:
+                yield document.problem(
+                    (*keys, choice), None, "one of the two", says="has no effect beside enabled: false"
+                )
+        elif "defaults" in stanza.choices and not generation.plan(name).empties.defaults:
+            yield document.problem((*keys, "defaults"), None, "exclude_default_values: true", says="has no effect")
 
 
 def _overrides(generation: LoadedConfig) -> Iterator[tuple[str, Stanza]]:

@@ -241,6 +241,9 @@ class Profile(_Pruning):
 class Global(_Pruning):
     """Choices for every tool; a tool's own override outranks them."""
 
+    enabled: NotNull[Flag] = None
+    """Whether answers are shaped (unless said, they are); false passes them as the tool sent them, without secrets and
+    private fields."""
     profile: NotNull[str] = Field(default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]})
     """The profile whose choices apply where neither a tool's override nor `global` makes its own."""
     rename: NotNull[dict[DroppedPath, Annotated[str, Field(min_length=1)]]] = None
@@ -352,7 +355,7 @@ class ConfigFile(_Model):
     tokenizer: NotNull[str] = Field(
         default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]}
     )
-    """What counts tokens: o200k_base, cl100k_base, chars, a model that tiktoken knows, or what a package adds."""
+    """What counts tokens: o200k_base, cl100k_base, chars, or a model or an encoding that tiktoken knows."""
     store: NotNull[StoreSettings] = None
     """Where what was left out waits to be asked back."""
     agent_controls: NotNull[Flag] = None

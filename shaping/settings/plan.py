@@ -142,6 +142,7 @@ class Plan:
     parse: tuple[str, ...] = FORMATS
     exit_codes: tuple[tuple[int, str], ...] = ()
     overflow: Overflow = "ref"
+    enabled: bool = True  # whether answers are shaped, or only secrets and private fields taken out of them
     limited_by_call: bool = False  # whether the call itself asks for so many elements or characters
 
     @property
@@ -195,7 +196,7 @@ def compile_plan(
 
 _TAKEN_AS_THEY_ARE = (
     "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
-    "typed", "debug", "omissions", "overflow",
+    "typed", "debug", "omissions", "overflow", "enabled",
 )  # fmt: skip
 
 

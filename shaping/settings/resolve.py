@@ -3,7 +3,8 @@
 Strongest first: the request, the tool's override, `global`, the profile. A profile that was chosen for the call itself
 outranks the tool's override and `global` in every choice that it (or a profile it extends) makes; profiles say nothing
 about fields, so a tool's field filters stay, except under debug, which ignores them. Private paths add up and
-redaction is no profile's to say, so neither yields to a chosen profile.
+redaction is no profile's to say, so neither yields to a chosen profile. For a tool that is not `enabled` these two are
+all that applies.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ _BUILT_IN = Origin("built in")
 _IGNORED = Origin("nobody: debug ignores field filters")
 # What no bundled file says: these are not for a profile to decide, so that a chosen profile leaves them alone.
 _UNSAID: Mapping[str, Any] = {
+    "enabled": True,
     "include_only": None,
     "exclude_fields": (),
     "include_on_error": (),
@@ -129,6 +131,22 @@ _UNSAID: Mapping[str, Any] = {
 }
 _DIALECTS = {"python": "lean", "mcp": "none", "command": "none"}
 _FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exclude_when_tier"})
+# What applies to the answers of a tool that is not enabled: nothing that changes them but what must not leave.
+PROTECTING = frozenset({"enabled", "profile", "private", "on_unreadable", "redact", "exclude_when_tier"})
+_LEFT_ALONE: Mapping[str, Any] = {
+    "exclude_null_values": False,
+    "exclude_empty_arrays": False,
+    "exclude_empty_objects": False,
+    "exclude_default_values": False,
+    "prune": [],
+    "encoding": "json",
+    "lossless": True,
+    "max_tokens": None,
+    "omissions": "none",
+    "debug": False,
+    "parse": (),
+    "dialect": "none",
+}
 _NOT_CHOICES = frozenset({"$schema", "extends", "description", "answers"})
 
 
@@ -150,6 +168,10 @@ def resolve(
         statements = [
             (name, _UNSAID[name], _IGNORED) if name in _FILTERS else (name, *rest) for name, *rest in statements
         ]
+    enabled = [(value, origin) for name, value, origin in statements if name == "enabled"]
+    if enabled and not enabled[-1][0]:
+        left_alone = [(name, value, enabled[-1][1]) for name, value in _LEFT_ALONE.items()]
+        statements = [*(each for each in statements if each[0] in PROTECTING), *left_alone]
     return _fold([*_defaults(call), *statements, *_requested(call.request)])
 
 

@@ -111,15 +111,6 @@ def test_a_plugins_code_may_be_registered_later() -> None:
     assert load({"errors": {"x.Y": "plugin.CODE"}}).config.errors == {"x.Y": "plugin.CODE"}
 
 
-def test_a_tokenizer_that_a_package_adds_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "mine-1.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Name: mine\nVersion: 1\n")
-    (package / "entry_points.txt").write_text("[shaping.tokenizers]\nmine = mine:counter\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert load({"tokenizer": "mine"}).config.tokenizer == "mine"
-
-
 def test_renames_that_collide_are_a_problem() -> None:
     found = problems(override(rename={"a": "c", "b": "c"}))
     assert len(found) == 1

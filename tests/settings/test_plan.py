@@ -52,6 +52,7 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "parse": get_args(Format),
         "exit_codes": (),
         "overflow": "ref",
+        "enabled": True,
         "limited_by_call": False,
     }
 

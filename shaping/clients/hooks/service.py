@@ -201,6 +201,8 @@ class HookService:
 
     def _text(self, shaper: Shaper, plan: Plan, result: HookedResult) -> str:
         """Return the text that the model should read of a result."""
+        if not plan.enabled:
+            return _shaped(shaper, plan, result.argv, result.text)
         count = counter(plan.tokenizer).count
         whole, where = _whole(result.file), ""
         if whole is not None:
@@ -251,7 +253,9 @@ def _limited(plan: Plan, tokens: int) -> Plan:
 def _is_cheaper(text: str, result: HookedResult, plan: Plan) -> bool:
     if text == result.text:
         return False
-    return "secrets redacted" in text or costs_at_most(result.cut(text), result.cut(result.text), plan)
+    return (
+        not plan.enabled or "secrets redacted" in text or costs_at_most(result.cut(text), result.cut(result.text), plan)
+    )
 
 
 def _program() -> str:

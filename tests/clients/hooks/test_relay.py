@@ -121,6 +121,18 @@ def test_the_config_of_the_clients_working_directory_holds(user: HookUser) -> No
     assert "39" in shown
 
 
+def test_a_command_that_the_config_leaves_alone_is_replaced_only_where_it_holds_a_secret(user: HookUser) -> None:
+    other = user.home / "left-alone"
+    other.mkdir(exist_ok=True)
+    (other / "response_config.json").write_text(json.dumps({"tool_overrides": {"gh *": {"enabled": False}}}))
+    user.shaping("allow", str(other / "response_config.json"))
+    secret = "ghp_" + "a1B2" * 9
+
+    assert user.run(user.bash("gh api /x", ROWS, cwd=str(other))) == ""
+    shown = output_of(user.run(user.bash("gh api /x", f"{ROWS}\n{secret}", cwd=str(other))))["stdout"]
+    assert shown == f"{ROWS}\n[redacted:github-token]"
+
+
 def test_the_clients_environment_switches_shaping_off(user: HookUser) -> None:
     payload = user.bash("gh api /x", ROWS)
 
