@@ -110,10 +110,10 @@ def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
 
 
 def _recorded(folder: Path) -> dict[str, list[Transcript]]:
-    calls = [one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)]
-    sessions = dict.fromkeys(call.session for call in calls)
-    found = [Transcript("", name, tuple(call for call in calls if call.session == name)) for name in sessions]
-    return {"recordings": found}
+    sessions: dict[str, list[ToolCall]] = {}
+    for call in (one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)):
+        sessions.setdefault(call.session, []).append(call)
+    return {"recordings": [Transcript("", name, tuple(calls)) for name, calls in sessions.items()]}
 
 
 def _clean(transcript: Transcript) -> Transcript:

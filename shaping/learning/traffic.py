@@ -39,6 +39,7 @@ _TELLING: Final = re.compile(r"[\d_./@:#-]|[a-z][A-Z]|\w{10}")
 _SMALL: Final = 100  # a number below it is anywhere, and counts only below a name like the argument's
 _ESCAPE: Final = re.compile(rb"\\(?:[nrt]|u[0-9a-fA-F]{4})")
 _LOWER: Final = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in bytes(range(256)).lower())
+_MOST_SEARCHES: Final = 500  # values of one answer that are looked for inside its words too
 _MOST_GIVEN: Final = 500  # values of one call's arguments: of a file that is written not every word is looked for
 
 
@@ -322,14 +323,19 @@ def used_values(call: ToolCall, used: Used) -> set[str]:
 
 def missing(values: Iterable[str], text: str) -> set[str]:
     """Return the values that a text does not show, as it stands or decoded from the form it is written in."""
-    gone = {value for value in values if value not in text and orjson.dumps(value).decode()[1:-1] not in text}
+    words = frozenset(_words(text))
+    gone = {value for value in values if value not in words}
+    # Looking for a value takes as long as the text is long.
+    looked_for = sorted(gone)[:_MOST_SEARCHES]
+    gone.difference_update(one for one in looked_for if one in text or orjson.dumps(one).decode()[1:-1] in text)
     if not gone:
         return gone
     try:
         shown = {str(leaf) for _, leaf in leaves(decode(text, "table"))}
     except ValueError:
         return gone
-    return {value for value in gone if value not in shown and not any(value in one for one in shown if " " in one)}
+    sentences = "\n".join(one for one in shown if " " in one)
+    return gone - shown - {one for one in looked_for if one in sentences}
 
 
 def _given(arguments: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sqlite3
+from bisect import bisect_right
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -79,7 +80,7 @@ class _Session:
 
     def transcript(self) -> Transcript:
         calls = tuple(call for key, call in self._calls.items() if key in self._answered)
-        return Transcript(self.client, self.session, calls, tuple(self._texts), tuple(self._turns))
+        return Transcript(self.client, self.session, calls, tuple(self._texts), tuple(sorted(self._turns)))
 
 
 def read_claude(path: Path) -> Iterator[Transcript]:
@@ -318,7 +319,8 @@ def replay(
         row.calls += 1
         tokens = int(count(before)), int(count(after))
         # The first turn after a result writes it into the cache, and those that follow read it from there.
-        later = max(0, sum(time > call.time for time in (turns or {}).get(call.session, ())) - 1)
+        asked = (turns or {}).get(call.session, ())
+        later = max(0, len(asked) - bisect_right(asked, call.time) - 1)
         row.before += tokens[0]
         row.after += tokens[1]
         row.read_before += later * tokens[0]

@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from shaping.cli.discover import discover as discover_here
 from shaping.learning.transcripts import read_codex
 from shaping.tokens import count
 from tests.learning.test_suggest import record
@@ -94,3 +97,48 @@ def test_results_are_priced_once_as_written_and_as_cache_reads_for_the_turns_tha
     refused = discover("--home", str(home), "--model", "no-cache", "--prices", str(prices))
     assert refused.returncode == 1
     assert "have no price of cache reads for no-cache" in refused.stderr
+
+
+def write_claude_session(home: Path, calls: int, rows: int, sessions: int) -> None:
+    """Write sessions in which every call asks for what the one before it has answered."""
+    folder = home / ".claude" / "projects" / "work"
+    folder.mkdir(parents=True)
+    for session in range(sessions):
+        with (folder / f"{session}.jsonl").open("w") as file:
+            for call in range(session, calls, sessions):
+                ids = [f"item-{call - sessions}-{row:04}" for row in range(rows)]
+                use = {"type": "tool_use", "id": f"c{call}", "name": "mcp__hub__list", "input": {"ids": ids}}
+                data = [{"id": f"item-{call}-{row:04}", "text": f"about row {row} of {call}"} for row in range(rows)]
+                result = {"type": "tool_result", "tool_use_id": f"c{call}", "content": json.dumps(data)}
+                for role, block, second in (("assistant", use, "00"), ("user", result, "30")):
+                    line: dict[str, Any] = {"type": role, "message": {"role": role, "content": [block]}}
+                    line["timestamp"] = f"2026-01-01T{call // 60:02}:{call % 60:02}:{second}Z"
+                    file.write(json.dumps(line) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("once", "twice"),
+    [((60, 10, 2), (120, 10, 2)), ((80, 10, 40), (160, 10, 80)), ((24, 40, 2), (24, 80, 2))],
+    ids=["calls", "sessions", "rows"],
+)
+def test_twice_the_sessions_calls_or_rows_take_at_most_about_twice_the_steps(
+    once: tuple[int, int, int], twice: tuple[int, int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = []
+    for size in (once, once, twice):  # the first run fills what is remembered from call to call
+        home, steps = tmp_path / str(len(taken)), 0
+        write_claude_session(home, *size)
+
+        def count_step(*_: Any) -> None:
+            nonlocal steps
+            steps += 1
+
+        before = sys.getprofile()
+        sys.setprofile(count_step)
+        try:
+            discover_here(None, home=home, as_json=True)
+        finally:
+            sys.setprofile(before)
+        assert json.loads(capsys.readouterr().out)["data"]["tools"][0]["used_later"] > 0
+        taken.append(steps)
+    assert taken[2] < 2.2 * taken[1]
