@@ -124,7 +124,7 @@ def write_claude_session(home: Path, calls: int, rows: int, sessions: int) -> No
 def test_twice_the_sessions_calls_or_rows_take_at_most_about_twice_the_steps(
     once: tuple[int, int, int], twice: tuple[int, int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    taken = []
+    taken: list[int] = []
     for size in (once, once, twice):  # the first run fills what is remembered from call to call
         home, steps = tmp_path / str(len(taken)), 0
         write_claude_session(home, *size)
