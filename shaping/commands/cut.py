@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from shaping.settings import Plan
+    from shaping.store.files import ResultFile
 
 
 _MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it
@@ -257,6 +258,8 @@ def _compiled(patterns: Iterable[Any]) -> tuple[re.Pattern[str], ...]:
     return tuple(_compile(pattern) for pattern in patterns)
 
 
+# How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
+FULL, REF_ONLY, BARE = range(3)
 _NOTHING = CutText("", 0)
 
 
@@ -281,6 +284,27 @@ class CutOutputs:
     def missing_errors(self) -> int:
         """How many lines that report an error are not shown."""
         return self.out.missing_errors + self.err.missing_errors
+
+    def describe(
+        self, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None, *, roomy: bool = True
+    ) -> Iterator[str]:
+        """Describe how much a budget or `drop_lines` left out of a text, and how to get it."""
+        if self.whole and (ref is None or not dropped):
+            return
+        ask = f": shaping expand {ref}" if ref and notice != BARE else ""
+        if file is not None and notice == FULL:
+            ask = f"; {file}"
+        if self.whole:
+            yield f"{counted(dropped, 'line')} left out{ask}"
+        elif notice != FULL:
+            yield f"cut{ask}"
+        else:
+            missing = self.out.missing + self.err.missing
+            lines = counted(missing + self.out.shown + self.err.shown, "line")
+            errors = f", {self.missing_errors:,} of them errors" if self.missing_errors else ""
+            sections = self.out.list_sections() if roomy else ""
+            of_what = f" (of {sections})" if sections else ""
+            yield f"{missing:,} of {lines} left out{errors}{of_what}{ask}"
 
 
 class OutputCutter:

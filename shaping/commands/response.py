@@ -10,7 +10,7 @@ import orjson
 
 from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.cut import CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
+from shaping.commands.cut import BARE, FULL, REF_ONLY, CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
 from shaping.commands.output import CleanedOutput, clean_output, protected_text
 from shaping.commands.process import TIMED_OUT, error_of
 from shaping.commands.storage import StoredOutput
@@ -22,7 +22,7 @@ from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
 from shaping.settings.context import mode
-from shaping.store.files import results_folder, write_result
+from shaping.store.files import result_file, results_folder
 from shaping.tokens import cheap, counter, upper_bound
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _SPARE: Final = 4  # tokens that may be added where text and envelope join
 _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
-_SURE: Final = 1.7  # by how much a guess of tokens must differ, for two writings of the same data
+_SURE: Final = 1.3  # by how much a guess of tokens must differ, for two writings of the same data
 # Data, and rows that a table shows in less; other texts are cheaper as they are.
 _FORMATS: Final = (*EXACT, "csv", "commits", "table")
 # What the meta of a program's own envelope says about its data, and is passed on.
@@ -54,8 +54,6 @@ _PASSED_ON: Final = (
 )  # fmt: skip
 
 
-# How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
-FULL, REF_ONLY, BARE = range(3)
 # Warnings that other facts state more shortly.
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BUDGET"})
 
@@ -134,7 +132,7 @@ class _Response:
             return self._text()
         if self._plain:
             return self._data_as_text(parsed)
-        return self._data_in_envelope(parsed) if self._error is None else self._error_with_data(parsed, self._error)
+        return self._in_envelope(parsed)
 
     def end_of_stream(self, data: Any) -> Envelope[Any]:
         meta = {"ref": self._stored.text_ref} if self._finished.stdout.capture.size else {}
@@ -178,6 +176,15 @@ class _Response:
     # Text.
 
     def _text(self) -> CommandResponse:
+        response = self._within_budget()
+        if self._file is None or self._file.path.name not in response.stderr or self._file.write():
+            return response
+        # The file that it names cannot be written: then a ref leads to the rest.
+        self._plan = replace(self._plan, overflow="ref")
+        del self._file
+        return self._within_budget()
+
+    def _within_budget(self) -> CommandResponse:
         limit, whole = self._plan.max_tokens, self._cutter.to(None)
         if limit is None or self._fits(whole.out.text + whole.err.text, limit):
             response = self._cut(whole)
@@ -192,7 +199,7 @@ class _Response:
 
     def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
         """Cut the text to what its notice leaves of the budget; None where that is too little."""
-        room = self._budget_besides(self._assemble(_NO_TEXT, _REF, notice, shape=False), _SPARE) or 0
+        room = self._budget_besides(self._assemble(_NO_TEXT, _REF, notice), _SPARE) or 0
         for _ in range(_TRIES):
             cuts = self._cutter.to(room)
             if notice == FULL and cuts.meagre:
@@ -211,13 +218,7 @@ class _Response:
         return self._assemble(cuts, None if exact or silent else self._stored.text_ref, notice, warnings=warnings)
 
     def _assemble(
-        self,
-        cuts: CutOutputs,
-        ref: str | None,
-        notice: int,
-        *,
-        warnings: Sequence[Warned] = (),
-        shape: bool = True,
+        self, cuts: CutOutputs, ref: str | None, notice: int, *, warnings: Sequence[Warned] = ()
     ) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
@@ -230,20 +231,20 @@ class _Response:
         told = [*warnings, *_lost(cuts.missing_errors)]
         out, err = cuts.out.text, cuts.err.text
         value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text} or {"stdout": ""}
+        etag, same = self._etag(value)
 
         def envelope() -> Envelope[Any]:
             if self._error is not None:
                 return self._error_envelope(self._error, {"stdout": out} if out else {}, err, meta, told)
-            return self._shaped_text(value, meta, told) if shape else self._envelope(value, None, meta, told)
+            return self._envelope(None if same else value, None, {**meta, "etag": etag, "not_modified": same}, told)
 
         if not self._plain:
             return self._wire(envelope())
         roomy = self._plan.max_tokens is None or self._plan.max_tokens >= ROOMY
         file = None if cuts.whole or ref == _REF else self._file
-        more = cut_facts(cuts, ref, self._dropped, notice, file, roomy=roomy)
-        facts = RunFacts(self._error, (*self._warnings(), *told), self._own, *self._etag(value))
-        shown = ("", "") if facts.not_modified else (out, err)
-        return self._printed(envelope, *shown, facts, more)
+        more = cuts.describe(ref, self._dropped, notice, file, roomy=roomy)
+        facts = RunFacts(self._error, (*self._warnings(), *told), self._own, etag, same)
+        return self._printed(envelope, *(("", "") if same else (out, err)), facts, more)
 
     def _etag(self, value: dict[str, str]) -> tuple[str | None, bool]:
         """Return a tag of a text where the caller or the plan asked for one, and whether the caller has that text."""
@@ -255,46 +256,35 @@ class _Response:
 
     @cached_property
     def _file(self) -> ResultFile | None:
-        """The file with the whole text of standard output, where the config asks for one and all of it is held."""
+        """The file that standard output goes into, where the config asks for one and all of it is held."""
         if self._plan.overflow == "ref" or not self._out.lines.whole:
             return None
-        return write_result("\n".join(self._out.lines.lines), self._plan.tool, results_folder())
+        return result_file("\n".join(self._out.lines.lines), self._plan.tool, results_folder())
 
     def _cursor(self, ref: str | None, shown: str) -> str | None:
         return _CURSOR if ref == _REF else self._stored.cursor(ref, shown)
-
-    def _shaped_text(self, value: dict[str, str], meta: dict[str, Any], warnings: list[Warned]) -> Envelope[Any]:
-        # The text is cut already, and field rules are for data.
-        plan = replace(self._plan, fields=None, error_fields=None, private=None, noise=(), max_tokens=None)
-        source = self._envelope(value, None, meta, warnings)
-        return _command(self._shaper.shape_by(plan, value, self._context(source)), source)
 
     # Data, as the text that `shaping shape` prints.
 
     def _data_as_text(self, parsed: Parsed) -> CommandResponse:
         """Print data as a table where that is no dearer than the command's own text, or where field rules apply."""
-        err = self._stderr(4)
-        source = self._envelope(None if self._error else parsed.value, self._error, {}, [])
-        bare = self._printed(lambda: source, "", err.text, RunFacts.of(source, self._own))
-        plan = replace(self._plan, max_tokens=self._budget_besides(bare, _SPARE))
-        if self._error is None:
-            shaped = self._shaper.shape_by(plan, parsed.value, self._context(source, as_json=False))
-            envelope = _command(shaped, source)
-        else:
-            shaped = self._shaper.shape_by(
-                replace(plan, fields=plan.error_fields), parsed.value, CallContext(as_json=False)
-            )
-            envelope = self._error_envelope(self._error, {"stdout": shaped.data}, err.text, {}, list(shaped.warnings))
+        plan, error, err = self._plan, self._error, self._stderr(4).text
+        facts = RunFacts(error, [*self._warnings()], self._own, None, not_modified=False)
+        room = self._budget_besides(self._printed(lambda: self._in_envelope(parsed).envelope, "", err, facts), _SPARE)
+        plan = replace(plan, max_tokens=room, fields=plan.fields if error is None else plan.error_fields)
+        tag = self._finished.invocation.etag if error is None else None
+        shaped = self._shaper.shape_by(plan, parsed.value, CallContext(if_none_match=tag, as_json=False))
         if not self._filters and not self._pays(shaped.text, parsed):
             return self._text()
-        ref = envelope.meta.ref or shaped.ref
-        self._stored.streams(ref)
-        meta = envelope.meta.model_copy(update={"ref": ref} | self._passed_on(envelope))
-        text = "" if envelope.meta.not_modified or (self._own and parsed.value is None) else shaped.text
+        if shaped.notice:
+            self._stored.streams(shaped.ref)
+        etag, same = shaped.etag, tag is not None and shaped.etag == tag
+        if self._own is not None:
+            etag, same = etag or self._own.meta.etag, same or self._own.meta.not_modified
+        text = "" if same or (self._own and parsed.value is None) else shaped.text
         text = f"{text}\n" if text and not text.endswith("\n") else text
-        envelope = envelope.model_copy(update={"meta": meta})
-        printed = self._printed(lambda: envelope, text, err.text, RunFacts.of(envelope, self._own))
-        return replace(printed, shaped=shaped)
+        facts = replace(facts, warnings=(*self._warnings(), *shaped.warnings), etag=etag, not_modified=same)
+        return replace(self._printed(lambda: self._in_envelope(parsed).envelope, text, err, facts), shaped=shaped)
 
     @property
     def _filters(self) -> bool:
@@ -307,6 +297,9 @@ class _Response:
         return costs_at_most(text, own, self._plan, 1 if parsed.exact else _TABLE_PAYS)
 
     # Data in an envelope.
+
+    def _in_envelope(self, parsed: Parsed) -> CommandResponse:
+        return self._data_in_envelope(parsed) if self._error is None else self._error_with_data(parsed, self._error)
 
     def _data_in_envelope(self, parsed: Parsed) -> CommandResponse:
         err = self._stderr(4)
@@ -324,8 +317,9 @@ class _Response:
         """Shape data, with room for a ref and a cursor that carries it; for the ref alone where nothing else fits."""
         shaped = None
         for spare in (40, 22):
-            plan = replace(self._plan, max_tokens=self._budget_less(spare))
-            shaped = self._shaper.shape_by(plan, value, self._context(source))
+            limit = None if self._plan.max_tokens is None else max(1, self._plan.max_tokens - spare)
+            context = CallContext(source=source, if_none_match=self._finished.invocation.etag)
+            shaped = self._shaper.shape_by(replace(self._plan, max_tokens=limit), value, context)
             if not _is_mute(shaped.envelope):
                 break
         return required(shaped)
@@ -411,9 +405,6 @@ class _Response:
     def _exit_code(self) -> int:
         return TIMED_OUT if self._finished.ended.timed_out else self._finished.ended.exit_code
 
-    def _context(self, source: Envelope[Any], *, as_json: bool = True) -> CallContext:
-        return CallContext(source=source, if_none_match=self._finished.invocation.etag, as_json=as_json)
-
     def _warnings(self) -> Iterator[Warned]:
         yield from self._shaper.warnings
         outputs = [("stderr", self._err), *([("stdout", self._out)] if self._parsed is None else [])]
@@ -469,10 +460,6 @@ class _Response:
         size = upper_bound(bare.printed)
         return max(1, limit - (size if size * 8 <= limit else self._counter.exact(bare.printed)) - spare)
 
-    def _budget_less(self, tokens: int) -> int | None:
-        limit = self._plan.max_tokens
-        return None if limit is None else max(1, limit - tokens)
-
     def _fits(self, text: str, limit: int) -> bool:
         # No text has more tokens than bytes: one that is small by its bytes is not counted.
         return upper_bound(text) <= limit or self._counter.exact(text) <= limit
@@ -486,7 +473,7 @@ class _Response:
         """Whether the lines that the config drops cost more than the notice that says so."""
         dropped = "\n".join((*self._out.dropped, *self._err.dropped))
         notice = f"(99 lines left out: shaping expand {_REF})"
-        return len(dropped) > len(notice) and self._counter.count(dropped) > self._counter.count(notice)
+        return cheap(dropped) > cheap(notice)
 
 
 def costs_at_most(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:
@@ -542,11 +529,6 @@ class RunFacts:
     etag: str | None
     not_modified: bool
 
-    @classmethod
-    def of(cls, envelope: Envelope[Any], own: Envelope[Any] | None) -> RunFacts:
-        """Take the facts from an envelope."""
-        return cls(envelope.error, envelope.warnings, own, envelope.meta.etag, envelope.meta.not_modified)
-
     def words(self, ended: ProcessExit, plan: Plan) -> Iterator[str]:
         """List the failure, redactions, warnings, and what the program's own envelope says about its data."""
         if self.error is not None:
@@ -565,28 +547,6 @@ class RunFacts:
             if meta.request_id:
                 yield f"request_id {meta.request_id}"
             yield from (str(hint) for hint in meta.upgrade_hints)
-
-
-def cut_facts(
-    cuts: CutOutputs, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None, *, roomy: bool = True
-) -> Iterator[str]:
-    """Describe how much a budget or `drop_lines` left out of a text, and how to get it."""
-    if cuts.whole and (ref is None or not dropped):
-        return
-    ask = f": shaping expand {ref}" if ref and notice != BARE else ""
-    if file is not None and notice == FULL:
-        ask = f"; {file}"
-    if cuts.whole:
-        yield f"{counted(dropped, 'line')} left out{ask}"
-    elif notice != FULL:
-        yield f"cut{ask}"
-    else:
-        missing = cuts.out.missing + cuts.err.missing
-        lines = counted(missing + cuts.out.shown + cuts.err.shown, "line")
-        errors = f", {cuts.missing_errors:,} of them errors" if cuts.missing_errors else ""
-        sections = cuts.out.list_sections() if roomy else ""
-        of_what = f" (of {sections})" if sections else ""
-        yield f"{missing:,} of {lines} left out{errors}{of_what}{ask}"
 
 
 def _failure(error: ErrorDetail, own: Envelope[Any] | None, ended: ProcessExit, plan: Plan) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -328,6 +327,8 @@ class CodeRegistry:
             if not self._undiscovered:
                 return
             self._undiscovered = False
+            from importlib.metadata import entry_points  # noqa: PLC0415 (takes 14 ms to import, and most calls code no error)
+
             for found in entry_points(group=ENTRY_POINTS):
                 self._load(found)
 

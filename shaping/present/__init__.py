@@ -54,7 +54,7 @@ def present(
     response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings or {})
     if not _surely_fits(cleaned, plan):
         cut = _fit(response)
-        response = response if _is_dearer(cut, response) else cut
+        response = response if _is_dearer(cut, response) else _with_file(cut)
     response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
     return response
 
@@ -188,7 +188,7 @@ class Presented(Shaped):
     def within(self, max_tokens: int) -> Shaped:
         """Return this response, cut where its text has more tokens than that."""
         plan = replace(self.plan, max_tokens=max_tokens)
-        return _fit(replace(self, plan=plan, fitted=Fitted(self.cleaned.value)))
+        return _with_file(_fit(replace(self, plan=plan, fitted=Fitted(self.cleaned.value))))
 
     def text_before(self) -> str:
         """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
@@ -239,6 +239,16 @@ def _fit(whole: Presented) -> Presented:
     if len(response.text) > _SHORTER * len(_as_json(response)) and exact(response.text) > plan.max_tokens:
         response, _ = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
     return response
+
+
+def _with_file(cut: Presented) -> Presented:
+    """Write the file that a cut answer names; where that cannot be done, cut again, with a ref in its place."""
+    file = cut.original.file if cut.truncated else None
+    if file is None or not any(file.path.name in render(cut) for render in (_text, _as_json)) or file.write():
+        return cut
+    plan = replace(cut.plan, overflow="ref")
+    original = replace(cut.original, plan=plan)
+    return _fit(replace(cut, plan=plan, original=original, fitted=Fitted(cut.cleaned.value), terse=False))
 
 
 def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> tuple[Presented, float]:

@@ -17,7 +17,7 @@ from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
 from shaping.response import grouped
 from shaping.store.expand import price, price_of
-from shaping.store.files import results_folder, write_result
+from shaping.store.files import result_file, results_folder
 from shaping.store.tables import describe_tables, find_tables
 from shaping.tokens import cheap, count, counter
 from shaping.values.careful import MARK, mark_numbers
@@ -67,11 +67,11 @@ class Original:
 
     @cached_property
     def file(self) -> ResultFile | None:
-        """The file with all of the cleaned data, written with the first look; None where there is to be none."""
+        """The file that all of the cleaned data goes into, not yet written; None where there is to be none."""
         wanted = self.plan.overflow == "file" or (self.plan.overflow == "auto" and self.plan.surface == "command")
         if not wanted or self.call.page is not None:
             return None
-        return write_result(self.cleaned.value, self.plan.tool.rpartition("/")[2], results_folder())
+        return result_file(self.cleaned.value, self.plan.tool.rpartition("/")[2], results_folder())
 
     def cursor(self, position: tuple[str, int]) -> str | None:
         """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""

@@ -9,7 +9,7 @@ import stat
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -42,9 +42,22 @@ class ResultFile:
     path: Path
     about: str
     example: str
+    content: bytes = field(repr=False)
 
     def __str__(self) -> str:
         return f"all of it as {self.about}: {self.example}"
+
+    def write(self, *, max_days: float = MAX_DAYS, max_bytes: int = MAX_BYTES) -> bool:
+        """Write the file and delete old ones; False where that cannot be done."""
+        try:
+            _prepare(self.path.parent)
+            _forget(self.path.parent, max_days, max_bytes - len(self.content))
+            flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+            with os.fdopen(os.open(self.path, flags, 0o600), "wb") as out:
+                out.write(self.content)
+        except OSError:
+            return False
+        return True
 
 
 def results_folder(environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> Path:
@@ -60,24 +73,12 @@ def results_folder(environ: Mapping[str, str] = os.environ, cwd: Path | None = N
     return folder
 
 
-def write_result(
-    value: Any, tool: str, folder: Path, *, max_days: float = MAX_DAYS, max_bytes: int = MAX_BYTES
-) -> ResultFile | None:
-    """Write an answer as JSON lines, JSON or text; None where that cannot be done."""
-    content, suffix, described = _content(value)
-    try:
-        _prepare(folder)
-        _forget(folder, max_days, max_bytes - len(content))
-        digest = blake2b(content, digest_size=4).hexdigest()
-        name = f"{_WORD.sub('_', tool)[:60] or 'result'}-{time.strftime('%Y%m%d-%H%M%S')}-{digest}{suffix}"
-        file = folder / name
-        flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(file, flags, 0o600), "wb") as out:
-            out.write(content)
-    except OSError:
-        return None
-    about, example = described
-    return ResultFile(file, about, example.replace("FILE", quote(str(file))))
+def result_file(value: Any, tool: str, folder: Path) -> ResultFile:
+    """Describe the file that an answer goes into, as JSON lines, JSON or text; `write` writes it."""
+    content, suffix, (about, example) = _content(value)
+    digest = blake2b(content, digest_size=4).hexdigest()
+    name = f"{_WORD.sub('_', tool)[:60] or 'result'}-{time.strftime('%Y%m%d-%H%M%S')}-{digest}{suffix}"
+    return ResultFile(folder / name, about, example.replace("FILE", quote(str(folder / name))), content)
 
 
 def _content(value: Any) -> tuple[bytes, str, tuple[str, str]]:

@@ -101,8 +101,9 @@ _BREAKS = r" \t\r\n!-&(-/:-@\[-`{-~\u3000-\u3003\u3008-\u3011\uff01-\uff0f\uff1a
 
 # In o200k and cl100k no pre-token has a letter or digit followed by punctuation or space inside it, so parts that begin
 # and end at such places may also be joined in any order; nor a digit followed by a letter, nor a letter by a digit.
-BREAK = re.compile(f"[{_LETTERS}0-9](?=[{_BREAKS}])")
-CUT = re.compile(f"{BREAK.pattern}|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])")
+# Compiled when first used: it takes 9 ms, and a short text is counted without.
+BREAK = f"[{_LETTERS}0-9](?=[{_BREAKS}])"
+CUT = f"{BREAK}|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])"
 
 CHUNK = 64_000
 
@@ -132,7 +133,7 @@ _PRIMES = [number for number in range(2, 1_000) if all(number % divisor for divi
 def chunks(text: str) -> Iterator[str]:
     """Cut a long text where it is safe, near every 64,000 characters, so that its tokens never all exist at once."""
     start = 0
-    while cut := CUT.search(text, start + CHUNK):
+    while cut := re.compile(CUT).search(text, start + CHUNK):
         yield text[start : cut.end()]
         start = cut.end()
     yield text[start:]
@@ -186,7 +187,7 @@ def _count_group(text: str, spans: Sequence[tuple[int, int]], count: Count, run_
 def _cut_after(text: str, place: int) -> int | None:
     if place in {0, len(text)}:
         return place
-    cut = BREAK.search(text, place, place + _REACH)
+    cut = re.compile(BREAK).search(text, place, place + _REACH)
     return cut.end() if cut else None
 
 

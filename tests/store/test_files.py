@@ -14,7 +14,7 @@ import pytest
 from shaping import Shaper
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.sessions import Session
-from shaping.store.files import ResultFile, results_folder, write_result
+from shaping.store.files import ResultFile, result_file, results_folder
 
 ISSUES: list[dict[str, Any]] = [
     {"id": n, "state": "open" if n % 3 else "closed", "title": f"Issue {n} with a few words", "note": None}
@@ -36,8 +36,8 @@ def run(example: str) -> list[str]:
 
 
 def written(value: Any, tool: str = "list") -> ResultFile:
-    found = write_result(value, tool, results_folder())
-    assert found is not None
+    found = result_file(value, tool, results_folder())
+    assert found.write()
     return found
 
 
@@ -90,10 +90,11 @@ def test_old_files_go_and_the_oldest_of_too_many(workspace: Path) -> None:
     folder = results_folder()
     first, second = written("a" * 1000, "first"), written("b" * 1000, "second")
     os.utime(first.path, (0, 0))
-    third = write_result("c" * 1000, "third", folder, max_bytes=2500)
-    assert [second.path.exists(), third is not None and third.path.exists(), first.path.exists()] == [True, True, False]
+    third = result_file("c" * 1000, "third", folder)
+    assert third.write(max_bytes=2500)
+    assert [second.path.exists(), third.path.exists(), first.path.exists()] == [True, True, False]
     os.utime(second.path, (1, 1))
-    write_result("d" * 1000, "fourth", folder, max_bytes=2500)
+    result_file("d" * 1000, "fourth", folder).write(max_bytes=2500)
     assert not second.path.exists()
 
 
@@ -116,6 +117,32 @@ def test_a_cut_answer_names_a_file_with_all_of_its_cleaned_data(dialect: str, wo
     assert len(kept) == 900
     assert "Issue" not in file.read_text()
     assert "ghp_" not in file.read_text()
+
+
+def test_a_cut_that_is_not_made_because_it_costs_more_writes_no_file(workspace: Path) -> None:
+    rules = {"overflow": "file", "max_items": 2}
+    shaped = Shaper({"global": rules}, expandable=True).shape([{"id": 1}, {"id": 2}, {"id": 3}], surface="mcp")
+    assert not shaped.truncated
+    assert not (workspace / ".shaping").exists()
+
+
+def test_an_answer_that_has_no_room_to_name_a_file_writes_none(workspace: Path) -> None:
+    rules = {"overflow": "file", "max_tokens": 12}
+    shaped = Shaper({"global": rules}, expandable=True).shape(ISSUES, surface="mcp")
+    assert shaped.truncated
+    assert ".jsonl" not in shaped.text
+    assert not (workspace / ".shaping").exists()
+
+
+@pytest.mark.parametrize(("budget", "named"), [("400", True), ("30", False)])
+def test_a_command_writes_the_file_that_it_names_and_no_other(budget: str, named: bool, workspace: Path) -> None:
+    (workspace / "response_config.json").write_text('{"global": {"overflow": "file"}}')
+    environ = {**os.environ, "SHAPING_LEDGER": "off", "SHAPING_CONFIG": str(workspace / "response_config.json")}
+    words = [sys.executable, "-m", "shaping", "run", "--max-tokens", budget, "--", "seq", "1", "3000"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environ)
+    folder = workspace / ".shaping" / "results"
+    files = [path for path in folder.iterdir() if path.suffix == ".txt"] if folder.exists() else []
+    assert [path.name in done.stderr for path in files] == ([True] if named else [])
 
 
 def test_what_is_not_cut_is_written_nowhere(workspace: Path) -> None:
