@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from shaping.cli.output import need_posix, stopped
-from shaping.cli.proxy import need_extra
-from shaping.clients.probe import ServerFailedError, StdioSession
+from shaping.cli.proxy import need_extra, quiet_logs
+from shaping.clients.probe import started
+from shaping.proxy.router import RequestError
+from shaping.proxy.upstream import ServerUnavailableError
 from shaping.settings.files import bundled_path
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from shaping.proxy.router import Requester
 
 SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo_server"]  # -P: nothing is imported from the working tree
 PROXY: Final = [sys.executable, "-P", "-m", "shaping", "proxy", "--"]
@@ -49,39 +53,42 @@ def demo() -> None:
     """Show what shaping does: one call to a server, direct and through the proxy under each profile."""
     need_posix("shaping demo")
     need_extra()
+    quiet_logs()
     try:
-        with ThreadPoolExecutor() as pool:
-            direct, proxied = pool.submit(_direct_call), pool.submit(_proxied_calls)
-            raw, (shaped, expanded, counted) = direct.result(), proxied.result()
-    except ServerFailedError as problem:
+        raw, (shaped, expanded, counted) = asyncio.run(_calls())
+    except (RequestError, ServerUnavailableError) as problem:
         raise stopped(f"the demo's server failed: {problem}", 1, code="UNAVAILABLE") from None
     for line in _report(raw, shaped, expanded, counted):
         typer.echo(line)
 
 
-def _direct_call() -> MeasuredText:
-    with StdioSession(SERVER, _environ()) as session:
-        return _measured("the server, direct", _call(session, "list_issues"))
+async def _calls() -> tuple[MeasuredText, tuple[list[MeasuredText], str, str]]:
+    return await asyncio.gather(_direct_call(), _proxied_calls())
 
 
-def _proxied_calls() -> tuple[list[MeasuredText], str, str]:
-    with StdioSession([*PROXY, *SERVER], _environ()) as session:
-        results = {name: _call(session, "list_issues", _meta={"shaping/profile": name}) for name in PROFILES}
+async def _direct_call() -> MeasuredText:
+    async with started(SERVER, {}) as server:
+        return _measured("the server, direct", await _call(server, "list_issues"))
+
+
+async def _proxied_calls() -> tuple[list[MeasuredText], str, str]:
+    async with started([*PROXY, *SERVER], _environ()) as server:
+        results = {name: await _call(server, "list_issues", _meta={"shaping/profile": name}) for name in PROFILES}
         ref = results["minimal"]["_meta"]["shaping"]["ref"]
-        expanded = _text(_call(session, "shaping_expand", arguments={"ref": ref, "path": _LEFT_OUT}))
-        counted = _text(_call(session, "shaping_expand", arguments={"ref": ref, "sql": _QUERY}))
+        expanded = _text(await _call(server, "shaping_expand", arguments={"ref": ref, "path": _LEFT_OUT}))
+        counted = _text(await _call(server, "shaping_expand", arguments={"ref": ref, "sql": _QUERY}))
     return [_measured(f"the proxy, {name}", result) for name, result in results.items()], expanded, counted
 
 
-def _call(session: StdioSession, tool: str, **params: Any) -> dict[str, Any]:
-    return session.request("tools/call", {"name": tool, "arguments": {}, **params})
+async def _call(server: Requester, tool: str, **params: Any) -> dict[str, Any]:
+    return await server.ask("tools/call", {"name": tool, "arguments": {}, **params})
 
 
 def _environ() -> dict[str, str]:
-    """Return an environment without a config or a profile of the place where the demo runs."""
-    ours = ("SHAPING", "SCALPEL")
-    others = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return others | {"SHAPING_CONFIG": str(bundled_path("config", "response_config.json"))}
+    """Return variables by which no config or profile of the place where the demo runs applies, nor its ledger."""
+    others = dict.fromkeys((name for name in os.environ if name.startswith(("SHAPING", "SCALPEL"))), "")
+    config = str(bundled_path("config", "response_config.json"))
+    return others | {"SHAPING_CONFIG": config, "SHAPING_LEDGER": "off"}
 
 
 def _measured(label: str, result: dict[str, Any]) -> MeasuredText:

@@ -5,6 +5,7 @@ A plain `shaping proxy -- COMMAND` never comes here: `__main__.py` starts it wit
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
@@ -159,6 +160,13 @@ def need_extra() -> None:
     """End with an instruction where the packages for MCP are not installed."""
     if find_spec("fastmcp") is None:
         raise stopped('MCP needs an extra: pip install "shaping[mcp]"', code="DEPENDENCY_UNAVAILABLE")
+
+
+def quiet_logs() -> None:
+    """Keep the libraries quiet, and ourselves: what goes wrong with a server is told once, at the end."""
+    for name in ("fastmcp", "mcp"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("shaping").addHandler(logging.NullHandler())
 
 
 def servers_of(

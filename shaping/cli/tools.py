@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,11 +18,12 @@ from shaping.cli.proxy import (
     START_TIMEOUT,
     TRANSPORT,
     URL,
+    quiet_logs,
     servers_of,
 )
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.tools import tool_entry
-from shaping.proxy.router import list_tools
+from shaping.proxy.router import connected
 from shaping.proxy.stdio import print_line
 from shaping.response import counted
 from shaping.shaper import Shaper
@@ -51,7 +51,7 @@ def tools(
     as_json: Annotated[bool, AS_JSON] = False,
 ) -> None:
     """Print what each tool definition costs in tokens, as the server gives it and as the config shows it."""
-    _hush()
+    quiet_logs()
     named = servers_of(command or [], url, transport, header or [], servers, oauth=oauth, seconds=start_timeout)
     found, complete = asyncio.run(_listed(named))
     counted = [_counted(tool, Shaper(config, watch=False)) for tool in found]
@@ -64,20 +64,14 @@ def tools(
         raise typer.Exit(1)
 
 
-def _hush() -> None:
-    """Keep the libraries quiet, and ourselves: what goes wrong is told once, at the end."""
-    for name in ("fastmcp", "mcp"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    logging.getLogger("shaping").addHandler(logging.NullHandler())
-
-
 async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], bool]:
     """List the tools of all servers that answer, and say whether all did."""
     found: list[dict[str, Any]] = []
     failed = False
     for make in servers:
         try:
-            found += await list_tools(make(print_line))
+            async with connected(make(print_line)) as server:
+                found += [tool async for tool in server.pages("tools/list", "tools")]
         except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told
             typer.echo(str(problem), err=True)
             failed = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,22 +14,24 @@ import typer
 from tomlkit.exceptions import TOMLKitError
 
 from shaping.cli.output import JSON, print_result, stopped
-from shaping.cli.proxy import need_extra
+from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
     CLIENTS,
     TRIES,
     UnusableFileError,
+    backup_of,
     client_files,
     is_shared,
+    keep_backup,
     project_files,
     read_config,
+    remove_backup,
     replace_config,
 )
 from shaping.clients.probe import asks_credentials, why_it_fails
 from shaping.clients.wrap import FAILS, Rewritten, WrapOptions, same_servers, server_names
 from shaping.settings import load
-from shaping.settings.files import replace_file
 from shaping.settings.jsonc import JsoncError, suggestion_for
 
 if TYPE_CHECKING:
@@ -49,9 +52,10 @@ OAUTH = typer.Option("--oauth", help="Let the proxy sign in to remote servers wh
 OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
 NO_TEST = typer.Option(
     "--no-test",
-    help="Do not start each server once to see whether it works behind the proxy; servers in a repository's file are "
-    "started only where FILE names it.",
+    help="Wrap without trying: else each server is started once behind the proxy, and one that fails is left as it is."
+    " (servers of a repository's file are tried only where FILE names it)",
 )
+_UNASKED: Any = {"asks_credentials": lambda _: False, "why_it_fails": lambda _: None}
 DRY_RUN = typer.Option("--dry-run", help="Print the new file, change nothing, start and ask no server.")
 
 
@@ -72,32 +76,33 @@ def wrap(
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     if not dry_run:
         need_extra()
+    quiet_logs()
     _check_profile(profile, config)
     files = _files(file, client)
     _check_skipped(skip or [], files)
-    failures = _once(why_it_fails)
-    options = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
+    passed = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
+    wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
+    if not dry_run and not offline:
+        tried = (lambda _: None) if no_test else _once(why_it_fails)
+        wrapping = replace(wrapping, asks_credentials=asks_credentials, why_it_fails=tried)
+    untried = [path for path in files if path != file and is_shared(path)]
 
     def rewrite(path: Path, text: str) -> Rewritten:
         # The commands of a file that came with a repository are not run because it was found there.
-        asked = not dry_run and not offline and (path == file or not is_shared(path))
-        wrapping = WrapOptions(
-            _program(program, path, dry_run=dry_run),
-            options,
-            skip or (),
-            oauth,
-            asks_credentials if asked else lambda _: False,
-            failures if asked and not no_test else lambda _: None,
-        )
-        return entries.wrap(text, wrapping, toml=_is_toml(path))
+        asked = replace(wrapping, **_UNASKED) if path in untried else wrapping
+        asked = replace(asked, program=_program(program, path, dry_run=dry_run))
+        return entries.wrap(text, asked, toml=_is_toml(path))
 
     if dry_run:
         _show([rewrite(path, _read(path)) for path in files], as_json=as_json)
         return
     results = [_wrap_file(path, rewrite) for path in files]
-    for path in () if offline or no_test else files:
-        if path != file and is_shared(path):
-            _say(f"the servers of {path} were not tried, because the file is a repository's")
+    for path in () if offline or no_test else untried:
+        _say(f"the servers of {path} were not tried, because the file is a repository's")
+    _finish(results, as_json=as_json)
+
+
+def _finish(results: list[Rewritten], *, as_json: bool) -> None:
     if as_json:
         print_result(_data(results))
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
@@ -155,7 +160,7 @@ def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritt
         _back_up(file, text)
         if _replace(file, text, result.text):
             _report(file, result, "wrapped")
-            _say(f"the file as it was is kept in {_backup_of(file)}; undo with: shaping unwrap {file}")
+            _say(f"the file as it was is kept in {backup_of(file)}; undo with: shaping unwrap {file}")
             if text.count("//") + text.count("/*") > result.text.count("//") + result.text.count("/*"):
                 _say("comments inside a wrapped server's own entry are only in that backup; all others stay")
             return result
@@ -166,7 +171,7 @@ def _unwrap_file(file: Path) -> Rewritten:
     for _ in range(TRIES):
         text = _read(file)
         result = entries.unwrap(text, toml=_is_toml(file))
-        backup = _backup_of(file)
+        backup = backup_of(file)
         same = backup.exists() and same_servers(result.text, _read(backup), toml=_is_toml(file))
         if not result.changed or _replace(file, text, _read(backup) if same else result.text):
             break
@@ -174,7 +179,7 @@ def _unwrap_file(file: Path) -> Rewritten:
         raise stopped(f"{file} is being edited; nothing was written", 1, code="CONFLICT")
     _report(file, result, "unwrapped")
     if result.changed and same:
-        backup.unlink()
+        remove_backup(backup)
         _say(f"{file} is byte for byte as it was before it was wrapped")
     elif result.changed:
         _say(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
@@ -231,17 +236,16 @@ def _running_program() -> str:
     return str(beside) if beside.exists() else shutil.which("shaping") or str(beside)
 
 
-def _backup_of(file: Path) -> Path:
-    return file.with_name(file.name + ".shaping-backup")
-
-
 def _back_up(file: Path, text: str) -> None:
-    backup = _backup_of(file)
+    backup = backup_of(file)
     plain = entries.unwrap(text, toml=_is_toml(file))
     # A second wrap must not replace the one true original by a file that is already half wrapped.
     if plain.changed and backup.exists() and same_servers(plain.text, _read(backup), toml=_is_toml(file)):
         return
-    replace_file(backup, (plain.text if plain.changed else text).encode(), like=file)
+    try:
+        keep_backup(file, plain.text if plain.changed else text)
+    except UnusableFileError as problem:
+        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
 
 
 def _is_toml(file: Path) -> bool:
@@ -285,7 +289,7 @@ def _report(file: Path, result: Rewritten, done: str) -> None:
     for name, reason in result.left:
         _say(f"left: {name} ({reason})")
     if not result.changed and not result.left:
-        _say(f"there is no MCP server in {file}: expected mcpServers, servers, context_servers or mcp_servers")
+        _say(f"there is no MCP server in {file}: expected mcpServers, servers, context_servers, mcp or mcp_servers")
     for address in result.signing_in:
         _say(f"sign in once, before your client starts it: shaping tools --oauth --url {address}")
 

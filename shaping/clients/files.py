@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shaping.settings.files import exchange, refuse_links, sync_directory, written_beside
+from shaping.settings.files import data_directory, exchange, refuse_links, replace_file, sync_directory, written_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,13 +34,20 @@ CLIENTS: Final[Mapping[str, ClientFiles]] = {
     "amazon-q": ClientFiles((".amazonq/mcp.json",), (".aws/amazonq/mcp.json",)),
     "claude-code": ClientFiles((".mcp.json",), (".claude.json",)),
     "claude-desktop": ClientFiles(desktop=("Claude/claude_desktop_config.json",)),
-    "cline": ClientFiles(desktop=(f"Code/User/{_CLINE}",)),
+    "cline": ClientFiles(home=(".cline/data/settings/cline_mcp_settings.json",), desktop=(f"Code/User/{_CLINE}",)),
     "codex": ClientFiles((".codex/config.toml",), (".codex/config.toml",)),
     "copilot-cli": ClientFiles(home=(".copilot/mcp-config.json",)),
     "cursor": ClientFiles((".cursor/mcp.json",), (".cursor/mcp.json",)),
     "gemini": ClientFiles((".gemini/settings.json",), (".gemini/settings.json",)),
+    "kilo": ClientFiles(("kilo.json", "kilo.jsonc"), (".config/kilo/kilo.json", ".config/kilo/kilo.jsonc")),
+    "kimi": ClientFiles(home=(".kimi-code/mcp.json",)),
     "kiro": ClientFiles((".kiro/settings/mcp.json",), (".kiro/settings/mcp.json",)),
     "lm-studio": ClientFiles(home=(".lmstudio/mcp.json",)),
+    "opencode": ClientFiles(
+        ("opencode.json", "opencode.jsonc", ".opencode/opencode.json"),
+        (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
+    ),
+    "qwen": ClientFiles((".qwen/settings.json",), (".qwen/settings.json",)),
     "roo": ClientFiles((".roo/mcp.json",)),
     "vscode": ClientFiles((".vscode/mcp.json",), desktop=("Code/User/mcp.json",)),
     "windsurf": ClientFiles(home=(".codeium/windsurf/mcp_config.json",)),
@@ -78,6 +87,36 @@ def is_shared(file: Path) -> bool:
     home = Path.home().resolve()
     parents = file.resolve().parents
     return any((parent / ".git").exists() for parent in parents if parent != home and parent not in home.parents)
+
+
+def backup_of(file: Path, kind: str = "", environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where a client's file is kept as it was: the user's data directory, not the repository it may lie in.
+
+    Versions before 0.2 kept it beside the file, where it is still found.
+    """
+    older = file.with_name(f"{file.name}.shaping-{kind}backup")
+    if older.exists():
+        return older
+    place = blake2b(str(file.absolute()).encode(), digest_size=8).hexdigest()
+    return data_directory(environ) / "backups" / f"{kind}{place}" / file.name
+
+
+def keep_backup(file: Path, text: str, kind: str = "") -> None:
+    """Keep a file's text as it was, readable by those who may read the file."""
+    backup = backup_of(file, kind)
+    try:
+        backup.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(backup, text.encode(), like=file)
+    except OSError as problem:
+        raise UnusableFileError(f"cannot keep a backup in {backup}: {problem.strerror}; nothing was written") from None
+
+
+def remove_backup(backup: Path) -> None:
+    """Remove a backup that its file is the same as again, with the directory that was made for it."""
+    backup.unlink()
+    if not backup.name.endswith("backup"):
+        with suppress(OSError):
+            backup.parent.rmdir()
 
 
 def read_config(file: Path) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import tomlkit
 from tomlkit.items import InlineTable, Table
@@ -25,7 +25,9 @@ _SIGNS_IN = (
     "it signs in by OAuth, which your client does by itself and would not do through a proxy; "
     "to let the proxy sign in instead: shaping wrap --oauth"
 )
-LISTS = ("mcpServers", "servers", "context_servers")  # most clients, VS Code, Zed
+_LISTS = ("mcpServers", "servers", "context_servers")  # most clients, VS Code, Zed
+_OPENCODE_TYPES = ("local", "remote")  # opencode and Kilo, which have their servers under "mcp"
+_UNFILLED = re.compile(r"\$\{|\{(?:env|file):")  # what only the client fills in
 _REMOTE_MEMBERS = ("url", "httpUrl", "type", "headers", "http_headers")
 
 
@@ -76,7 +78,7 @@ def wrap(text: str, options: WrapOptions = WrapOptions(), *, toml: bool = False)
         if isinstance(entry, str):
             return entry
         # A server that wants a sign-in first, or values that only the client knows, cannot be tried here.
-        failure = None if signs_in or "${" in repr(entry) else options.why_it_fails(entry)
+        failure = None if signs_in or _UNFILLED.search(repr(entry)) else options.why_it_fails(entry)
         if failure is not None:
             # What failed, what the server printed and what to do stand on lines of their own.
             sentences = re.sub(r"(?<![.:;,])\s*\n", ". ", failure.strip())
@@ -98,7 +100,12 @@ def unwrap(text: str, *, toml: bool = False) -> Rewritten:
 
 def server_names(text: str, *, toml: bool = False) -> list[str]:
     """Return the names of the servers in a config file."""
-    return [name for name, _ in _rewrite(text, lambda *_: "", toml=toml).left]
+    return list(tomlkit.parse(text).get("mcp_servers", {}) if toml else server_entries(text))
+
+
+def server_entries(text: str) -> dict[str, dict[str, Any]]:
+    """Return the servers of a list in JSON by their names, each as most clients write it."""
+    return {name: server for name, _, server in _servers(jsonc.read(text))}
 
 
 def same_servers(one: str, other: str, *, toml: bool = False) -> bool:
@@ -132,7 +139,7 @@ def _signs_in(server: dict[str, Any], asks_credentials: Callable[[str], bool]) -
     url = url_of(server)
     if isinstance(server.get("command"), str) or not url or has_credentials(server):
         return False
-    return wants_sign_in(server) or ("${" not in url and asks_credentials(url))
+    return wants_sign_in(server) or (not _UNFILLED.search(url) and asks_credentials(url))
 
 
 def _settled(value: Any) -> Any:
@@ -164,8 +171,12 @@ def _rewrite(text: str, decide: _Decide, *, toml: bool) -> Rewritten:
 
 
 def _rewritten_json(text: str, new_entry: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> str:
-    entries = [(node, new_entry(name, server)) for name, node, server in _servers(jsonc.read(text))]
-    return jsonc.replace(text, [(node, entry) for node, entry in entries if entry is not None])
+    changed: list[tuple[jsonc.JsonNode, Any]] = []
+    for name, node, server in _servers(jsonc.read(text)):
+        entry = new_entry(name, server)
+        if entry is not None:
+            changed.append((node, entry if server is node.value else _opencode_entry(entry)))
+    return jsonc.replace(text, changed)
 
 
 def _rewritten_toml(text: str, new_entry: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> str:
@@ -181,12 +192,35 @@ def _rewritten_toml(text: str, new_entry: Callable[[str, dict[str, Any]], dict[s
 
 
 def _servers(root: jsonc.JsonNode) -> Iterator[tuple[str, jsonc.JsonNode, dict[str, Any]]]:
+    """Yield the name, the node and the entry of each server; an entry of opencode in the form of all others."""
     for place in _places(root):
-        for key in LISTS:
-            listed = place.members.get(key)
-            for name, node in listed.members.items() if listed else ():
-                if isinstance(node.value, dict):
-                    yield name, node, node.value
+        for listed in filter(None, map(place.members.get, _LISTS)):
+            yield from ((name, node, node.value) for name, node in listed.members.items() if _is_object(node.value))
+    if "mcp" in root.members:
+        for name, node in root.members["mcp"].members.items():
+            if _is_object(node.value) and node.value.get("type") in _OPENCODE_TYPES:
+                yield name, node, _common_entry(node.value)
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _common_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry of opencode as other clients write it: it has one list for a command and its arguments."""
+    common = {key: value for key, value in entry.items() if key not in {"type", "command", "environment"}}
+    words = entry.get("command")
+    command = {"command": words[0], "args": words[1:]} if isinstance(words, list) and words else {}
+    variables = {"env": entry["environment"]} if "environment" in entry else {}
+    return {**command, **variables, **common}
+
+
+def _opencode_entry(common: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in common.items() if key not in {"command", "args", "env"}}
+    variables = {"environment": common["env"]} if "env" in common else {}
+    if "command" not in common:
+        return {"type": "remote", **variables, **rest}
+    return {"type": "local", "command": [common["command"], *common.get("args", [])], **variables, **rest}
 
 
 def _places(root: jsonc.JsonNode) -> Iterator[jsonc.JsonNode]:
@@ -208,7 +242,7 @@ def _wrapped(server: dict[str, Any], program: Sequence[str], options: Sequence[s
         return "its headers come from a command that only the client runs (headersHelper)"
     if from_environment := [key for key in ("bearer_token_env_var", "env_http_headers") if server.get(key)]:
         return f"its headers come from variables that only the client reads ({from_environment[0]})"
-    if not url_of(server).startswith(("http://", "https://", "${")):
+    if not url_of(server).startswith(("http://", "https://", "${", "{")):
         return "its address is neither http nor https"
     return _wrapped_remote(server, command, start)
 

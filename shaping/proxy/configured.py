@@ -6,11 +6,10 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from shaping.clients.wrap import HEADER_VARIABLE, LISTS, has_credentials, unwrap, wants_sign_in
+from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
 from shaping.proxy.child import command_server
 from shaping.proxy.upstream import START_SECONDS, ServerUnavailableError, Upstream
-from shaping.settings import jsonc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,12 +54,9 @@ def listed_servers(
     text: str, environ: Mapping[str, str] = os.environ, *, oauth: bool = False, seconds: float | None = None
 ) -> list[ServerFactory]:
     """Make the upstream servers of a client's list, those that are wrapped already without their wrapping."""
-    root = jsonc.read(unwrap(text).text).value
-    servers = next(filter(None, map(root.get, LISTS)), None) if isinstance(root, dict) else None
-    if not isinstance(servers, dict) or not servers:
-        raise ServersError(
-            "there is no server in it; expected an object `mcpServers`, `servers` or `context_servers` that names them"
-        )
+    servers = server_entries(unwrap(text).text)
+    if not servers:
+        raise ServersError("there is no server in it; expected them under mcpServers, servers, context_servers or mcp")
     return [_listed(name, _expanded(server, environ), oauth=oauth, seconds=seconds) for name, server in servers.items()]
 
 

@@ -95,14 +95,15 @@ class Requester:
             await self._fail(request, detail)
 
 
-async def list_tools(upstream: Upstream) -> list[dict[str, Any]]:
-    """Connect to a server, list its tools, and leave."""
+@contextlib.asynccontextmanager
+async def connected(upstream: Upstream) -> AsyncIterator[Requester]:
+    """Connect to a server as a client of our own, and leave at the end of the block."""
     requester = Requester(upstream)
     info = {"name": "shaping", "version": "1"}
     try:
         await requester.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": info})
         await upstream.send(write({"jsonrpc": "2.0", "method": "notifications/initialized"}))
-        return [tool async for tool in requester.pages("tools/list", "tools")]
+        yield requester
     finally:
         await upstream.close()
 

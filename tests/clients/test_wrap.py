@@ -27,7 +27,15 @@ VS_CODE = {
 VS_CODE_SETTINGS = {"editor.tabSize": 2, "mcp": {"servers": {"a": {"command": "b", "args": ["c"]}}}}
 CURSOR = {"mcpServers": {"remote": {"url": "https://x.example/mcp", "env": {"A": "b"}, "note": 1}}}
 ZED = {"theme": "x", "context_servers": {"time": {"source": "custom", "command": "uvx", "args": ["t"], "env": {}}}}
-FORMS = [CLAUDE_DESKTOP, CLAUDE_CODE, CLAUDE_CODE_USER, VS_CODE, VS_CODE_SETTINGS, CURSOR, ZED]
+OPENCODE = {
+    "model": "lab/lab",
+    "mcp": {
+        "files": {"type": "local", "command": ["npx", "-y", "s"], "environment": {"T": "{env:T}"}, "enabled": True},
+        "bare": {"type": "local", "command": ["server"]},
+        "web": {"type": "remote", "url": "https://x.example/mcp", "headers": {"X-Key": "{env:K}"}, "enabled": False},
+    },
+}
+FORMS = [OPENCODE, CLAUDE_DESKTOP, CLAUDE_CODE, CLAUDE_CODE_USER, VS_CODE, VS_CODE_SETTINGS, CURSOR, ZED]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -67,6 +75,22 @@ def test_a_url_becomes_a_command_and_its_headers_go_by_the_environment() -> None
         "command": "/bin/shaping",
         "args": ["proxy", "--name", "github", "--url", "https://x.example", "--transport", "http"],
         "env": {"SHAPING_PROXY_HEADER_1": "Authorization: Bearer ${input:key}"},
+    }
+
+
+def test_an_entry_of_opencode_keeps_its_form() -> None:
+    servers = json.loads(wrap(json.dumps(OPENCODE)).text)["mcp"]
+    assert servers["files"] == {
+        "type": "local",
+        "command": ["shaping", "proxy", "--name", "files", "--", "npx", "-y", "s"],
+        "environment": {"T": "{env:T}"},
+        "enabled": True,
+    }
+    assert servers["web"] == {
+        "type": "local",
+        "command": ["shaping", "proxy", "--name", "web", "--url", "https://x.example/mcp"],
+        "environment": {"SHAPING_PROXY_HEADER_1": "X-Key: {env:K}"},
+        "enabled": False,
     }
 
 

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.clients.files import TRIES, UnusableFileError, read_config, replace_config
+from shaping.clients.files import (
+    TRIES,
+    UnusableFileError,
+    backup_of,
+    keep_backup,
+    read_config,
+    remove_backup,
+    replace_config,
+)
 from shaping.response import required
 from shaping.settings import jsonc
 from shaping.settings.files import cache_directory, refuse_links, replace_file
@@ -44,13 +52,13 @@ def socket_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def install(client: str, file: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Put the hook into a client's file, and return whether that changed it; a backup is kept beside it."""
+    """Put the hook into a client's file, and return whether that changed it; a backup is kept."""
     known = CLIENTS[client]
     refuse_links(file)
     if known.text is not None:
         return _install_file(client, file, known.text(client, environ))
     ours = required(known.entries)(hook_command(client, environ))
-    return _rewrite(file, lambda text: with_hooks(text, ours), keep_backup=True)
+    return _rewrite(file, lambda text: with_hooks(text, ours), installs=True)
 
 
 def uninstall(client: str, file: Path) -> bool:
@@ -61,7 +69,7 @@ def uninstall(client: str, file: Path) -> bool:
             return False
         file.unlink()
         return True
-    return _rewrite(file, without_hooks, keep_backup=False)
+    return _rewrite(file, without_hooks, installs=False)
 
 
 def is_installed(client: str, file: Path) -> bool:
@@ -141,8 +149,8 @@ def _with_member(text: str, root: jsonc.JsonNode, name: str, value: Any) -> str:
     return text[: last.end] + f",\n{line}{json.dumps(name)}: {written}" + text[last.end :]
 
 
-def _rewrite(file: Path, change: Callable[[str], str], *, keep_backup: bool) -> bool:
-    backup = backup_of(file)
+def _rewrite(file: Path, change: Callable[[str], str], *, installs: bool) -> bool:
+    backup = hook_backup_of(file)
     for _ in range(TRIES):
         before = read_config(file) if file.exists() or file.is_symlink() else None
         try:
@@ -151,7 +159,7 @@ def _rewrite(file: Path, change: Callable[[str], str], *, keep_backup: bool) -> 
             raise UnusableFileError(f"{file}: {problem}") from None
         if after == (before or ""):
             return False
-        if keep_backup:
+        if installs:
             _back_up(file, before)
         elif before is not None and (restored := _restored(file, backup, after)) is not None:
             after = restored
@@ -159,30 +167,29 @@ def _rewrite(file: Path, change: Callable[[str], str], *, keep_backup: bool) -> 
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, after.encode())
             return True
-        if not keep_backup and not backup.exists() and jsonc.read(after).value in ({}, {"hooks": {}}):
+        if not installs and not backup.exists() and jsonc.read(after).value in ({}, {"hooks": {}}):
             file.unlink()  # there was none before
             return True
         if replace_config(file, before, after):
-            if not keep_backup and backup.exists() and after == read_config(backup):
-                backup.unlink()
+            if not installs and backup.exists() and after == read_config(backup):
+                remove_backup(backup)
             return True
     raise UnusableFileError(f"{file} is being edited; nothing was written")
 
 
-def backup_of(file: Path) -> Path:
-    """Return where a client's file is kept as it was."""
-    return file.with_name(f"{file.name}.shaping-hook-backup")
+def hook_backup_of(file: Path) -> Path:
+    """Return where a client's settings are kept as they were."""
+    return backup_of(file, "hook-")
 
 
 def _back_up(file: Path, before: str | None) -> None:
     if before is None:
         return
     plain = without_hooks(before)
-    backup = backup_of(file)
+    backup = hook_backup_of(file)
     # A second installation must not replace the one true original by a file that has our hook.
-    if plain != before and backup.exists() and _same(plain, read_config(backup)):
-        return
-    replace_file(backup, plain.encode(), like=file)
+    if plain == before or not backup.exists() or not _same(plain, read_config(backup)):
+        keep_backup(file, plain, "hook-")
 
 
 def _restored(file: Path, backup: Path, after: str) -> str | None:
