@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import hmac
 import time
+from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import orjson
 import uvicorn
-from fastmcp.server.http import HostOriginGuardMiddleware
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -25,7 +26,7 @@ from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error
 from shaping.proxy.stdio import to_the_end
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -35,6 +36,20 @@ if TYPE_CHECKING:
     from shaping.proxy.upstream import Upstream
 
 
+_SESSION_ID = "mcp-session-id"
+_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+_PARSE_ERROR = -32700
+_INVALID_REQUEST = -32600
+_MOST_BYTES = 64 * 1024 * 1024
+# Clients need not say goodbye, and those of the newer protocol never do.
+_IDLE_SECONDS = 1800.0
+# Each session has server processes of its own. Those that have been idle for a while make room for new ones.
+_MOST_SESSIONS = 64
+_SPARED_SECONDS = 60.0
+_BODY_SECONDS = 60.0
+_SWEEP_SECONDS = 60.0
+_EVENTS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # A client on the same machine sends a head in milliseconds; one that takes this long holds the connection on purpose.
 HEAD_SECONDS = 15.0
 MOST_CONNECTIONS = 1024
@@ -57,21 +72,37 @@ class BearerGuard:
         await refusal(scope, receive, send)
 
 
-class OriginGuard:
-    """ASGI middleware that refuses pages of other addresses, those of other ports of this machine included."""
+class HostGuard:
+    """ASGI middleware that answers requests to this address or an allowed one, and of pages from there alone.
 
-    def __init__(self, app: ASGIApp, allowed: Collection[str]) -> None:
+    Another port of this machine is another address: somebody else may serve a page there.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str], origins: Sequence[str]) -> None:
         self._app = app
-        self._allowed = {origin.lower() for origin in allowed}
+        self._hosts = [host.lower() for host in hosts]
+        self._origins = {origin.lower() for origin in origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on that no page sends, or one of this address, or one that is allowed."""
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
-        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
-        if origin and origin not in {f"http://{host}", f"https://{host}", *self._allowed}:
+        """Pass on a request with one Host and no Origin but those that are allowed."""
+        headers = Headers(scope=scope)
+        hosts, origins = ([value.lower() for value in headers.getlist(name)] for name in ("host", "origin"))
+        if len(hosts) != 1 or not self._is_allowed(hosts[0], scope["server"]):
+            await Response("Misdirected Request", 421)(scope, receive, send)
+        elif not set(origins) <= {f"http://{hosts[0]}", f"https://{hosts[0]}", *self._origins}:
             await Response("Forbidden Origin", 403)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _is_allowed(self, host: str, server: tuple[str, int]) -> bool:
+        try:
+            parts = urlsplit(f"//{host}")
+            name, port = parts.hostname or "", parts.port
+        except ValueError:
+            return False
+        if any(fnmatchcase(host, allowed) or fnmatchcase(name, allowed) for allowed in self._hosts):
+            return True
+        return name in {*_LOOPBACK, server[0]} and port in {None, server[1]}
 
 
 class TimedProtocol(H11Protocol):
@@ -112,21 +143,6 @@ def _is_over(cycle: Any) -> bool:
     return cycle is None or bool(cycle.response_complete)
 
 
-_SESSION_ID = "mcp-session-id"
-_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-_PARSE_ERROR = -32700
-_INVALID_REQUEST = -32600
-_MOST_BYTES = 64 * 1024 * 1024
-# Clients need not say goodbye, and those of the newer protocol never do.
-_IDLE_SECONDS = 1800.0
-# Each session has server processes of its own. Those that have been idle for a while make room for new ones.
-_MOST_SESSIONS = 64
-_SPARED_SECONDS = 60.0
-_BODY_SECONDS = 60.0
-_SWEEP_SECONDS = 60.0
-_EVENTS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-
-
 class HttpServer:
     """The sessions of a proxy that serves over HTTP."""
 
@@ -147,15 +163,7 @@ class HttpServer:
         bearer: str | None = None,
     ) -> Starlette:
         """Return the ASGI application: streamable HTTP at /mcp, or the older transport at /sse; sums at /metrics."""
-        # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
-        guard = Middleware(
-            HostOriginGuardMiddleware,
-            allowed_hosts=list(allowed_hosts) or None,
-            allowed_origins=list(allowed_origins) or None,
-            mode="strict",
-        )
-        # The guard of FastMCP lets in pages of any port of this machine, where another user may serve one.
-        own = Middleware(OriginGuard, allowed=allowed_origins)
+        guard = Middleware(HostGuard, hosts=allowed_hosts, origins=allowed_origins)
         self._one_token = bearer is not None
         # The page has a token of its own, because a browser sends no other.
         token = [] if bearer is None else [Middleware(BearerGuard, token=bearer)]
@@ -163,7 +171,7 @@ class HttpServer:
         events = [("GET", "/sse", self._get_events), ("POST", "/messages", self._post_event)]
         served = [*(events if older else streamable), ("GET", "/metrics", self._metrics)]
         routes = [Route(path, handle, methods=[method], middleware=token) for method, path, handle in served]
-        return Starlette(routes=[*routes, *pages], middleware=[guard, own])
+        return Starlette(routes=[*routes, *pages], middleware=[guard])
 
     async def sweep(self) -> None:
         """End sessions that have been idle for long, again and again."""

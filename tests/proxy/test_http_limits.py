@@ -68,6 +68,37 @@ async def test_a_bearer_token_is_asked_for_on_every_route() -> None:
         assert let_in.status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (["host: 127.0.0.1:PORT"], 200),
+        (["host: localhost:PORT"], 200),
+        (["host: [::1]:PORT"], 200),
+        (["host: 127.0.0.1"], 200),  # as the health checks of load balancers send it
+        (["host: gateway.example:443"], 200),
+        (["host: odd.example:8443"], 200),
+        (["host: odd.example"], 421),
+        (["host: 127.0.0.1:1"], 421),
+        (["host: localhost:1"], 421),
+        (["host: evil.example:PORT"], 421),
+        (["host: 127.0.0.1:PORT:PORT"], 421),
+        (["host: 127.0.0.1:PORT", "host: 127.0.0.1:PORT"], 400),
+        (["host: 127.0.0.1:PORT", "host: evil.example"], 400),
+        (["host: 127.0.0.1:PORT", "origin: http://127.0.0.1:PORT"], 200),
+        (["host: 127.0.0.1:PORT", "origin: http://127.0.0.1:PORT", "origin: http://evil.example"], 403),
+        (["host: 127.0.0.1:PORT", "origin: http://localhost:1"], 403),
+    ],
+)
+async def test_only_one_host_of_its_own_with_its_own_port_is_answered(lines: list[str], status: int) -> None:
+    async with serving(RECORDS, allowed_hosts=["gateway.example", "odd.example:8443"]) as url:
+        port = url.rpartition(":")[2]
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        head = "\r\n".join(["GET /metrics HTTP/1.1", *lines, "connection: close", "", ""])
+        writer.write(head.replace("PORT", port).encode())
+        assert (await asyncio.wait_for(reader.readline(), 30)).split()[1] == str(status).encode()
+        writer.close()
+
+
 async def test_sessions_are_bounded_and_an_idle_one_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "_MOST_SESSIONS", 2)
     async with serving(RECORDS) as url, httpx.AsyncClient(timeout=60) as client:
