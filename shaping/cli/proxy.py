@@ -49,7 +49,7 @@ HTTP = typer.Option(
 )
 SSE = typer.Option(metavar="HOST:PORT", help="Serve the older SSE transport at HOST:PORT.")
 ALLOW_HOST = typer.Option(
-    metavar="HOST", help="With --http: a Host header to accept besides the address itself; may be repeated."
+    metavar="HOST[:PORT]", help="With --http: a Host header to accept besides the address itself; may be repeated."
 )
 BEARER = typer.Option(
     metavar="VARIABLE",

@@ -36,6 +36,7 @@ class KnownClient:
     limit: Mapping[str, int] = field(default_factory=dict)
     shown_over_limit: int | None = None
     limit_by_result_json: bool = False
+    whole_result: bool = False
     whole_lines: bool = False
     meta: Literal["always", "errors"] | None = None
     code_mode: bool = False
@@ -53,7 +54,7 @@ class KnownClient:
 
     def shown(self, result: Mapping[str, Any]) -> str:
         """Return what this client shows its model of a result, before it cuts it."""
-        if self.limit_by_result_json:
+        if self.limit_by_result_json or self.whole_result:
             return write_json(result).decode()
         text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts_in(result))
         structured = result.get("structuredContent")

@@ -113,11 +113,12 @@ class ShapingMiddleware(Middleware):
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Pass completions on without the secrets in them; every other answer has a hook of its own."""
         answer = await call_next(context)
-        if context.method != "completion/complete" or not isinstance(answer, BaseModel):
+        if context.method != "completion/complete":
             return answer
-        said = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        model = isinstance(answer, BaseModel)
+        said = answer.model_dump(mode="json", by_alias=True, exclude_none=True) if model else answer
         clean = self.messages.redaction.said(said)
-        return answer if clean is said else type(answer).model_validate(clean)
+        return answer if clean is said else type(answer).model_validate(clean) if model else clean
 
     def _described(self, described: Any) -> Any:
         """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""

@@ -173,6 +173,8 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
         # The tool answered in an envelope of its own, which says that the call failed.
         return _beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped))
     written = _written(result, data, shaped, context)
+    if context.client.whole_result and _is_dearer(written, result, data, shaped, context):
+        return dict(result)
     if context.advertised is not None and _has_big(shaped):
         # A client that was given a schema checks the numbers by it.
         written = with_numbers(written)
@@ -338,6 +340,20 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
 
 def _has_big(shaped: Sequence[Shaped]) -> bool:
     return any(warned.code == "BIG_INTEGER" for one in shaped for warned in one.warnings)
+
+
+def _is_dearer(
+    written: Mapping[str, Any],
+    result: Mapping[str, Any],
+    data: ResultData,
+    shaped: Sequence[Shaped],
+    context: ResultContext,
+) -> bool:
+    """Return whether a result that says the same as before is longer: JSON in a text has a backslash for each quote."""
+    same = context.plan.dialect == "none" and all(
+        one.data == part.value and not one.notice for part, one in zip(data.parts, shaped, strict=True)
+    )
+    return same and len(context.client.shown(written)) > len(context.client.shown(result))
 
 
 def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:

@@ -207,17 +207,20 @@ async def test_what_a_server_says_of_itself_holds_no_secret(kind: Any, mode: Any
     assert [str(each).count(MARK) for each in said] == [1] * 5
 
 
-async def test_completions_hold_no_secret() -> None:
-    server: MCPServer[Any] = MCPServer("s", log_level="CRITICAL")
-    server.prompt("p")(lambda word: word)
+@pytest.mark.parametrize("fast", [False, True])
+async def test_completions_hold_no_secret(fast: bool) -> None:
+    server: Any = FastMCP("s") if fast else MCPServer("s", log_level="CRITICAL")
+
+    def prompt(word: str) -> str:
+        return word
 
     async def complete(ref: Any, argument: Any, context: Any) -> mcp_types.Completion:
         return mcp_types.Completion(values=[TOKEN, "plain"])
 
-    decorate: Any = server.completion
-    decorate()(complete)
-
-    async with SdkClient(shape_server(server, {})) as client:
-        reference = mcp_types.PromptReference(name="p")
-        found = await client.complete(reference, {"name": "word", "value": ""})
-    assert found.completion.values == [MARK, "plain"]
+    server.prompt(prompt) if fast else server.prompt("prompt")(prompt)
+    server.completion(complete) if fast else server.completion()(complete)
+    shaped = shape_server(server, {})
+    async with Client(shaped) if fast else SdkClient(shaped) as client:
+        reference = mcp_types.PromptReference(name="prompt")
+        found: Any = await client.complete(reference, {"name": "word", "value": ""})
+    assert getattr(found, "completion", found).values == [MARK, "plain"]

@@ -500,3 +500,22 @@ def test_an_answer_whose_own_envelope_says_that_it_failed_is_an_error(shaper: Sh
     assert shaped["isError"] is True
     told = json.loads(shaped["content"][0]["text"])
     assert (told["ok"], told["error"]["code"]) == (False, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [], "structuredContent": {"id": 7, "state": "open"}},
+        {"content": [{"type": "text", "text": '{"id":1}'}, {"type": "text", "text": '{"id":2}'}]},
+        {"content": [{"type": "text", "text": "done"}]},
+    ],
+)
+def test_a_small_result_is_not_dearer_for_a_client_whose_model_reads_all_of_it(result: dict[str, Any]) -> None:
+    shaped = Shaper({}).shape_result(result, tool="t", client="google-adk@2.13.0", relay=True)
+    assert len(json.dumps(shaped)) <= len(json.dumps(result))
+
+
+def test_a_secret_is_taken_out_however_short_the_result_would_be_with_it() -> None:
+    result = {"content": [], "structuredContent": {"key": f"ghp_{'aB3dE5fG7h' * 3}123456"}}
+    shaped = Shaper({}).shape_result(result, tool="t", client="google-adk@2.13.0", relay=True)
+    assert "aB3dE5fG7h" not in json.dumps(shaped)

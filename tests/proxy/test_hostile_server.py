@@ -331,3 +331,19 @@ async def test_a_config_that_cannot_be_used_lets_no_secret_of_a_handshake_or_lis
             assert "result" in answer
         config.write_text("{}")  # or the end of the program would tell of it too
         await driver.call("mirror", result={"content": []})
+
+
+async def test_the_log_of_a_fault_of_ours_says_where_and_not_what(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", result={"content": []})
+
+        def fail(*_: Any, **__: Any) -> Any:
+            raise ValueError("hunter" + "2" * 3)
+
+        monkeypatch.setattr("shaping.mcp.messages.MessageShaper.shape_result", fail)
+        answer = await driver.call("mirror", result={"content": []})
+    assert "the answer is withheld" in str(answer)
+    assert "ValueError" in caplog.text
+    assert "hunter222" not in caplog.text + str(answer)
