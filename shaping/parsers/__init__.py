@@ -1,7 +1,7 @@
 """Text to data, for every surface: one function a format, and one entrance.
 
 A format's function returns the data of a text that is surely of this format, else None. To add a format, write it and
-name it in `Format` and in `_PARSERS`.
+name it in `Format`, and its module in `_MODULES`.
 """
 
 from __future__ import annotations
@@ -36,23 +36,11 @@ Format: TypeAlias = Literal[
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)  # in the order in which they are tried, the strictest first
 # Their data says all that the text says; of the others the layout is lost.
 EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
-# The function of each, by module.
-_PARSERS: Final[dict[Format, tuple[str, str]]] = {
-    "json": ("json", "parse_json"),
-    "lines": ("json", "parse_lines"),
-    "python": ("json", "parse_literal"),
-    "xml": ("xml", "parse_xml"),
-    "pipes": ("rows", "parse_pipes"),
-    "csv": ("rows", "parse_csv"),
-    "commits": ("listings", "parse_commits"),
-    "files": ("listings", "parse_files"),
-    "grep": ("listings", "parse_matches"),
-    "log": ("log", "parse_log"),
-    "table": ("rows", "parse_columns"),
-    "blocks": ("rows", "parse_blocks"),
-    "pairs": ("pairs", "parse_pairs"),
-    "yaml": ("yaml", "parse_yaml"),
-    "words": ("rows", "parse_words"),
+# The modules of their functions, `parse_` and the format's name, where they are not called as the format is.
+_MODULES: Final[dict[str, str]] = {
+    **dict.fromkeys(("lines", "python"), "json"),
+    **dict.fromkeys(("pipes", "csv", "table", "blocks", "words"), "rows"),
+    **dict.fromkeys(("commits", "files", "grep"), "listings"),
 }
 
 _FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n(.*?)\n```", re.DOTALL)
@@ -99,8 +87,9 @@ def parse(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
 @cache
 def _parser(name: Format) -> Callable[[str], Any]:
     """Return the function of a format, loaded with the first text that may be of it: all together cost 20 ms."""
-    module, function = _PARSERS[name]
-    parser: Callable[[str], Any] = getattr(import_module(f"shaping.parsers.{module}"), function)
+    parser: Callable[[str], Any] = getattr(
+        import_module(f"shaping.parsers.{_MODULES.get(name, name)}"), f"parse_{name}"
+    )
     return parser
 
 
@@ -194,16 +183,3 @@ def _parse_span(text: str, span: tuple[int, int], least: float, formats: Collect
         return None  # too little, or the whole text, which the caller has tried
     parsed = parse(text[start:end], formats)
     return None if parsed is None else replace(parsed, before=text[:start], after=text[end:])
-
-
-__all__ = [
-    "EXACT",
-    "FORMATS",
-    "Format",
-    "Parsed",
-    "is_cheaper",
-    "parse",
-    "parse_if_cheaper",
-    "parse_tables",
-    "parse_within",
-]

@@ -92,7 +92,7 @@ def _object_or_list(value: Any) -> Any:
 _LARGEST_LITERAL = 500_000  # characters; the parser of Python literals is slow and deep
 
 
-def parse_literal(text: str) -> Json | None:
+def parse_python(text: str) -> Json | None:
     """Return the data that the repr of a list, a tuple or a dict shows, where JSON can hold it."""
     if text.lstrip()[:1] not in {"{", "[", "("} or "'" not in text or len(text) > _LARGEST_LITERAL:
         return None

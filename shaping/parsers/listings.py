@@ -119,7 +119,7 @@ _CLOCK = re.compile(r"[^:]*\d[T _]\d\d:\d\d:\d\d")  # the line begins with a tim
 _MATCHES, _REPEAT = 6, 2  # matches, and matches a file on average
 
 
-def parse_matches(text: str) -> list[dict[str, Any]] | None:
+def parse_grep(text: str) -> list[dict[str, Any]] | None:
     """Return the lines that matched, or what was found at them, where files have several each."""
     first = _MATCH.match(text)
     if first is None or not _IN_A_PATH.search(first[1]) or _CLOCK.match(text):

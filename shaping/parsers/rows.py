@@ -133,7 +133,7 @@ def parse_blocks(text: str) -> list[dict[str, Any]] | None:
     if len(headings) > 1:
         return None
     heading = headings.pop()
-    rows = parse_columns("\n".join([heading, *(line for block in blocks for line in block[2:])]))
+    rows = parse_table("\n".join([heading, *(line for block in blocks for line in block[2:])]))
     if rows is None:
         return None
     taken = iter(rows)
@@ -158,7 +158,7 @@ def parse_words(text: str) -> list[list[str | int | float]] | None:
     return list(map(list, zip(*columns, strict=True)))
 
 
-def parse_columns(text: str) -> list[dict[str, Any]] | None:
+def parse_table(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table with a heading above each column."""
     head = text[:2000]
     if "\n+++-" in head and (packages := _DEBIAN.search(head)):

@@ -12,7 +12,6 @@ from hypothesis import given, settings, strategies as st
 from shaping.encoders.table import decode, encode
 from shaping.encoders.table.cells import MISSING, cell, cells, texts
 from shaping.encoders.table.columns import columns
-from shaping.encoders.table.derive import TableContext
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -65,13 +64,6 @@ def test_a_column_of_anything_is_written_value_by_value(column: list[Any]) -> No
 def test_records_are_turned_member_by_member(rows: list[dict[str, Any]]) -> None:
     keys = dict.fromkeys(key for row in rows for key in row)
     assert columns(rows) == {key: [row.get(key, MISSING) for row in rows] for key in keys}
-
-
-@sampled
-@given(st.lists(st.sampled_from([{}, {"a": 1}]), min_size=2))
-def test_rows_that_were_left_out_are_put_back(rows: list[dict[str, Any]]) -> None:
-    among = TableContext(repeats=True, constants=True, count=len(rows)).among(rows)
-    assert among.full([row["a"] for row in rows if row], "absent") == [row.get("a", "absent") for row in rows]
 
 
 def test_a_wide_table_with_few_members_a_row_takes_the_memory_of_its_members() -> None:

@@ -325,14 +325,6 @@ def test_records_that_say_nothing_of_their_own_need_no_rows() -> None:
     assert decode(encode(rows)) == rows
 
 
-def test_a_member_that_only_later_records_have_stands_where_they_have_it() -> None:
-    rows: Any = [
-        {"id": 1, "street": "a", "city": "x"},
-        {"id": 2, "street": "b", "zip": "1010", "city": "y", "note": "n"},
-    ]
-    assert encode(rows).splitlines()[1] == "id,street,zip,city,note"
-
-
 def test_a_member_of_half_of_the_rows_keeps_its_place() -> None:
     wide: Any = [{f"c{n}": n * row for n in range(9) if n != 1 or row % 2} | {"last": row} for row in range(1, 10)]
     odd: Any = {"c0": 1, "last": 9}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.parsers.json import parse_literal as parse_python
+from shaping.parsers.json import parse_python
 
 _TEXTS = st.text(alphabet=st.sampled_from("ab'\"\\\n\té,:[]{}None\x00\x1b"), max_size=8)
 _VALUES = st.recursive(

@@ -17,6 +17,7 @@ from shaping.encoders.table.model import (
     Table,
     Text,
     Usual,
+    with_leaves,
 )
 from shaping.encoders.table.sections import in_sections, usual
 from shaping.encoders.table.shorten import shortened
@@ -46,7 +47,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
     sections: list[str] = []
     if context.constants and context.repeats and breaks is not None:
         nodes, sections = in_sections(nodes, context.count, breaks)
-    found = shortened(nodes, context) if context.repeats else list(nodes)
+    found = with_leaves(nodes, lambda _, leaf: shortened(leaf, context)) if context.repeats else list(nodes)
     ordered = _seldom_last(_identifier_first(found, context.count), context.count)
     return Table(context.count, _narrowed(ordered), sections)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.encoders.table.cells import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from shaping.response import Json
 
@@ -30,34 +30,8 @@ def columns(rows: Sequence[dict[str, Json]], without: Collection[str] = ()) -> d
             return dict(zip(first, map(list, zip(*map(itemgetter(*first), rows), strict=True)), strict=True))
         except KeyError:  # as many members, but others
             pass
-    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in _keys(rows, without)}
-
-
-def _keys(rows: Sequence[dict[str, Json]], without: Collection[str]) -> list[str]:
-    """Return all members' names in the order they come, a later one where its record has it between others."""
-    missing = set().union(*rows).difference(without)
-    keys: list[str] = []
-    # The first few records mostly have them all.
-    for row in rows:
-        if missing and not missing.isdisjoint(row):
-            missing.difference_update(row)
-            keys = _with_new(keys, [key for key in row if key not in without] if without else row)
-    return keys
-
-
-def _with_new(keys: list[str], row: Iterable[str]) -> list[str]:
-    """Return names with those that only this record has."""
-    known = set(keys)
-    behind: dict[str | None, list[str]] = {}
-    last: str | None = None
-    new: list[str] = []
-    for key in row:
-        if key not in known:
-            new.append(key)
-            continue
-        behind[last] = new
-        last, new = key, []
-    return [*behind.get(None, ()), *(name for key in keys for name in (key, *behind.get(key, ()))), *new]
+    keys = [key for key in dict.fromkeys(chain.from_iterable(rows)) if key not in without]
+    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in keys}
 
 
 def are_maps(rows: Sequence[dict[str, Json]]) -> bool:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, VALUE, Missing, name
+from shaping.encoders.table.cells import MISSING, VALUE, Missing, name, quoted
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from shaping.encoders.table.model import Node
 
 
 Records: TypeAlias = "list[dict[str, Any]]"
-T = TypeVar("T")
 
 # What one asks of a single record, however many agree: how it is, and whose it is.
 _STATES = frozenset({"state", "status", "conclusion", "phase", "outcome", "result", "verdict", "health", VALUE})
@@ -47,19 +45,10 @@ class TableContext:
     tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
     # By first and last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
-    seen_values: dict[tuple[bytes, bytes], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
-    spread: Callable[[list[Any]], tuple[Any, ...]] | None = None  # see `among`
 
     def within(self, rows: int) -> TableContext:
         """Return a context for another table of so many rows."""
         return TableContext(self.repeats, self.constants, self.lossless, rows, self.tagged)
-
-    def among(self, rows: Records) -> TableContext:
-        """Return a context for columns of only those of these rows that are not empty: `full` puts them back."""
-        at = count()
-        # What an empty row has is what `full` puts last.
-        places = [next(at) if row else -1 for row in rows]
-        return self._copy(itemgetter(*places))
 
     def trial(self) -> TableContext:
         """Return a context for a form that may not be taken: its tags are its own until `take` adds them."""
@@ -68,17 +57,6 @@ class TableContext:
     def take(self, trial: TableContext) -> None:
         """Remember the tags of a form that was taken."""
         self.tagged.update(trial.tagged)
-
-    def throughout(self) -> TableContext:
-        """Return a context for columns of all rows again."""
-        return self._copy(None)
-
-    def _copy(self, spread: Callable[[list[Any]], tuple[Any, ...]] | None) -> TableContext:
-        return replace(self, spread=spread)
-
-    def full(self, column: list[T], absent: T) -> list[T]:
-        """Return a column with something for each row that was left out."""
-        return column if self.spread is None else list(self.spread([*column, absent]))
 
     def tag(self, text: str) -> str:
         """Return a tag for a text that nothing else has."""
@@ -95,13 +73,7 @@ class TableContext:
 
     def known_values(self, rows: Sequence[Any], path: str) -> str | None:
         """Return the path of a column with these values, written the same, likewise."""
-        alike = self.seen_values.setdefault((orjson.dumps(rows[0]), orjson.dumps(rows[-1])), [])
-        for other, first in alike:
-            # Equal is not enough: 1 is equal to 1.0, and members in another order are written in another order.
-            if other == rows and orjson.dumps(other) == orjson.dumps(rows):
-                return None if first == path else first
-        alike.append((rows, path))
-        return None
+        return self.known([quoted(rows)], path)  # type: ignore[arg-type]
 
 
 class ColumnPath(NamedTuple):
@@ -125,14 +97,13 @@ def copied(source: str, at: ColumnPath) -> Derived | None:
 def said_once(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
     """Return a column as a constant or as another column's copy where it is one."""
     first = cells[0]
-    if first and not context.spread and first == cells[-1] and cells.count(first) == len(cells):
+    if first and first == cells[-1] and cells.count(first) == len(cells):
         return throughout(first, len(cells), context, at)
     return repeated(cells, context, at)
 
 
 def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
     """Return a column that is not the same throughout as another column's copy where it is one."""
-    cells = context.full(cells, "")
     if context.repeats and context.count > 1:
         known = context.known(cells, at.path)
         # Two columns of yes and no may agree by chance.
@@ -148,18 +119,16 @@ def repeated(cells: list[str], context: TableContext, at: ColumnPath) -> Node:
 
 def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> Node:
     """Return a column of one cell as a constant, unless it is what one asks of each record."""
-    if context.constants and context.count > 1 and not is_asked_of_a_record(at.label, at.prefix, cell):
+    if context.constants and context.count > 1 and not is_asked_of_a_record(at.path, cell):
         return Constant(at.label, cell)
     return Leaf(at.label, [cell] * rows)
 
 
-def is_asked_of_a_record(label: str, prefix: str, cell: str = "") -> bool:
+def is_asked_of_a_record(path: str, cell: str) -> bool:
     """Return whether a column is what one asks of each record, so that it stands in each row unless it is long."""
-    if len(cell) > _LONG_NAME:
-        return False
-    if not prefix:
-        return label.lower() in _STATES or label.lower() in _PEOPLE
-    return label.lower() in _NAMES and prefix[:-1].lower() in _PEOPLE
+    owner, _, label = path.lower().rpartition(".")
+    asked = label in _NAMES and owner in _PEOPLE if owner else label in _STATES or label in _PEOPLE
+    return asked and len(cell) <= _LONG_NAME
 
 
 class Recurring(NamedTuple):

@@ -101,8 +101,6 @@ def _members(
 ) -> list[Node]:
     """Return the nodes of records, or of a nested record of each row."""
     prefix = f"{at.path}." if at.label else ""
-    if not all(rows) and any(rows):
-        rows, context = [row for row in rows if row], context.among(rows)
     rare = rare_members(rows).difference(without)
     found = columns(rows, {*without, *rare})
     if derived is None:
@@ -115,7 +113,7 @@ def _members(
             nodes += _column(column, context, ColumnPath(name(key), prefix, at.depth + 1))
     if rare:
         also = [",".join(f"{name(key)}={cell(row[key])}" for key in row if key in rare) for row in rows]
-        nodes.append(Also(context.full(also, "")))
+        nodes.append(Also(also))
     return nodes
 
 
@@ -130,8 +128,6 @@ def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequenc
     kinds = set(map(type, column))
     if dict not in kinds and list not in kinds:
         return _scalars(column, kinds, context, at)
-    if context.spread:
-        column, kinds, context = context.full(column, MISSING), {*kinds, Missing}, context.throughout()
     if dict in kinds:
         # What is a record here and something else there is JSON throughout.
         usual = at.depth <= _DEEP and any(column) and kinds <= {dict, *_EMPTY}
@@ -291,9 +287,9 @@ def _plain(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence
     first = column[0]
     if first is not None and type(first) is not str:
         return ()
-    if first == column[-1] and not context.spread and column.count(first) == len(column):
+    if first == column[-1] and column.count(first) == len(column):
         return (throughout(cell(first), len(column), context, at),)
-    if first and first[0] in "{[" and not context.lossless and not context.spread and (found := _opened(column)):
+    if first and first[0] in "{[" and not context.lossless and (found := _opened(column)):
         form, values = found
         return (*_column(values, context, at), Packed(at.label, form))
     try:
@@ -303,7 +299,7 @@ def _plain(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence
     if len(joined) > _LONG and context.count > 1 and max(map(len, column)) > _LONG and _long_ones(column):
         return _with_long(column, context, at)
     node = repeated(texts(column, joined), context, at)
-    if type(node) is Leaf and not context.spread:
+    if type(node) is Leaf:
         node.strings = column
     return (node,)
 
@@ -312,14 +308,14 @@ def _scalars(column: list[Any], kinds: set[type], context: TableContext, at: Col
     """Return a column of any scalars."""
     if str in kinds and context.count > 1 and _long_ones(column):
         return _with_long(column, context, at)
-    if context.repeats and not context.spread and (short := as_float32(column)):
+    if context.repeats and (short := as_float32(column)):
         return (Leaf(at.label, cells(short, kinds), float32=True),)
     return (said_once(cells(column, kinds), context, at),)
 
 
 def _with_long(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
     """Return the long strings of a column as text below the rows, and what else it has in them."""
-    if context.repeats and not context.spread and (copy := _same_as_before(column, context, at)):
+    if context.repeats and (copy := _same_as_before(column, context, at)):
         return (copy,)
     lines = [value if type(value) is str and "\n" not in value else "" for value in column]
     said, legends = in_sentences(lines, context) if context.repeats else ({}, [])
@@ -330,4 +326,4 @@ def _with_long(column: list[Any], context: TableContext, at: ColumnPath) -> Sequ
     if said:
         short = [said.get(row, one) for row, one in enumerate(short)]
         long = [None if row in said else text for row, text in enumerate(long)]
-    return (*legends, _tagged(Text(at.label, context.full(short, ""), context.full(long, None)), context))
+    return (*legends, _tagged(Text(at.label, short, long), context))

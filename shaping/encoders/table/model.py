@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 REST = "…"  # in a cell: the elements that all lists of the column begin with, then these
 
@@ -129,3 +132,25 @@ class Table:
     count: int
     nodes: list[Node] = field(default_factory=list)
     sections: list[str] = field(default_factory=list)  # the line above each row, or nothing; none where all lack one
+
+
+def leaves(nodes: Sequence[Node], prefix: str = "") -> Iterator[tuple[str, Leaf]]:
+    """Yield the columns with cells of their own, those of nested records too, with their paths."""
+    for node in nodes:
+        if type(node) is Group:
+            yield from leaves(node.nodes, f"{prefix}{node.name}.")
+        elif type(node) is Leaf:
+            yield prefix + node.name, node
+
+
+def with_leaves(nodes: Sequence[Node], change: Callable[[str, Leaf], Sequence[Node]], prefix: str = "") -> list[Node]:
+    """Return nodes with other ones in place of each such column."""
+    found: list[Node] = []
+    for node in nodes:
+        if type(node) is Group:
+            found.append(Group(node.name, with_leaves(node.nodes, change, f"{prefix}{node.name}.")))
+        elif type(node) is Leaf:
+            found += change(prefix + node.name, node)
+        else:
+            found.append(node)
+    return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.encoders.table.cells import KEY, bare
 from shaping.encoders.table.derive import is_asked_of_a_record
-from shaping.encoders.table.model import Group, Leaf, Usual
+from shaping.encoders.table.model import Group, Leaf, Usual, leaves, with_leaves
 from shaping.encoders.table.shorten import legend, pattern
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ class _Candidate(NamedTuple):
     """A column, what it usually is, and the rows in which it is something else."""
 
     path: str
-    leaf: Leaf
     cell: str
     others: frozenset[int]
     gain: int  # characters saved, but for the brackets of rows with exceptions
@@ -39,7 +38,7 @@ def usual(nodes: Sequence[Node], count: int) -> list[Node]:
     """Return nodes with the columns that are mostly the same as what is usual, where that is worth it."""
     if count < _USUAL_ROWS:
         return list(nodes)
-    candidates = sorted(_usual_candidates(nodes, count, ""), key=lambda found: len(found.others))
+    candidates = sorted(_usual_candidates(nodes, count), key=lambda found: len(found.others))
     rows, saved, best, taken = frozenset[int](), 0, _USUAL_WORTH, 0
     for number, candidate in enumerate(candidates, 1):
         rows |= candidate.others
@@ -47,17 +46,24 @@ def usual(nodes: Sequence[Node], count: int) -> list[Node]:
         if saved - _BRACKETS * len(rows) > best:
             best, taken = saved - _BRACKETS * len(rows), number
     chosen = {candidate.path: candidate for candidate in candidates[:taken]}
-    return _with_usual(nodes, chosen, "")
+
+    def with_usual(path: str, leaf: Leaf) -> list[Node]:
+        if (found := chosen.get(path)) is None:
+            return [leaf]
+        return [Usual(leaf.name, found.cell, [one if at in found.others else "" for at, one in enumerate(leaf.cells)])]
+
+    return with_leaves(nodes, with_usual)
 
 
-def _usual_candidates(nodes: Sequence[Node], count: int, prefix: str) -> Iterator[_Candidate]:
-    for node in nodes:
-        if type(node) is Group:
-            yield from _usual_candidates(node.nodes, count, f"{prefix}{node.name}.")
-        elif type(node) is Leaf and _is_plain(node):
-            cell, times = _most_common(node.cells)
-            if _MOST_ROWS * count <= times < count and not is_asked_of_a_record(node.name, prefix, cell):
-                yield _candidate(node, cell, prefix)
+def _usual_candidates(nodes: Sequence[Node], count: int) -> Iterator[_Candidate]:
+    for path, leaf in leaves(nodes):
+        if leaf.float32 or leaf.shared or leaf.pattern or "" in leaf.cells:
+            continue
+        cell, times = _most_common(leaf.cells)
+        if _MOST_ROWS * count <= times < count and not is_asked_of_a_record(path, cell):
+            others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
+            gain = (len(cell) + 1) * times - len(others) * (len(path) + 1) - len(cell)
+            yield _Candidate(path, cell, others, gain)
 
 
 def _most_common(cells: list[str]) -> tuple[str, int]:
@@ -66,30 +72,6 @@ def _most_common(cells: list[str]) -> tuple[str, int]:
     if 2 * len(set(first)) > len(first):
         return first[0], 1
     return Counter(cells).most_common(1)[0]
-
-
-def _is_plain(leaf: Leaf) -> bool:
-    return not (leaf.float32 or leaf.shared or leaf.pattern or "" in leaf.cells)
-
-
-def _candidate(leaf: Leaf, cell: str, prefix: str) -> _Candidate:
-    others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
-    size = (len(cell) + 1) * (len(leaf.cells) - len(others))
-    path = prefix + leaf.name
-    return _Candidate(path, leaf, cell, others, size - len(others) * (len(path) + 1) - len(cell))
-
-
-def _with_usual(nodes: Sequence[Node], chosen: dict[str, _Candidate], prefix: str) -> list[Node]:
-    found: list[Node] = []
-    for node in nodes:
-        if type(node) is Group:
-            found.append(Group(node.name, _with_usual(node.nodes, chosen, f"{prefix}{node.name}.")))
-        elif type(node) is Leaf and (candidate := chosen.get(prefix + node.name)):
-            rows = [one if at in candidate.others else "" for at, one in enumerate(node.cells)]
-            found.append(Usual(node.name, candidate.cell, rows))
-        else:
-            found.append(node)
-    return found
 
 
 _ROWS = 8  # from which sections are worth a look
@@ -126,7 +108,7 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
     """
     if rows < _ROWS:
         return list(nodes), []
-    candidates = sorted(_candidates(nodes, ""), key=lambda found: -_net([found], rows, breaks))
+    candidates = sorted(_candidates(nodes), key=lambda found: -_net([found], rows, breaks))
     chosen: list[_HeadCandidate] = []
     best = _WORTH
     for candidate in candidates:
@@ -135,7 +117,13 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
         if (net := _net([*chosen, candidate], rows, breaks)) > best:
             best = net
             chosen.append(candidate)
-    left = _without(nodes, {candidate.path: candidate for candidate in chosen}, "")
+    rest = {candidate.path: candidate.rest for candidate in chosen}
+
+    def without(path: str, leaf: Leaf) -> list[Node]:
+        left = rest.get(path, leaf.cells)
+        return [leaf] if path not in rest else [] if left is None else [Leaf(leaf.name, left)]
+
+    left = with_leaves(nodes, without)
     if not chosen or not any(isinstance(node, Leaf | Group) for node in left):
         return list(nodes), []
     return left, _lines(chosen, rows, breaks)
@@ -163,17 +151,15 @@ def _net(chosen: Sequence[_HeadCandidate], rows: int, breaks: Sequence[int]) -> 
     return sum(candidate.gain for candidate in chosen) - lines - _EXPLAINED
 
 
-def _candidates(nodes: Sequence[Node], prefix: str) -> Iterator[_HeadCandidate]:
-    for node in nodes:
-        if type(node) is Group:
-            yield from _candidates(node.nodes, f"{prefix}{node.name}.")
-        elif type(node) is Leaf and "" not in node.cells and not (node.float32 or node.shared):
-            if node.strings and not prefix and (found := _headed(node)):
-                yield found
-            if not is_asked_of_a_record(node.name, prefix, node.cells[0]) and _has_runs(node.cells):
-                path = prefix + node.name
-                gain = _size(node) + len(node.cells)
-                yield _HeadCandidate(path, [f"{path}={cell}" for cell in node.cells], None, gain)
+def _candidates(nodes: Sequence[Node]) -> Iterator[_HeadCandidate]:
+    for path, leaf in leaves(nodes):
+        if "" in leaf.cells or leaf.float32 or leaf.shared:
+            continue
+        if leaf.strings and path == leaf.name and (found := _headed(leaf)):
+            yield found
+        if not is_asked_of_a_record(path, leaf.cells[0]) and _has_runs(leaf.cells):
+            said = [f"{path}={cell}" for cell in leaf.cells]
+            yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells))
 
 
 def _has_runs(cells: Sequence[str]) -> bool:
@@ -224,15 +210,3 @@ def _ending(column: Sequence[str]) -> str:
     """Return the zone that all times have."""
     zones = {found[0] for text in column if (found := _ZONE.search(text))}
     return zones.pop() if len(zones) == 1 else ""
-
-
-def _without(nodes: Sequence[Node], chosen: dict[str, _HeadCandidate], prefix: str) -> list[Node]:
-    found: list[Node] = []
-    for node in nodes:
-        if type(node) is Group:
-            found.append(Group(node.name, _without(node.nodes, chosen, f"{prefix}{node.name}.")))
-        elif type(node) is not Leaf or (candidate := chosen.get(prefix + node.name)) is None:
-            found.append(node)
-        elif candidate.rest is not None:
-            found.append(Leaf(node.name, candidate.rest))
-    return found

@@ -9,7 +9,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.encoders.table.cells import bares
-from shaping.encoders.table.model import Group, Leaf, Legend
+from shaping.encoders.table.model import Leaf, Legend
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -271,19 +271,12 @@ def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any
     return (shared, rest) if sum(map(len, shared)) > 2 * _AFFIX else None
 
 
-def shortened(nodes: Sequence[Node], context: TableContext) -> list[Node]:
-    """Return columns without what all their strings begin and end with, and with tags for those that recur."""
-    found: list[Node] = []
-    for node in nodes:
-        if type(node) is Group:
-            found.append(Group(node.name, shortened(node.nodes, context)))
-        elif type(node) is not Leaf or node.strings is None:
-            found.append(node)
-        elif around := pattern(node.strings):
-            found.append(Leaf(node.name, around[1], around[0]))
-        else:
-            found += _tagged(node, node.strings, context)
-    return found
+def shortened(leaf: Leaf, context: TableContext) -> list[Node]:
+    """Return a column without what all its strings begin and end with, or with tags for those that recur."""
+    if leaf.strings is None:
+        return [leaf]
+    around = pattern(leaf.strings)
+    return [Leaf(leaf.name, around[1], around[0])] if around else _tagged(leaf, leaf.strings, context)
 
 
 def _tagged(leaf: Leaf, strings: list[str], context: TableContext) -> list[Node]:
