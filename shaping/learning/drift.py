@@ -188,13 +188,8 @@ def _changed_definitions(traffic: TrafficStatistics, baseline: Baseline) -> Iter
 
 
 def _fields(one: ToolStatistics) -> dict[str, Any]:
-    total = sum(found.bytes for found in one.fields.values()) or 1
     return {
-        path: {
-            "types": sorted(found.types - {"null"}),
-            "values": _closed(found.distinct, found.values),
-            "share": round(found.bytes / total, 4),
-        }
+        path: {"types": sorted(found.types - {"null"}), "values": _closed(found.distinct, found.values)}
         for path, found in sorted(one.fields.items())
     }
 

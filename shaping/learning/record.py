@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import queue
 import re
-import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +15,7 @@ from urllib.parse import quote
 import orjson
 
 from shaping.cleaning import without_private_and_secrets
+from shaping.ledger.writer import BackgroundQueue
 from shaping.redaction import scrub
 from shaping.settings.files import refuse_links
 from shaping.tokens import count
@@ -35,10 +33,8 @@ TOOLS: Final = "_tools"  # the name of the files that hold the definitions of a 
 FILE_NAME: Final = re.compile(r"(?P<tool>.+)\.(?P<day>\d{4}-\d{2}-\d{2})\.jsonl(?:\.gz|\.zst)?")
 
 _LONGEST_LINE: Final = 16_000_000  # bytes
-_WAITING: Final = 256  # calls that may wait to be written; each may hold an answer
-_PAUSE_SECONDS: Final = 0.2
+_BATCH: Final = 128  # calls that are written at once
 _EXIT_SECONDS: Final = 5.0
-_STOP: Final = object()
 
 
 class Recorder:
@@ -58,13 +54,10 @@ class Recorder:
     ) -> None:
         """Make a recorder; without `arguments` those of calls are left out, `watch` is given each line."""
         self.folder = Path(folder)
-        self.dropped = 0
         self._arguments = arguments
         self._max_bytes = max_bytes
         self._watch = watch
-        self._queue: queue.Queue[Callable[[], None] | threading.Event | object] = queue.Queue(_WAITING)
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._waiting = BackgroundQueue("shaping-recorder", self._write, batch=_BATCH, exit_seconds=_EXIT_SECONDS)
         self._size: int | None = None
         self._tools: dict[str, bytes] = {}
         self._warned = False
@@ -114,7 +107,7 @@ class Recorder:
             }
             self._append(server, line["tool"], now, line)
 
-        self._put(write)
+        self._waiting.put(write)
 
     def record_tools(self, server: str, tools: Sequence[Mapping[str, Any]]) -> None:
         """Record the definitions of a server's tools, where they are not what they were."""
@@ -128,64 +121,30 @@ class Recorder:
             line = {"time": _iso(now), "server": server, "tools": scrub(orjson.loads(listed))}
             self._append(server, TOOLS, now, line)
 
-        self._put(write)
+        self._waiting.put(write)
+
+    @property
+    def dropped(self) -> int:
+        """How many calls could not be recorded."""
+        return self._waiting.dropped
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until what was recorded so far is written; return whether it was in time."""
-        if self._thread is None:
-            return True
-        done = threading.Event()
-        try:
-            self._queue.put(done, timeout=timeout)
-        except queue.Full:
-            return False
-        return done.wait(timeout)
+        return self._waiting.flush(timeout)
 
     def close(self, timeout: float = _EXIT_SECONDS) -> None:
         """Write what is waiting, and stop."""
-        atexit.unregister(self.close)
-        self.flush(timeout)
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            try:
-                self._queue.put_nowait(_STOP)
-            except queue.Full:
-                return  # the thread is a daemon: it ends with the process
-            thread.join(timeout)
+        self._waiting.close(timeout)
 
-    def _put(self, write: Callable[[], None]) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="shaping-recorder", daemon=True)
-                self._thread.start()
-                atexit.register(self.close)
-        try:
-            self._queue.put_nowait(write)
-        except queue.Full:
-            self.dropped += 1
-
-    def _run(self) -> None:
-        while True:
-            batch: list[Any] = [self._queue.get()]
-            # Calls are written in a pause between them, so that writing one does not slow down the next.
-            while callable(batch[-1]) and len(batch) < _WAITING // 2:
-                try:
-                    batch.append(self._queue.get(timeout=_PAUSE_SECONDS))
-                except queue.Empty:
-                    break
-            for item in batch:
-                if item is _STOP:
-                    return
-                if isinstance(item, threading.Event):
-                    item.set()
-                else:
-                    self._try(item)
+    def _write(self, calls: list[Callable[[], None]]) -> None:
+        for write in calls:
+            self._try(write)
 
     def _try(self, write: Callable[[], None]) -> None:
         try:
             write()
         except Exception as problem:  # noqa: BLE001 (whatever it is, the calls go on; a result is not part of the message)
-            self.dropped += 1
+            self._waiting.drop()
             if not self._warned:
                 self._warned = True
                 reason = (isinstance(problem, OSError) and problem.strerror) or type(problem).__name__
@@ -194,7 +153,7 @@ class Recorder:
     def _append(self, server: str, tool: str, now: float, line: Mapping[str, Any]) -> None:
         written = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
         if len(written) > min(_LONGEST_LINE, self._max_bytes):
-            self.dropped += 1
+            self._waiting.drop()
             return
         path = self.folder / _safe(server or "_") / f"{_safe(tool)}.{_iso(now)[:10]}.jsonl"
         refuse_links(path)

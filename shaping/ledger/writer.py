@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from shaping.ledger.entries import LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
 from shaping.redaction import scrub
@@ -35,53 +35,50 @@ _MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
 _EXIT_SECONDS: Final = 2.0  # how long a process whose ledger nobody closed may wait for it at its end
-_STOP: Final = object()
+Item = TypeVar("Item")
 
 
-class Ledger:
-    """Takes calls, counts their tokens on its own thread, keeps the sums in memory and writes all to a file."""
+class BackgroundQueue(Generic[Item]):
+    """Hands items over to a thread of its own; where too many wait already one is dropped, and that is counted.
 
-    _queue: queue.Queue[MeasuredCall | object]
+    The thread takes several at once in a pause between them, so that its work does not slow down the next caller.
+    """
+
+    _queue: queue.Queue[Item | threading.Event | None]
     _thread: threading.Thread | None
 
-    def __init__(self, database: LedgerDatabase | None = None, *, tokenizer: str = "o200k_base") -> None:
-        self._database = database
-        self._tokenizer = tokenizer
-        self._totals = Totals()
-        self._by_label: dict[MetricLabels, Totals] = {}
-        self._telemetry = Telemetry()
-        self._warned = False
+    def __init__(self, name: str, handle: Callable[[list[Item]], None], *, batch: int, exit_seconds: float) -> None:
+        self._name, self._handle, self._most, self._exit_seconds = name, handle, batch, exit_seconds
         self._begin()
 
-    def record(self, call: MeasuredCall) -> None:
-        """Take a call; where too many wait already it is dropped, and that is counted."""
+    def put(self, item: Item) -> None:
+        """Add an item without waiting."""
         if self._pid != os.getpid():
             self._begin()  # the thread did not come along with a fork, and what waits is the parent's to write
-        self._start()
-        if (context := trace_context(call.trace)) is not call.trace:
-            call = replace(call, trace=context)
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+                atexit.register(self.close, self._exit_seconds)
         try:
-            self._queue.put_nowait(call)
+            self._queue.put_nowait(item)
         except queue.Full:
-            with self._lock:
-                self._dropped += 1
-                self._unwritten += 1
+            self.drop()
 
-    @property
-    def dropped(self) -> int:
-        """How many calls could not be counted."""
-        return self._dropped
+    def drop(self) -> None:
+        """Count an item that is lost."""
+        with self._lock:
+            self.dropped += 1
+            self._new_drops += 1
 
-    def totals(self) -> Totals:
-        """Return the sums over all that was recorded here and is counted."""
-        return self._totals
+    def new_drops(self) -> int:
+        """Return how many items were dropped since this was last asked."""
+        with self._lock:
+            found, self._new_drops = self._new_drops, 0
+            return found
 
-    def metrics(self) -> str:
-        """Write what was recorded here in the text format of Prometheus."""
-        return prometheus_text(dict(self._by_label), self._dropped)
-
-    def flush(self, timeout: float = 10.0) -> bool:
-        """Wait until what was recorded so far is counted and written; say whether it was in time."""
+    def flush(self, timeout: float) -> bool:
+        """Wait until what was put so far is handled; return whether it was in time."""
         if self._thread is None:
             return True
         deadline = time.monotonic() + timeout
@@ -93,8 +90,8 @@ class Ledger:
         self._hurried.set()
         return done.wait(max(0.0, deadline - time.monotonic()))
 
-    def close(self, timeout: float = 2.0) -> bool:
-        """Write what is waiting, and stop; say whether that was done in time, else what is not written is given up."""
+    def close(self, timeout: float) -> bool:
+        """Handle what is waiting, and stop; return whether that was done in time, else the rest is given up."""
         thread = self._thread
         if thread is None:
             return True
@@ -103,7 +100,7 @@ class Ledger:
         written = self.flush(timeout)
         self._thread = None
         try:
-            self._queue.put_nowait(_STOP)
+            self._queue.put_nowait(None)
         except queue.Full:
             return False  # the thread is a daemon: it ends with the process
         thread.join(max(0.0, deadline - time.monotonic()))
@@ -112,34 +109,87 @@ class Ledger:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._queue = queue.Queue(_WAITING)
-        self._dropped = self._unwritten = 0
+        self.dropped = self._new_drops = 0
         self._lock = threading.Lock()
-        self._hurried = threading.Event()  # set by who waits for the ledger
+        self._hurried = threading.Event()  # set by who waits for the thread
         self._thread = None
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="shaping-ledger", daemon=True)
-                self._thread.start()
-                atexit.register(self.close, _EXIT_SECONDS)
-
     def _run(self) -> None:
-        count = counter(self._tokenizer)
         while True:
-            batch = self._batch()
-            calls = [item for item in batch if isinstance(item, MeasuredCall)]
-            counted = [(call, entry) for call in calls if (entry := _counted(call, count)) is not None]
-            entries = [entry for _, entry in counted]
-            self._telemetry.record(counted)
-            self._totals += add_up(entries)
-            self._label(entries)
-            self._write(entries)
-            for item in batch:
-                if isinstance(item, threading.Event):
-                    item.set()
-            if _STOP in batch:
+            items, awaited = self._take()
+            self._handle(items)
+            if awaited is None:
                 return
+            awaited.set()
+
+    def _take(self) -> tuple[list[Item], threading.Event | None]:
+        """Wait for items and then for a pause between them, or for an event that somebody awaits; None is the end.
+
+        An item that comes meanwhile does not wake this thread, which would take the interpreter from its caller.
+        """
+        items: list[Item] = []
+        item = self._queue.get()
+        while item is not None and not isinstance(item, threading.Event):
+            items.append(item)
+            if len(items) == self._most:
+                return items, threading.Event()
+            if self._queue.empty():
+                self._hurried.wait(_PAUSE_SECONDS)
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return items, threading.Event()
+        self._hurried.clear()
+        return items, item
+
+
+class Ledger:
+    """Takes calls, counts their tokens on its own thread, keeps the sums in memory and writes all to a file."""
+
+    def __init__(self, database: LedgerDatabase | None = None, *, tokenizer: str = "o200k_base") -> None:
+        self._database = database
+        self._tokenizer = tokenizer
+        self._totals = Totals()
+        self._by_label: dict[MetricLabels, Totals] = {}
+        self._telemetry = Telemetry()
+        self._warned = False
+        self._waiting = BackgroundQueue("shaping-ledger", self._enter, batch=_BATCH, exit_seconds=_EXIT_SECONDS)
+
+    def record(self, call: MeasuredCall) -> None:
+        """Take a call; where too many wait already it is dropped, and that is counted."""
+        if (context := trace_context(call.trace)) is not call.trace:
+            call = replace(call, trace=context)
+        self._waiting.put(call)
+
+    @property
+    def dropped(self) -> int:
+        """How many calls could not be counted."""
+        return self._waiting.dropped
+
+    def totals(self) -> Totals:
+        """Return the sums over all that was recorded here and is counted."""
+        return self._totals
+
+    def metrics(self) -> str:
+        """Write what was recorded here in the text format of Prometheus."""
+        return prometheus_text(dict(self._by_label), self.dropped)
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until what was recorded so far is counted and written; return whether it was in time."""
+        return self._waiting.flush(timeout)
+
+    def close(self, timeout: float = 2.0) -> bool:
+        """Write what is waiting, and stop; return whether that was done in time, else the rest is given up."""
+        return self._waiting.close(timeout)
+
+    def _enter(self, calls: list[MeasuredCall]) -> None:
+        count = counter(self._tokenizer)
+        counted = [(call, entry) for call in calls if (entry := _counted(call, count)) is not None]
+        entries = [entry for _, entry in counted]
+        self._telemetry.record(counted)
+        self._totals += add_up(entries)
+        self._label(entries)
+        self._write(entries)
 
     def _label(self, entries: list[LedgerEntry]) -> None:
         for entry in entries:
@@ -148,25 +198,8 @@ class Ledger:
                 labels = MetricLabels("", "(other)", "", entry.kind)  # names come from outside and may be any number
             self._by_label[labels] = self._by_label.get(labels, Totals()) + add_up([entry])
 
-    def _batch(self) -> list[object]:
-        """Wait for calls and then for a pause between them, so that counting does not slow the next one down.
-
-        A call that comes meanwhile does not wake this thread, which would take the interpreter from its caller.
-        """
-        batch: list[object] = [self._queue.get()]
-        while len(batch) < _BATCH and isinstance(batch[-1], MeasuredCall):
-            if self._queue.empty():
-                self._hurried.wait(_PAUSE_SECONDS)
-            try:
-                batch.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        self._hurried.clear()
-        return batch
-
     def _write(self, entries: list[LedgerEntry]) -> None:
-        with self._lock:
-            unwritten, self._unwritten = self._unwritten, 0
+        unwritten = self._waiting.new_drops()
         if self._database is None or not (entries or unwritten):
             return
         try:

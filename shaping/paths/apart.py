@@ -33,7 +33,7 @@ _DELIMITERS = ",;\t|"
 
 
 @dataclass(slots=True)
-class _Headers:
+class _OpenHeaders:
     """The headers of an object whose rows are looked for: the wanted columns by the number of all."""
 
     columns: dict[int, Columns] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class _Headers:
         self.columns[width] = self.columns.get(width, frozenset()) | wanted
         self.far[width] = min(far, self.far.get(width, far))
 
-    def pass_on(self, around: _Headers) -> None:
+    def pass_on(self, around: _OpenHeaders) -> None:
         """Give those that no row was found for to the object around this one."""
         around.lists |= self.lists
         for width, wanted in self.columns.items():
@@ -62,9 +62,9 @@ class NamedApart:
 
     def run(self, value: Any) -> Any:
         """Return the value with what was found replaced: the same object where there is nothing."""
-        return self._look(value, (), _Headers())
+        return self._look(value, (), _OpenHeaders())
 
-    def _look(self, value: Any, place: Place, around: _Headers) -> Any:
+    def _look(self, value: Any, place: Place, around: _OpenHeaders) -> Any:
         """Look into a value; `around` receives the headers in it that have no rows yet."""
         if len(place) > _DEEPEST:
             return value
@@ -72,7 +72,7 @@ class NamedApart:
             return self._object(value, place, around)
         return self._array(value, place) if type(value) is list and value else value
 
-    def _object(self, value: dict[str, Any], place: Place, around: _Headers) -> dict[str, Any]:
+    def _object(self, value: dict[str, Any], place: Place, around: _OpenHeaders) -> dict[str, Any]:
         nested: list[str] = []
         named: list[str] = []
         for key, item in value.items():
@@ -85,8 +85,10 @@ class NamedApart:
             return {key: item if key in named else self.replace(item, (*place, key)) for key, item in value.items()}
         return self._with_nested(value, nested, place, around) if nested else value
 
-    def _with_nested(self, value: dict[str, Any], nested: list[str], place: Place, around: _Headers) -> dict[str, Any]:
-        headers, new = _Headers(), {}
+    def _with_nested(
+        self, value: dict[str, Any], nested: list[str], place: Place, around: _OpenHeaders
+    ) -> dict[str, Any]:
+        headers, new = _OpenHeaders(), {}
         for key in nested:
             item = value[key]
             wanted = self._header(item) if type(item) is list else frozenset()
@@ -120,7 +122,7 @@ class NamedApart:
         out = value
         for at, item in enumerate(value):
             if type(item) is dict or type(item) is list:
-                new = self._look(item, (*place, at), _Headers())
+                new = self._look(item, (*place, at), _OpenHeaders())
                 if new is not item:
                     out = list(value) if out is value else out
                     out[at] = new
@@ -144,7 +146,7 @@ class NamedApart:
             taken.append(entry | columns if at else entry)
         return taken if any(taken) else []
 
-    def _below(self, value: Any, headers: _Headers, place: Place, depth: int) -> Any:
+    def _below(self, value: Any, headers: _OpenHeaders, place: Place, depth: int) -> Any:
         """Replace the cells of the wanted columns in every table below a value."""
         if id(value) in headers.lists or type(value) not in (dict, list) or not depth:
             return value
@@ -165,7 +167,7 @@ class NamedApart:
         new = [self.replace(item, (*place, at)) if at in row else item for at, item in enumerate(new)]
         return value if all(map(_same, new, value)) else new
 
-    def _columns(self, row: list[Any], headers: _Headers) -> Columns:
+    def _columns(self, row: list[Any], headers: _OpenHeaders) -> Columns:
         if len(row) not in headers.columns:
             return frozenset()
         headers.matched.add(len(row))
@@ -179,7 +181,7 @@ class NamedApart:
         if type(item) is not list:
             return item
         cells = [
-            self.replace(cell, (*place, at)) if at in taken else self._look(cell, (*place, at), _Headers())
+            self.replace(cell, (*place, at)) if at in taken else self._look(cell, (*place, at), _OpenHeaders())
             for at, cell in enumerate(item)
         ]
         return item if all(map(_same, cells, item)) else cells
