@@ -18,6 +18,7 @@ from shaping.present.expansion import Databases, expanded_page, present_hits, pr
 from shaping.redaction import scrub
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings import ConfigError, context
+from shaping.settings.jsonc import short_name
 from shaping.settings.live import LiveConfig, shared
 from shaping.store import open_store
 from shaping.store.expand import recall
@@ -299,7 +300,8 @@ class Shaper:
 
 def _problem(problem: ConfigError) -> Warned:
     """Warn in the response too: what runs is not what the file says, private paths included."""
-    return Warned("BAD_CONFIG", f"the config has problems and is not in use as written: {problem}")
+    file = short_name(problem.problems[0].file) if problem.problems else "the config"
+    return Warned("BAD_CONFIG", f"{file} has problems and is not in use as written; `shaping check` lists them")
 
 
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:

@@ -515,3 +515,15 @@ def test_a_range_of_lines_holds_for_a_bare_text() -> None:
     ref = shaper.shape("line one\nline two\n" * 9, tool="t", request=Overrides(max_string=60)).ref
     assert shaper.expand(ref or "", "[L2:L2]").data == "line two\n"
     shaper.close()
+
+
+def test_that_a_config_is_not_in_use_is_said_whatever_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "response_config.json").write_text('{"globl": {}}')
+    monkeypatch.chdir(tmp_path)
+    request = Overrides(max_tokens=60, dialect="invariant")
+    shaped = Shaper(watch=False).shape([{"id": n, "name": f"row {n}"} for n in range(300)], request=request)
+    said = "response_config.json has problems and is not in use as written; `shaping check` lists them"
+    assert [warned.message for warned in shaped.warnings] == [said]

@@ -12,7 +12,7 @@ from shaping.budget import Budget, fit_value
 from shaping.cleaning import without_private_and_secrets
 from shaping.envelope import presentable
 from shaping.errors.detail import change_texts, plain_texts
-from shaping.response import Warned
+from shaping.response import Warned, counted
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -66,14 +66,17 @@ def limit_error(error: ErrorDetail, plan: Plan, share: float = _ERROR) -> ErrorD
 
 
 def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ...]:
-    """Cut warnings to their share of the budget."""
-    said = [{"code": each.code, "message": each.message, "path": each.path} for each in warnings]
+    """Cut warnings to their share of the budget, but for the one that the config is not in use."""
+    loud = tuple(each for each in warnings if each.code == "BAD_CONFIG")
+    others = [each for each in warnings if each not in loud]
+    said = [{"code": each.code, "message": each.message, "path": each.path} for each in others]
     kept = limit_value(said, _WARNINGS, plan)
     if kept is said:
         return warnings
     short = tuple(Warned(each.get("code", ""), each.get("message", ""), each.get("path")) for each in kept)
-    left_out = len(warnings) - len(kept)
-    return (*short, Warned("BUDGET", f"{left_out:,} more warnings are left out")) if left_out else short
+    left_out = len(others) - len(kept)
+    told = (Warned("BUDGET", f"{counted(left_out, 'more warning')} left out"),) if left_out else ()
+    return (*loud, *short, *told)
 
 
 def clean_envelope(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:

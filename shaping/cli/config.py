@@ -13,11 +13,12 @@ import typer
 from shaping.cli.output import CONFIG, JSON, print_result, quiet, reading_progress, stopped
 from shaping.errors import ToolError
 from shaping.page.data import own_choices, plain, readable, sources
-from shaping.response import counted
+from shaping.response import counted, did_you_mean, nearest
 from shaping.settings import bundled, load
 from shaping.settings.context import checked_environment, environment_profile
-from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, refuse_links
+from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
 from shaping.settings.jsonc import report, short_name
+from shaping.settings.resolve import fits
 from shaping.settings.sources import Origin, is_bundled, server_presets
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ ALL = typer.Option("--all", help="Show every choice, also those that are as the 
 DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
 
 _VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
+_ALL_TIME: Final = 1e12  # seconds
 _WIDE: Final = 40  # characters of a value beside which its source still stands
 
 
@@ -89,21 +91,49 @@ def check(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
-    found = load(cwd=path.absolute()) if path is not None and path.is_dir() else load(path)
+    found = _loaded(path)
     checked_environment(os.environ, found.profiles)
     if traffic is not None:
         _check_traffic(traffic, found, as_json=as_json)
         return
+    unused = list(_rules_without_tool(found))
     if as_json:
-        print_result({"files": list(found.files), "hash": found.hash}, [str(warning) for warning in found.warnings])
+        warnings = [*map(str, found.warnings), *unused]
+        print_result({"files": list(found.files), "hash": found.hash}, warnings)
         return
-    for line in report(found.warnings, "warning"):
+    for line in (*report(found.warnings, "warning"), *unused):
         typer.echo(line, err=True)
+    ignored = any("not allowed" in (warning.says or "") for warning in found.warnings)
     for file in found.files:
-        typer.echo(f"{short_name(file)} is good")
+        typer.echo(f"{short_name(file)} {'has no errors, but not all of it applies' if ignored else 'is good'}")
     if not found.files:
         looked = config_places(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)
         typer.echo(f"no config was found; the bundled default applies. Looked for: {_places(looked)}", err=True)
+
+
+def _loaded(path: Path | None) -> LoadedConfig:
+    """Load the config to check, as it applies: one of the working tree only in part until it is allowed."""
+    if path is not None and path.is_dir():
+        return load(cwd=path.absolute())
+    found = find(None, cwd=Path.cwd(), environ=os.environ) if path is not None and path.is_file() else None
+    return load(None if found is not None and path is not None and found.samefile(path) else path)
+
+
+def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
+    """Name the rules that match no tool of the ledger, or of the traffic that the config was suggested from."""
+    from shaping.learning.drift import Baseline, baseline_path  # noqa: PLC0415 (only a config with rules needs it)
+    from shaping.ledger import LedgerDatabase  # noqa: PLC0415 (only a config with rules needs it)
+
+    rules, path = config.config.tool_overrides or {}, ledger_path()
+    called = LedgerDatabase(path).sums(seconds=_ALL_TIME) if rules and path is not None else []
+    tools = {f"{one.server.replace('/', '_')}/{one.tool}" if one.server else one.tool for one in called}
+    for file in map(Path, config.files if rules else ()):
+        tools |= {*(baseline.tools if (baseline := Baseline.read(baseline_path(file))) is not None else ())}
+    for rule in rules if tools else ():
+        if not any(fits(tool, rule) for tool in tools):
+            names = tools if "/" in rule else {tool.rpartition("/")[2] for tool in tools}
+            near = did_you_mean(nearest(rule, sorted(names), n=1))
+            yield f"note: the rules for {rule!r} match none of the {len(tools):,} tools called so far.{near}"
 
 
 def _places(files: Sequence[Path]) -> str:

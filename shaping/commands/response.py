@@ -54,8 +54,8 @@ _PASSED_ON: Final = (
 )  # fmt: skip
 
 
-# Warnings that other facts state more shortly.
-_STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BUDGET"})
+# Warnings that other facts state more shortly, or that were logged to standard error when the config was read.
+_STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BUDGET", "BAD_CONFIG"})
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def expand(
     chosen, start = (path or "", Position()) if cursor is None else resume(secret, ref, cursor)
     shaped = cursor is not None and cursor.startswith(SHAPED)
     whole = kept.value if private is None else private.apply(kept.value)
-    chosen = lines_as_characters(whole, chosen)
+    chosen = lines_as_characters(whole, _below_items(whole, chosen))
     value, where = _chosen(whole, chosen)
     with_ids = path_with_ids(whole, chosen) if where == chosen else None
 
@@ -174,6 +174,17 @@ def choose(value: Any, path: str) -> Any:
         if isinstance(holder, str | list) and _one(value, steps[:-1]):
             return holder[steps[-1].start or 0 : steps[-1].stop]
     return select(value, path)
+
+
+def _below_items(value: Any, path: str) -> str:
+    """Write paths into a list without the name that the list has in SQL and in notices: `items[0].id` as `[0].id`."""
+    if (
+        "items" not in path
+        or not isinstance(value, list)
+        or any(isinstance(one, dict) and "items" in one for one in value)
+    ):
+        return path
+    return ",".join(re.sub(r"^\s*items(?=$|\[|\.)", "", one) for one in _ONE.findall(path))
 
 
 def lines_as_characters(value: Any, path: str) -> str:

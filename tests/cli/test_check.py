@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from shaping.cli.app import build
+from shaping.ledger import LedgerDatabase, LedgerEntry
 
 RUNNER = CliRunner()
 GOOD = '{"global": {"profile": "standard"}} // good'
@@ -17,6 +19,7 @@ BAD = '{\n"global": {"profile": "standart"},\n"tool_overrides": {"search": {"max
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("SHAPING_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -115,3 +118,28 @@ def test_a_program_reads_an_envelope(project: Path) -> None:
 
 def test_a_wrong_call_exits_2() -> None:
     assert run("--nonsense").exit_code == 2
+
+
+def test_rules_for_a_tool_that_was_never_called_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "ledger.sqlite"))
+    called = LedgerEntry(time.time(), "list_issues", 10, 5, server="github")
+    LedgerDatabase(tmp_path / "ledger.sqlite").add([called])
+    rules = {name: {"max_tokens": 500} for name in ("list_isues", "list_issues", "github/*", "gitlab/*")}
+    Path("response_config.json").write_text(json.dumps({"tool_overrides": rules}))
+    result = run()
+    assert (result.exit_code, result.stdout) == (0, "response_config.json is good\n")
+    said = "match none of the 1 tools called so far."
+    assert result.stderr.splitlines() == [
+        f"note: the rules for 'list_isues' {said} Did you mean 'list_issues'?",
+        f"note: the rules for 'gitlab/*' {said}",
+    ]
+
+
+@pytest.mark.parametrize("named", [(), ("response_config.json",)])
+def test_a_config_that_applies_only_in_part_is_not_called_good(named: tuple[str, ...]) -> None:
+    Path("response_config.json").write_text('{"global": {"profile": "debug"}}')
+    result = run(*named)
+    assert (result.exit_code, result.stdout) == (0, "response_config.json has no errors, but not all of it applies\n")
+    assert "not allowed, so profile in it does not apply" in result.stderr
+    RUNNER.invoke(build(), ["allow"])
+    assert run(*named).stdout == "response_config.json is good\n"

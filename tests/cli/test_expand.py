@@ -54,6 +54,20 @@ def test_values_come_back_by_path_and_in_pages() -> None:
     assert second["meta"]["truncated"] is True
 
 
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("items[7]", '{"id":7,"name":"n7"}'),
+        ("items[2:4].id", "[2,3]"),
+        ("items[0].name,items[0].id", '{"id":0,"name":"n0"}'),
+    ],
+)
+def test_a_list_at_the_top_is_called_items_as_in_sql(path: str, found: str) -> None:
+    data = json.dumps([{"id": n, "name": f"n{n}"} for n in range(300)])
+    ref = told("run", "--json", "--max-tokens", "200", "--", "echo", data)["meta"]["ref"]
+    assert shaping("expand", ref, path).stdout == f"{found}\n"
+
+
 def test_text_comes_back_as_text() -> None:
     told_once = told("run", "--json", "--max-tokens", "150", "--", "seq", "500")
     assert shaping("expand", told_once["meta"]["ref"], "stdout").stdout == "".join(f"{n}\n" for n in range(1, 501))
