@@ -300,8 +300,9 @@ class Shaper:
 
 def _problem(problem: ConfigError) -> Warned:
     """Warn in the response too: what runs is not what the file says, private paths included."""
-    file = short_name(problem.problems[0].file) if problem.problems else "the config"
-    return Warned("BAD_CONFIG", f"{file} has problems and is not in use as written; `shaping check` lists them")
+    first = problem.problems[0]
+    where = f"{short_name(first.file)} is wrong at {first.path}"
+    return Warned("BAD_CONFIG", f"{where} and is not in use as written; `shaping check` says why")
 
 
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:

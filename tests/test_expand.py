@@ -525,5 +525,5 @@ def test_that_a_config_is_not_in_use_is_said_whatever_the_budget(
     monkeypatch.chdir(tmp_path)
     request = Overrides(max_tokens=60, dialect="invariant")
     shaped = Shaper(watch=False).shape([{"id": n, "name": f"row {n}"} for n in range(300)], request=request)
-    said = "response_config.json has problems and is not in use as written; `shaping check` lists them"
+    said = "response_config.json is wrong at $.globl and is not in use as written; `shaping check` says why"
     assert [warned.message for warned in shaped.warnings] == [said]

@@ -233,7 +233,7 @@ def test_a_config_that_is_found_broken_is_warned_of_in_every_response(
     shaped = Shaper().shape({"a": 1})
     assert shaped.value == {"data": {"a": 1}}
     assert [w.code for w in shaped.warnings] == ["BAD_CONFIG"]
-    assert "minimla" in shaped.warnings[0].message
+    assert "response_config.json is wrong at $.global.profile" in shaped.warnings[0].message
 
 
 def test_observing_leaves_a_generator_to_its_reader() -> None:
