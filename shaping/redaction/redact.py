@@ -38,7 +38,7 @@ _NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])  # in lower case, 
 _PART, _OVERLAP = 1 << 21, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
-_OPENS_TABLE: Final = ("{", "[")
+_OPENS: Final = ("{", "[")
 _BETWEEN_PARTS: Final = 40  # characters
 _PLACES: Final = 8  # of one rule that are reported apart; an object keyed by ids could have thousands
 
@@ -67,9 +67,8 @@ def redact(
     rules = rules_for(value, written) if values else NO_RULES
     if not (names or paths or rules.rules):
         return value, []
-    value, inside = _redact_in_strings(value, paths)
     walk = _Walk(paths, rules=rules, names=names)
-    return walk.value(value), _grouped([*inside, *walk.hits])
+    return walk.value(value), _grouped(walk.hits)
 
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
@@ -78,48 +77,7 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
-    return orjson.dumps(walk.value(_redact_in_strings(orjson.loads(written), paths)[0]))
-
-
-def _redact_in_strings(value: Any, paths: Sequence[str]) -> tuple[Any, list[Hit]]:
-    """Apply paths inside strings that hold JSON, at any depth: data in a string is data."""
-    opened = _open_strings(value) if paths else value
-    if opened is value:
-        return value, []
-    walk = _Walk(paths, rules=NO_RULES, names=False)
-    masked = walk.value(opened)
-    return (value if masked is opened else _close_strings(value, opened, masked)), walk.hits
-
-
-def _open_strings(value: Any) -> Any:
-    """Replace strings that hold a JSON object or list by what they hold; the same object where there is none."""
-    if isinstance(value, str):
-        if value.lstrip()[:1] not in ("{", "["):
-            return value
-        try:
-            return _open_strings(orjson.loads(value))
-        except orjson.JSONDecodeError:
-            return value
-    if type(value) is dict:
-        members = {key: _open_strings(member) for key, member in value.items()}
-        return value if all(members[key] is value[key] for key in value) else members
-    if type(value) is list:
-        elements = [_open_strings(element) for element in value]
-        return value if all(new is old for new, old in zip(elements, value, strict=True)) else elements
-    return value
-
-
-def _close_strings(value: Any, opened: Any, masked: Any) -> Any:
-    """Write strings anew in which something was masked, and leave all others as they were."""
-    if masked is opened or masked == opened:
-        return value
-    if isinstance(value, str) and not isinstance(opened, str):
-        return masked if isinstance(masked, str) else orjson.dumps(masked).decode()
-    if type(value) is dict and type(masked) is dict:
-        return {key: _close_strings(value[key], opened[key], masked[key]) for key in value}
-    if type(value) is list and type(masked) is list:
-        return [_close_strings(*three) for three in zip(value, opened, masked, strict=True)]
-    return masked
+    return orjson.dumps(walk.value(orjson.loads(written)))
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
@@ -193,7 +151,7 @@ class _Walk:
         if self._names and context and sensitive(context):
             return self._mask(value, "field-name", trail)
         if isinstance(value, str):
-            return self._text(value, trail, context)
+            return self._text(self._data_in_text(value, trail, state), trail, context)
         if isinstance(value, dict):
             return self._object(value, trail, state)
         if isinstance(value, (list, tuple)):
@@ -261,6 +219,19 @@ class _Walk:
         number = taken[written] = taken.get(written, 0) + 1
         return written if number == 1 else f"{written} #{number}"
 
+    def _data_in_text(self, text: str, trail: Trail, state: State) -> str:
+        """Mask by path and by name in JSON that stands in a string: data in a string is data."""
+        if not (state or self._names) or text.lstrip()[:1] not in _OPENS:
+            return text
+        try:
+            data = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return text
+        inner = _Walk(rules=NO_RULES, names=self._names)
+        masked = inner.value(data, trail, state=state)
+        self.hits += inner.hits
+        return text if masked is data else orjson.dumps(masked).decode()
+
     def _text(self, text: str, trail: Trail, context: str) -> str:
         if (text, context) in self._clean and not self._key_is_open:
             return text
@@ -269,9 +240,6 @@ class _Walk:
         if self._names and (found := assigned(new)):
             new = replace(new, found)
             spans += found
-        if self._names and new.lstrip()[:1] in _OPENS_TABLE and (masked := _tables_masked(new)) != new:
-            new = masked
-            spans.append(Span(0, len(text), "field-name"))
         if not spans:
             if not self._key_is_open:
                 self._clean.add((text, context))
@@ -298,16 +266,6 @@ class _Walk:
 
     def _hit(self, rule: str, trail: Trail) -> None:
         self.hits.append(Hit(rule, _written(trail)))
-
-
-def _tables_masked(text: str) -> str:
-    """Mask the columns of secrets in a table that stands as JSON in a text; the text itself where there are none."""
-    try:
-        data = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    clean = _Walk(rules=NO_RULES, names=True).value(data)
-    return text if clean is data else orjson.dumps(clean).decode()
 
 
 def masked_like(value: Any, text: str) -> Json:
