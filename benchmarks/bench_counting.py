@@ -39,7 +39,7 @@ CHECKED_ON = """\
 Sampled against exact counts, on kinds of text that no weight was fitted on. The sampler's settings and seed were chosen
 with an eye on these, so see the unseen kinds too."""
 ROOM = "What the first text of each kind takes is room to work in, and not in this number."
-SIZES = (8_200, 20_000, 50_000, 120_000, 300_000, 800_000, 1_900_000)
+SIZES = (16_400, 20_000, 50_000, 120_000, 300_000, 800_000, 1_900_000)
 # Real files, by what they are; those that a machine lacks are left out.
 SITE = Path(sysconfig.get_paths()["purelib"])
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -114,7 +114,7 @@ def unseen(folders: Sequence[str]) -> Iterator[tuple[str, str]]:
     for kind in sorted(kinds):
         rng = Random(kind)  # noqa: S311 - nobody's secret
         for _ in range(6):
-            size = int(exp(rng.uniform(log(8_200), log(2_000_000))))
+            size = int(exp(rng.uniform(log(16_400), log(2_000_000))))
             chosen = rng.sample(sorted(kinds[kind]), min(200, len(kinds[kind])))
             text = "\n".join(filter(None, map(_text_in, chosen)))[:size]
             if len(text) > 8_100:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.grammar import Deep, Each, Glob, Name, Step, parse
+from shaping.paths.rules import after, fits_key, rule
 
 if TYPE_CHECKING:
+    from shaping.paths.rules import Rest
     from shaping.response import Json
     from shaping.settings.plan import Empties
 
@@ -82,34 +83,24 @@ def _array(value: list[Any], flags: Empties) -> list[Any]:
 def _without_listed(value: Any, listed: tuple[tuple[str, Json], ...]) -> Any:
     """Drop members at listed paths whose value equals the listed default; share what did not change."""
     for path, default in listed:
-        value = _drop(value, _steps(path), default)
+        value = _drop(value, frozenset((_rule(path),)), default)
     return value
 
 
-@lru_cache(maxsize=256)
-def _steps(path: str) -> tuple[Step, ...]:
-    return parse(path).steps
+_rule = lru_cache(maxsize=256)(rule)
 
 
-def _drop(value: Any, steps: tuple[Step, ...], default: Json) -> Any:
+def _drop(value: Any, rests: frozenset[Rest], default: Json) -> Any:
     if type(value) is list:
-        inner = steps[1:] if steps and isinstance(steps[0], Each) else steps
-        return _replaced(value, [_drop(item, inner, default) for item in value])
-    if type(value) is not dict or not steps:
+        return _replaced(value, [_drop(item, rests, default) for item in value])
+    if type(value) is not dict:
         return value
-    if isinstance(steps[0], Deep):
-        value = _drop(value, steps[1:], default)
-        return _replaced(value, {key: _drop(item, steps, default) for key, item in value.items()})
-    if not isinstance(steps[0], Name | Glob):
-        return value
-    members = {key: _member(item, steps, default) if steps[0].fits(key) else item for key, item in value.items()}
-    return _replaced(value, {key: item for key, item in members.items() if item is not _GONE})
-
-
-def _member(item: Any, steps: tuple[Step, ...], default: Json) -> Any:
-    if len(steps) > 1:
-        return _drop(item, steps[1:], default)
-    return _GONE if type(item) is type(default) and item == default else item
+    members: dict[str, Any] = {}
+    for key, item in value.items():
+        left = frozenset(after(rests, fits_key(key)))
+        if () not in left or type(item) is not type(default) or item != default:
+            members[key] = _drop(item, left - {()}, default) if left else item
+    return _replaced(value, members)
 
 
 def _replaced(old: Any, new: Any) -> Any:
@@ -117,4 +108,4 @@ def _replaced(old: Any, new: Any) -> Any:
     if len(old) != len(new):
         return new
     pairs = zip(old.values(), new.values(), strict=True) if type(old) is dict else zip(old, new, strict=True)
-    return old if all(before is after for before, after in pairs) else new
+    return old if all(before is now for before, now in pairs) else new

@@ -1,16 +1,15 @@
 """Token counts without encoding the whole text: an estimate from its bytes, or a count of samples.
 
-The estimate needs no vocabulary and takes microseconds. A count of samples takes time that does not grow with the text:
+The estimate needs no vocabulary and takes microseconds. A count of samples takes time that hardly grows with the text:
 every stratum of it gives a span at a random place, and what is counted is the slice from the first safe cut after
 the span's start to the first after its end. Cuts move both ends alike, so slices hold every part of the text as often
 as spans do, and the count has no bias. From the slices to the whole leads the density of bytes, which is known of the
-whole at almost no cost.
+whole.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from itertools import pairwise
 from math import hypot, sqrt
 from random import Random
@@ -88,7 +87,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     Count = Callable[[str], int]
-    RunTokens = Callable[[str, int], int]
 
 # Letters by fixed ranges rather than by property: a code point that one Unicode version calls a letter and another
 # does not would make a cut that is safe for us and not for the tokenizer.
@@ -107,27 +105,20 @@ CUT = f"{BREAK}|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])"
 
 CHUNK = 64_000
 
-EXACT_UP_TO = 8_000
+EXACT_UP_TO = 16_000
 
-_STRATA = 88
-_WIDTH = 72  # a multiple of 3, as is the lead: digits are tokens by threes
-_GROUP = 4
-_REACH = 64
-_LEAD = 24
-_RUN = 8_192  # a multiple of 128, the longest token
-
-# Two rounds are always made, a third where the standard error (in percent) is worth it, more only for wild texts.
-_ENOUGH = (0.0, 1.6, 2.0, *[1.6] * 13)
+# Strata, and the characters of a span of each: a multiple of 3, because digits are tokens by threes.
+_STRATA, _WIDTH = 240, 72
+# The same of a text with few safe cuts (CJK without punctuation, a run of one character): spans are long, so that what
+# is wrong at their edges matters little, and multiples of 128, the longest token.
+_FEW_STRATA, _LONG_WIDTH = 48, 512
+_GROUP = 4  # slices that are counted in one call
+_REACH = 600  # characters in which a safe cut is looked for
+_ENOUGH_CUT = 0.9  # of the strata
 # Fixed jitter: a regular grid would fall into step with records of one length, and the same text must cost the same.
 _DICE = Random(7)  # noqa: S311 - nobody's secret
 _JITTER = [_DICE.random() for _ in range(_STRATA)]
-# Later rounds fall between the earlier ones: 0, 1/2, 1/4, 3/4, 1/8 and so on.
-_SHIFTS = [int(f"{number:04b}"[::-1], base=2) / 16 for number in range(len(_ENOUGH))]
-
-_BLOCKS = 16  # of each stride
-_SEEN = 30_000
 _DENSITY_ERROR = 0.6  # percent, of the density itself
-_PRIMES = [number for number in range(2, 1_000) if all(number % divisor for divisor in range(2, int(sqrt(number)) + 1))]
 
 
 def chunks(text: str) -> Iterator[str]:
@@ -141,47 +132,23 @@ def chunks(text: str) -> Iterator[str]:
 
 def estimate(text: str, count: Count) -> tuple[int, float]:
     """Return a long text's tokens, and the percent that the number is off by in at most one text of twenty."""
-    run_tokens = cache(lambda char, length: count(char * length))
-    groups: list[str] = []
-    tokens: list[float] = []
-    weights: list[float] = []
-    error = 0.0
-    for shift, enough in zip(_SHIFTS, _ENOUGH, strict=True):
-        spans = list(_spans(len(text), shift))
-        for first in range(0, _STRATA, _GROUP):
-            group, found = _count_group(text, spans[first : first + _GROUP], count, run_tokens)
-            groups.append(group)
-            tokens.append(found)
-        if enough:
-            weights += map(weigh, groups[len(weights) :])
-            error = _standard_error(tokens, weights)
-            if error < enough:
-                break
-    total = sum(tokens) / sum(weights) * _weigh_whole(text)
-    return round(total), round(2 * hypot(error, _DENSITY_ERROR), 1)
+    cut = [(_cut_after(text, start), _cut_after(text, end)) for start, end in _spans(len(text), _STRATA, _WIDTH)]
+    slices = [text[start:end] for start, end in cut if start is not None and end is not None]
+    if len(slices) >= _ENOUGH_CUT * _STRATA:
+        samples = ["".join(slices[first : first + _GROUP]) for first in range(0, len(slices), _GROUP)]
+    else:
+        samples = [text[start:end] for start, end in _spans(len(text), _FEW_STRATA, _LONG_WIDTH)]
+    tokens, weights = list(map(count, samples)), list(map(weigh, samples))
+    error = _standard_error(tokens, weights)
+    return round(sum(tokens) / sum(weights) * weigh(text)), round(2 * hypot(error, _DENSITY_ERROR), 1)
 
 
-def _spans(length: int, shift: float) -> Iterator[tuple[int, int]]:
+def _spans(length: int, strata: int, width: int) -> Iterator[tuple[int, int]]:
     """Yield one span a stratum; they may hang over both ends, so that every character is as likely as any other."""
-    step = (length + _WIDTH - 2) / _STRATA
-    for index, jitter in enumerate(_JITTER):
-        end = int(step * (index + (jitter + shift) % 1)) + 1
-        yield max(0, end - _WIDTH), min(end, length)
-
-
-def _count_group(text: str, spans: Sequence[tuple[int, int]], count: Count, run_tokens: RunTokens) -> tuple[str, float]:
-    """Return the slices of a few spans and their tokens; those between safe cuts are joined and counted in one call."""
-    joined = loose = ""
-    tokens = 0.0
-    for start, end in spans:
-        first, last = _cut_after(text, start), _cut_after(text, end)
-        if first is not None and last is not None:
-            joined += text[first:last]
-        else:
-            begin, stop = start if first is None else first, end if last is None else last
-            loose += text[begin:stop]
-            tokens += _count_loose(text, begin, stop, count, run_tokens)
-    return joined + loose, tokens + count(joined)
+    step = (length + width - 2) / strata
+    for index, jitter in enumerate(_JITTER[:strata]):
+        end = int(step * (index + jitter)) + 1
+        yield max(0, end - width), min(end, length)
 
 
 def _cut_after(text: str, place: int) -> int | None:
@@ -191,25 +158,6 @@ def _cut_after(text: str, place: int) -> int | None:
     return cut.end() if cut else None
 
 
-def _count_loose(text: str, start: int, end: int, count: Count, run_tokens: RunTokens) -> float:
-    """Count a slice with no safe cut at one of its ends: CJK without punctuation, emoji, a run of one character."""
-    part = text[start:end]
-    if part.count(part[0]) == len(part):
-        return _tokens_in_run(text, start, end, run_tokens)
-    # The same lead before both ends makes the same error in both counts.
-    lead = text[max(0, start - _LEAD) : start]
-    return count(lead + part) - count(lead)
-
-
-def _tokens_in_run(text: str, start: int, end: int, run_tokens: RunTokens) -> float:
-    """Return a span's share of the run it is in: one token may stand for a hundred spaces or hyphens."""
-    char = text[start]
-    before, after = text[max(0, start - _RUN // 2) : start], text[end : end + _RUN // 2]
-    around = len(before) - len(before.rstrip(char)) + len(after) - len(after.lstrip(char))
-    run = min(around + end - start, _RUN)
-    return run_tokens(char, run) * (end - start) / run
-
-
 def _standard_error(tokens: Sequence[float], sizes: Sequence[float]) -> float:
     """Return the sum's standard error in percent, from how much neighbours differ: strata share what is near."""
     whole = sum(tokens) or 1
@@ -217,29 +165,3 @@ def _standard_error(tokens: Sequence[float], sizes: Sequence[float]) -> float:
     unusual = [count - usual * size for count, size in zip(tokens, sizes, strict=True)]
     squares = sum((one - other) ** 2 for one, other in pairwise(unusual))
     return 100 * sqrt(squares / 2 / (len(tokens) - 1) * len(tokens)) / whole
-
-
-def _weigh_whole(text: str) -> float:
-    """Weigh a text by every few characters of it, its blocks by turns with prime strides, so that no period hides."""
-    length = len(text)
-    if length <= 2 * _SEEN:
-        return weigh(text)
-    strides = _strides(length // _SEEN)
-    turns = len(strides)
-    edges = [length * block // (turns * _BLOCKS) for block in range(turns * _BLOCKS + 1)]
-    density = 0.0
-    for turn, stride in enumerate(strides):
-        seen = "".join(
-            [
-                # Each block begins at another phase of its stride: records as long as the stride are seen all over.
-                text[edges[block] + (number * stride // _BLOCKS - edges[block]) % stride : edges[block + 1] : stride]
-                for number, block in enumerate(range(turn, turns * _BLOCKS, turns))
-            ]
-        )
-        density += weigh(seen) / len(seen)
-    return density / turns * length
-
-
-def _strides(about: int) -> list[int]:
-    about = min(about, 600)
-    return [prime for prime in _PRIMES if 2 * about <= 3 * prime <= 5 * about][:16]

@@ -187,8 +187,8 @@ class _CarefulWalk:
             declared = declared_fields(value)
             if declared is None:
                 return None
-            whole = {name: item for name, item, _, _ in declared}
-            kept = {name: item for name, item, has, default in declared if not (has and _same(item, default))}
+            whole = {name: item for name, item, _ in declared}
+            kept = {name: item for name, item, default in declared if not _same(item, default)}
         self.found.omissions.extend(Omission(join(path, name), 1, "default") for name in whole if name not in kept)
         return kept
 

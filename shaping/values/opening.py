@@ -93,7 +93,7 @@ def _opened(value: Any) -> Any:
         return list(value) if isinstance(value, list) else in_order(value)
     declared = declared_fields(value)
     if declared is not None:
-        return {name: item for name, item, _, _ in declared}
+        return {name: item for name, item, _ in declared}
     return _open_other(value)
 
 
@@ -227,55 +227,38 @@ def _says_itself(value: Any) -> bool:
     return kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__
 
 
-# A list of (name, value, has a declared default, that default) for every class with declared fields.
-Fields: TypeAlias = list[tuple[str, Any, bool, Any]]
+# The name of a field, its value, and the default that it was declared with, or MISSING.
+Fields: TypeAlias = list[tuple[str, Any, Any]]
+MISSING = dataclasses.MISSING
 
 
 def declared_fields(value: Any) -> Fields | None:
-    """Read the fields of a dataclass, attrs or msgspec object with their declared defaults; None for anything else."""
+    """Read the fields of a dataclass, attrs or msgspec object; None for anything else."""
     kind = type(value)
     if dataclasses.is_dataclass(kind):
-        return [(f.name, getattr(value, f.name), *_dataclass_default(f)) for f in dataclasses.fields(kind)]
+        return [(one.name, getattr(value, one.name), _default(one)) for one in dataclasses.fields(kind)]
     if hasattr(kind, "__attrs_attrs__"):
-        return [(a.name, getattr(value, a.name), *_attrs_default(a.default)) for a in kind.__attrs_attrs__]
-    if hasattr(kind, "__struct_fields__"):
-        return _msgspec_fields(value)
-    return None
-
-
-def _dataclass_default(field: dataclasses.Field[Any]) -> tuple[bool, Any]:
-    if field.default is not dataclasses.MISSING:
-        return True, field.default
-    if field.default_factory is not dataclasses.MISSING:
-        return True, field.default_factory()
-    return False, None
-
-
-def _attrs_default(default: Any) -> tuple[bool, Any]:
-    factory = getattr(default, "factory", None)
-    if factory is not None:
-        return (False, None) if default.takes_self else (True, factory())
-    return (False, None) if type(default).__name__ == "_Nothing" else (True, default)
-
-
-def _msgspec_fields(value: Any) -> Fields:
-    kind = type(value)
-    names = kind.__struct_fields__
-    defaults = (
-        *((False, None),) * (len(names) - len(kind.__struct_defaults__)),
-        *map(_msgspec_default, kind.__struct_defaults__),
-    )
-    wire, config = kind.__struct_encode_fields__, kind.__struct_config__
+        return [(one.name, getattr(value, one.name), _declared(one.default)) for one in kind.__attrs_attrs__]
+    if not hasattr(kind, "__struct_fields__"):
+        return None
+    config = kind.__struct_config__
     # The tag tells which of several classes this is, and stands first as msgspec writes it.
-    tag: Fields = [] if config.tag is None else [(config.tag_field, config.tag, False, None)]
-    return [*tag, *((wire[i], getattr(value, name), *defaults[i]) for i, name in enumerate(names))]
+    tag: Fields = [] if config.tag is None else [(config.tag_field, config.tag, MISSING)]
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    declared = (*(MISSING for _ in names[len(defaults) :]), *map(_declared, defaults))
+    fields = zip(kind.__struct_encode_fields__, names, declared, strict=True)
+    return [*tag, *((written, getattr(value, name), default) for written, name, default in fields)]
 
 
-def _msgspec_default(default: Any) -> tuple[bool, Any]:
-    if type(default).__name__ == "NoDefault" or repr(default) == "NODEFAULT":
-        return False, None
-    factory = getattr(default, "factory", None)
-    return (True, factory()) if factory is not None else (True, default)
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _declared(default: Any) -> Any:
+    """Return the default that attrs or msgspec keeps for a field."""
+    if hasattr(default, "factory"):
+        return MISSING if getattr(default, "takes_self", False) else default.factory()
+    return MISSING if repr(default) in {"NOTHING", "NODEFAULT"} else default
 
 
 def open_table(value: Any) -> Any:

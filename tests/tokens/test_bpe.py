@@ -87,9 +87,9 @@ def test_lone_surrogates_do_not_stop_sampling() -> None:
     assert count == pytest.approx(counter.exact(text), rel=0.05)
 
 
-def test_a_count_is_exact_to_8000_characters_and_sampled_above() -> None:
+def test_a_count_is_exact_to_16000_characters_and_sampled_above() -> None:
     counter = BpeCounter("o200k_base")
-    methods = [counter.count("ab, " * (length // 4)).method for length in (8_000, 8_004)]
+    methods = [counter.count("ab, " * (length // 4)).method for length in (16_000, 16_004)]
     assert methods == ["exact", "sampled"]
 
 
