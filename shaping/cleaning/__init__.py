@@ -15,8 +15,7 @@ from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.paths.selection import misses
 from shaping.redaction import redact, scrub
 from shaping.response import NOTHING, StepNotes, Warned
-from shaping.values import OddError, plain, plain_json, to_plain
-from shaping.values.careful import open_carefully
+from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
@@ -150,16 +149,9 @@ def _opened(raw: Any, plan: Plan, call: CallContext) -> tuple[Any, StepNotes]:
 
 
 def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
-    """Open a value by the fast walk, or by the careful one where something in it needs a warning."""
-    if not plan.empties.defaults:
-        if (written := plain_json(value)) is not None:
-            return value, StepNotes(original=value, written=written)
-        try:
-            opened = plain(value)
-        except OddError:
-            pass
-        else:
-            return opened, StepNotes(original=opened)
+    """Open a value, with a warning for what plain data cannot hold; what is plain already is handed on."""
+    if not plan.empties.defaults and (written := plain_json(value)) is not None:
+        return value, StepNotes(original=value, written=written)
     found = open_carefully(value, drop_defaults=plan.empties.defaults, closed=plan.closed)
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
 

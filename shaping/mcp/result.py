@@ -37,7 +37,7 @@ from shaping.mcp.redaction import (
 from shaping.parsers.json import write_json
 from shaping.response import CallContext, Warned
 from shaping.tokens import count
-from shaping.values.careful import with_numbers
+from shaping.values import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 T = TypeVar("T")
+Trail: TypeAlias = "tuple[Trail, str | int] | None"  # the way to a place, innermost step last: few are written out
 
 # What a name may be without quotes: no path punctuation, no control characters, no space at either end.
 _BARE = re.compile(r"[^\s.\[\]\"\x00-\x1f](?:[^.\[\]\"\x00-\x1f]*[^\s.\[\]\"\x00-\x1f])?")
@@ -159,6 +160,18 @@ def join(prefix: str, key: str | int | slice) -> str:
     if isinstance(key, int):
         return f"{prefix}[{key}]"
     return f"{prefix}{Each() if key == slice(None) else Slice(key.start, key.stop)}"
+
+
+def write_trail(trail: Trail, *, general: bool = False) -> str:
+    """Write the path of a place; with `general`, every element of a list is `[]`."""
+    steps: list[str | int] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(step)
+    path = ""
+    for step in reversed(steps):
+        path = join(path, slice(None) if general and isinstance(step, int) else step)
+    return path
 
 
 def _member(text: str, at: int) -> tuple[Step, int]:

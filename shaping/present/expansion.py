@@ -22,7 +22,7 @@ from shaping.store.keeper import SHAPED
 from shaping.store.search import search
 from shaping.store.sql import Database
 from shaping.tokens import counter
-from shaping.values.careful import with_numbers
+from shaping.values import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,7 +20,7 @@ from shaping.store.expand import price, price_of
 from shaping.store.files import result_file, results_folder
 from shaping.store.tables import describe_tables, find_tables
 from shaping.tokens import cheap, count, counter
-from shaping.values.careful import MARK, mark_numbers
+from shaping.values import MARK, mark_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

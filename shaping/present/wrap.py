@@ -13,7 +13,7 @@ from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
 from shaping.present.notices import noise_notice, omission_members
 from shaping.tokens import count
-from shaping.values.careful import MARK, BigInteger, mark_numbers
+from shaping.values import MARK, BigInteger, mark_numbers
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import orjson
 
-from shaping.paths.grammar import Deep, Each, Index, Path, join, parse
+from shaping.paths.grammar import Deep, Each, parse, write_trail
 from shaping.paths.selection import after_index, after_key
 from shaping.redaction.contexts import continuation, open_from
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS
@@ -20,13 +20,13 @@ from shaping.redaction.text import QUADS, assigned, candidates, replace, secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from shaping.paths.grammar import Trail
     from shaping.paths.selection import Rest
     from shaping.redaction.engine import Rule, Test
     from shaping.response import Json
 
 Value = TypeVar("Value")
 State: TypeAlias = "frozenset[Rest]"  # what is left to match of each configured path; one that is empty ends here
-Trail: TypeAlias = "tuple[Trail, str | int] | None"  # where we are, innermost step last: written out only for a hit
 
 _NAMING: Final = ("name", "key", "header", "Name", "Key")
 _NAMED: Final = ("value", "Value")
@@ -127,7 +127,7 @@ class _Walk:
     """The state of one call: which rules are on, and what they have hit so far."""
 
     def __init__(self, paths: Iterable[str] = (), *, rules: Ruleset, names: bool) -> None:
-        self.hits: list[Hit] = []
+        self.hits: list[tuple[str, Trail]] = []
         self._start: State = frozenset(_steps(path) for path in paths)
         self._rules = rules
         self._names = names
@@ -265,7 +265,7 @@ class _Walk:
         return masked
 
     def _hit(self, rule: str, trail: Trail) -> None:
-        self.hits.append(Hit(rule, _written(trail)))
+        self.hits.append((rule, trail))
 
 
 def masked_like(value: Any, text: str) -> Json:
@@ -328,37 +328,18 @@ def _element(state: State, index: int, size: int) -> State:
     return frozenset(after_index(state, index, size)) if state else state
 
 
-def _written(trail: Trail) -> str:
-    """Write a trail in the path language."""
-    steps: list[str | int] = []
-    while trail is not None:
-        trail, step = trail
-        steps.append(step)
-    path = ""
-    for step in reversed(steps):
-        path = join(path, step)
-    return path
-
-
-def _grouped(hits: Iterable[Hit]) -> list[Hit]:
+def _grouped(hits: Iterable[tuple[str, Trail]]) -> list[Hit]:
     """Report hits of one rule in alike elements together, and the places beyond the first few as `**`."""
     together: dict[tuple[str, str], Hit] = {}
     places: dict[str, int] = {}
-    for hit in hits:
-        key = hit.rule, _general(hit.path)
-        if key not in together:
-            places[hit.rule] = places.get(hit.rule, 0) + 1
-            if places[hit.rule] > _PLACES:
-                key = hit.rule, "**"
-        before = together.get(key)
+    for rule, trail in hits:
+        place = write_trail(trail, general=True)
+        if (rule, place) not in together:
+            places[rule] = places.get(rule, 0) + 1
+            place = "**" if places[rule] > _PLACES else place
+        before = together.get((rule, place))
         if before is not None:
-            together[key] = Hit(hit.rule, key[1], before.count + 1)
+            together[rule, place] = Hit(rule, place, before.count + 1)
         else:
-            together[key] = Hit(hit.rule, "**") if key[1] == "**" else hit
+            together[rule, place] = Hit(rule, "**" if place == "**" else write_trail(trail))
     return list(together.values())
-
-
-def _general(path: str) -> str:
-    if "[" not in path:
-        return path
-    return str(Path(tuple(Each() if isinstance(step, Index) else step for step in parse(path).steps)))

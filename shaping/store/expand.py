@@ -17,7 +17,7 @@ from shaping.response import counted
 from shaping.store.backends import StoreError
 from shaping.store.keeper import SHAPED, CursorError, make_cursor, read_cursor
 from shaping.store.pages import Page, Position, page
-from shaping.values.careful import read_marked
+from shaping.values import read_marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
