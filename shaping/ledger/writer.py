@@ -46,6 +46,8 @@ class BackgroundQueue(Generic[Item]):
 
     _queue: queue.Queue[Item | threading.Event | None]
     _thread: threading.Thread | None
+    _lock: threading.Lock
+    _new_drops: int
 
     def __init__(self, name: str, handle: Callable[[list[Item]], None], *, batch: int, exit_seconds: float) -> None:
         self._name, self._handle, self._most, self._exit_seconds = name, handle, batch, exit_seconds
