@@ -13,7 +13,7 @@ from shaping.cli.output import JSON, print_result, quiet, reading_progress, stop
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
-from shaping.learning.transcripts import find_transcripts, replay
+from shaping.learning.transcripts import FORMATS, find_transcripts, replay
 from shaping.mcp.tools import EXPAND
 from shaping.redaction import scrub
 from shaping.response import counted
@@ -102,9 +102,9 @@ def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
     read: dict[str, list[Transcript]] = {}
     with reading_progress() as progress:
         for client, files in found.items():
-            newest = sorted(files, key=lambda pair: pair[0].stat().st_mtime)[-most:]
-            for done, (path, form) in enumerate(newest, 1):
-                read.setdefault(client, []).extend(map(_clean, form.read(path)))
+            newest = sorted(files, key=lambda path: path.stat().st_mtime)[-most:]
+            for done, path in enumerate(newest, 1):
+                read.setdefault(client, []).extend(map(_clean, FORMATS[client][0](path)))
                 progress(client, done, len(newest))
     return {client: transcripts[-most:] for client, transcripts in read.items()}
 

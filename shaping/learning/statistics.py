@@ -19,11 +19,9 @@ from shaping.learning.traffic import (
     TrafficError,
     Usage,
     folder_size,
-    lines,
     pieces,
     read_piece,
     rule_name,
-    seconds,
 )
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 _IN_PROCESS: Final = 4_000_000  # bytes that are read sooner than other processes have started
 _CONNECT_SECONDS: Final = 15
-_RESULT: Final = b',"result":'
 _ID: Final = re.compile(r"(?=.*\d)[\w.:-]{6,}|\d+|.*[/@:. ].*")
 _MANY_KEYS: Final = 24  # members from which on an object's keys may be ids
 
@@ -351,8 +348,9 @@ def read_traffic(
 def _usage_of(piece: Piece) -> Usage:
     """Read only what agents gave to tools."""
     usage = Usage()
-    for line in lines(piece):
-        _add_arguments(usage, line)
+    for one in read_piece(piece):
+        if isinstance(one, ToolCall):
+            usage.add_call(one)
     return usage
 
 
@@ -367,23 +365,6 @@ def _statistics_of(usage: Usage, piece: Piece) -> TrafficStatistics:
         else:
             found.define(*one)
     return found.ordered()
-
-
-def _add_arguments(usage: Usage, line: bytes) -> None:
-    """Take the arguments of a line, which stand before its result: most of the line need not be parsed."""
-    head, between, _ = line.partition(_RESULT)
-    try:
-        data = orjson.loads(head + b"}" if between else line)
-    except orjson.JSONDecodeError:
-        try:  # an argument may be called result too
-            data = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return
-    if isinstance(data, dict) and "time" in data:
-        session = data.get("session", "")
-        usage.first.setdefault(session, {})
-        if data.get("arguments"):
-            usage.add_call(ToolCall("", None, session=session, time=seconds(data["time"]), arguments=data["arguments"]))
 
 
 def _told(found: Iterable[Found], progress: Callable[[int, int], None], total: int) -> Iterator[Found]:

@@ -77,10 +77,7 @@ class ToolSuggestion:
     @property
     def override(self) -> dict[str, Any]:
         """The rules as a config has them."""
-        found: dict[str, Any] = {}
-        for rule in self.rules:
-            found[rule.key] = [*found.get(rule.key, ()), *rule.value] if type(rule.value) is tuple else rule.value
-        return found
+        return _override(self.rules)
 
 
 def suggest(
@@ -302,7 +299,10 @@ def _keeping(noise: dict[str, bool]) -> SuggestedRule:
 
 
 def _override(rules: Sequence[SuggestedRule]) -> dict[str, Any]:
-    return ToolSuggestion("", "", 0, 0, 0, 0, tuple(rules)).override
+    found: dict[str, Any] = {}
+    for rule in rules:
+        found[rule.key] = [*found.get(rule.key, ()), *rule.value] if type(rule.value) is tuple else rule.value
+    return found
 
 
 def with_suggestions(text: str, suggestions: Sequence[ToolSuggestion]) -> str:

@@ -127,8 +127,8 @@ def read_codex(path: Path) -> Iterator[Transcript]:
 def read_gemini(path: Path) -> Iterator[Transcript]:
     """Read a session of Gemini CLI: JSON lines of messages, or one JSON file of them all, as older versions wrote."""
     found = _Session("gemini-cli-mcp-client", path.stem)
-    lines = list(_lines(path)) if path.suffix == ".jsonl" else list(_read(path).get("messages", ()))
-    for line in lines:
+    whole = None if path.suffix == ".jsonl" else _parsed(path.read_text(errors="replace"))
+    for line in whole.get("messages", ()) if isinstance(whole, dict) else _lines(path):
         time, kind, content = _time(line), line.get("type"), line.get("content")
         if kind in {"user", "gemini"}:
             found.text(time, _joined(content), own=kind == "gemini")
@@ -184,31 +184,21 @@ def _opencode_servers(path: Path) -> list[str]:
     return sorted(config.get("mcp") or (), key=lambda name: (-len(name), name))
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptFormat:
-    """One client's transcripts: where they lie in a home directory, and how they are read."""
-
-    client: str
-    places: tuple[str, ...]
-    read: Callable[[Path], Iterator[Transcript]]
-
-
-FORMATS: Final = (
-    TranscriptFormat("Claude Code", (".claude/projects/*/*.jsonl",), read_claude),
-    TranscriptFormat("Codex", (".codex/sessions/*/*/*/*.jsonl", ".codex/sessions/*.jsonl"), read_codex),
-    TranscriptFormat("Gemini CLI", (".gemini/tmp/*/chats/*.jsonl", ".gemini/tmp/*/chats/*.json"), read_gemini),
-    TranscriptFormat("opencode", (".local/share/opencode/opencode.db",), read_opencode),
-)
+FORMATS: Final[Mapping[str, tuple[Callable[[Path], Iterator[Transcript]], tuple[str, ...]]]] = {
+    "Claude Code": (read_claude, (".claude/projects/*/*.jsonl",)),
+    "Codex": (read_codex, (".codex/sessions/*/*/*/*.jsonl", ".codex/sessions/*.jsonl")),
+    "Gemini CLI": (read_gemini, (".gemini/tmp/*/chats/*.jsonl", ".gemini/tmp/*/chats/*.json")),
+    "opencode": (read_opencode, (".local/share/opencode/opencode.db",)),
+}
 
 
-def find_transcripts(home: Path) -> dict[str, list[tuple[Path, TranscriptFormat]]]:
+def find_transcripts(home: Path) -> dict[str, list[Path]]:
     """Find the transcripts below a home directory, by client."""
-    found: dict[str, list[tuple[Path, TranscriptFormat]]] = {}
-    for form in FORMATS:
-        files = sorted({path for place in form.places for path in home.glob(place)})
-        if files:
-            found[form.client] = [(path, form) for path in files]
-    return found
+    found = {
+        client: sorted({path for place in places for path in home.glob(place)})
+        for client, (_, places) in FORMATS.items()
+    }
+    return {client: files for client, files in found.items() if files}
 
 
 def _command(tool: str, arguments: Any) -> str:
@@ -267,14 +257,6 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 data = orjson.loads(line)
                 if isinstance(data, dict):
                     yield data
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 @dataclass(slots=True)

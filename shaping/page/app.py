@@ -44,7 +44,8 @@ def page_routes(find_source: Callable[[], Awaitable[PageSource | None]], token: 
             written = await run_in_threadpool(lambda: document(source.collect(), live=True))
         except LedgerError as problem:
             return PlainTextResponse(f"{problem}\n", 503, _HEADERS)
-        return HTMLResponse(written, headers={**_HEADERS, "Content-Security-Policy": _framed()})
+        policy = f"{content_policy()}; frame-ancestors 'none'"
+        return HTMLResponse(written, headers={**_HEADERS, "Content-Security-Policy": policy})
 
     async def events(request: Request) -> Response:
         if not _knows(request, token):
@@ -91,22 +92,18 @@ _HEADERS: Final = {
 }
 
 
-def _framed() -> str:
-    return f"{content_policy()}; frame-ancestors 'none'"
-
-
 def _knows(request: Request, token: str) -> bool:
     return compare_digest(request.query_params.get("token", "").encode(), token.encode())
 
 
 async def _changes(source: PageSource) -> AsyncIterator[bytes]:
     """Tell of each change of the ledger."""
-    seen: Any = await run_in_threadpool(source.version)
+    seen: Any = await run_in_threadpool(source.database.version)
     silent = 0
     yield b"retry: 2000\n\n"
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
-        version = await run_in_threadpool(source.version)
+        version = await run_in_threadpool(source.database.version)
         silent += 1
         if version != seen:
             seen, silent = version, 0

@@ -159,7 +159,11 @@ class PageSource:
         since = 0.0 if self._seconds is None else now - self._seconds
         width, shift = stretch_of(self.database.times(since=since))
         sums = self.database.sums(since=since, seconds=width, shift=shift)
-        calls = tuple(ShownCall(entry, self._texts(entry)) for entry in self.database.newest(CALLS, since=since))
+        store = self._store
+        calls = tuple(
+            ShownCall(entry, None if store is None else find_texts(store, entry.ref))
+            for entry in self.database.newest(CALLS, since=since)
+        )
         tools = _by([one for one in sums if one.kind != "definition"], GROUPS["tool"])
         config = None if self._config is None else self._config()
         return PageData(
@@ -180,13 +184,6 @@ class PageSource:
             findings=tuple(self._findings()),
             price=self._price,
         )
-
-    def version(self) -> int:
-        """Return a number that changes with every call that is entered."""
-        return self.database.version()
-
-    def _texts(self, entry: LedgerEntry) -> CallTexts | None:
-        return None if self._store is None else find_texts(self._store, entry.ref)
 
     def _by_field(self, calls: Sequence[ShownCall]) -> Iterator[tuple[str, tuple[FieldTokens, ...]]]:
         """Add up the tokens of each tool's fields over the calls whose originals the store has."""

@@ -8,7 +8,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.learning.traffic import SHELL, Usage, used_values
-from shaping.learning.transcripts import find_transcripts, replay
+from shaping.learning.transcripts import FORMATS, find_transcripts, read_claude, replay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ LINK = "https://api.example.com/records/4"
 
 
 def transcript_of(home: Path, client: str) -> Transcript:
-    read = [found for path, form in find_transcripts(home)[client] for found in form.read(path)]
+    read = [found for path in find_transcripts(home)[client] for found in FORMATS[client][0](path)]
     return next(found for found in read if any(call.tool == "rows" for call in found.calls))
 
 
@@ -66,14 +66,14 @@ def test_what_the_user_had_said_before_was_not_learned_from_the_tool(home: Path)
 
 
 def test_commands_of_a_clients_shell_are_read_under_the_program_that_they_run(home: Path) -> None:
-    read = [found for path, form in find_transcripts(home)["Claude Code"] for found in form.read(path)]
+    read = [found for path in find_transcripts(home)["Claude Code"] for found in read_claude(path)]
     shell = [call for found in read for call in found.calls if call.server == SHELL]
     assert shell
     assert all(call.form == "text" and isinstance(call.result, str) for call in shell)
 
 
 def test_a_torn_line_costs_only_itself(home: Path) -> None:
-    path, form = next(pair for pair in find_transcripts(home)["Claude Code"] if pair[0].name == "session.jsonl")
-    whole = len(next(iter(form.read(path))).calls)
+    path = next(path for path in find_transcripts(home)["Claude Code"] if path.name == "session.jsonl")
+    whole = len(next(iter(read_claude(path))).calls)
     path.write_text(path.read_text() + '{"type": "assistant", "message": {"content": [{"type": "tool_use", "id"\n')
-    assert len(next(iter(form.read(path))).calls) == whole
+    assert len(next(iter(read_claude(path))).calls) == whole
