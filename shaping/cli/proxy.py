@@ -47,18 +47,17 @@ HTTP = typer.Option(
     metavar="HOST:PORT",
     help="Serve streamable HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
 )
-SSE = typer.Option(metavar="HOST:PORT", help="Serve the older SSE transport at HOST:PORT.")
 ALLOW_HOST = typer.Option(
     metavar="HOST[:PORT]", help="With --http: a Host header to accept besides the address itself; may be repeated."
 )
 BEARER = typer.Option(
     metavar="VARIABLE",
-    help="With --http or --sse: clients must send `Authorization: Bearer` with what this environment variable holds."
+    help="With --http: clients must send `Authorization: Bearer` with what this environment variable holds."
     " Not the token itself: arguments can be read by every user.",
 )
 ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
 UI = typer.Option(
-    "--ui", help="With --http or --sse on loopback: also serve the page of `shaping ui` at /, to who has its token."
+    "--ui", help="With --http on loopback: also serve the page of `shaping ui` at /, to who has its token."
 )
 CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
@@ -85,7 +84,6 @@ def proxy(
     name: Annotated[str | None, NAME] = None,
     start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     http: Annotated[str | None, HTTP] = None,
-    sse: Annotated[str | None, SSE] = None,
     allow_host: Annotated[list[str] | None, ALLOW_HOST] = None,
     allow_origin: Annotated[list[str] | None, ALLOW_ORIGIN] = None,
     bearer: Annotated[str | None, BEARER] = None,
@@ -100,33 +98,27 @@ def proxy(
     found = servers_of(
         command or [], url, transport, header or [], servers, name=name, oauth=oauth, seconds=start_timeout
     )
-    piped = http is None and sse is None
+    piped = http is None
     if ui and piped:
-        raise stopped("--ui is for --http and --sse; for a proxy over pipes, run `shaping ui` in another terminal")
+        raise stopped("--ui is for --http; for a proxy over pipes, run `shaping ui` in another terminal")
     token = _bearer_token(bearer, piped=piped)
-    options = Options(
-        None if config is None else str(config),
-        profile,
-        expand=expand,
-        for_user=piped,
-        record=None if record is None else str(record),
-    )
+    paths = [None if path is None else str(path) for path in (config, record)]
+    options = Options(paths[0], profile, expand=expand, for_user=piped, record=paths[1])
+    upstream = combined_server(found)
+    rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
     try:
-        if piped:
-            code = run_stdio(combined_server(found), options)
-        else:
-            rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
-            code = run_relay(_over_http(combined_server(found), http, sse, rules, ui=ui), options)
+        code = run_stdio(upstream, options) if http is None else run_relay(_served(upstream, http, rules, ui), options)
     except UnknownProfileError as problem:
         raise stopped(str(problem)) from None
     raise typer.Exit(code)
 
 
-def _over_http(make_upstream: Any, http: str | None, sse: str | None, rules: dict[str, Any], *, ui: bool) -> Any:
+def _served(make_upstream: Any, http: str, rules: dict[str, Any], ui: bool) -> Any:
+    """Return what serves over HTTP, after saying where."""
     need_extra()
-    host, port = free_address(http or sse or "")
+    host, port = free_address(http)
     page, token = page_address(host, port) if ui else ("", None)
-    typer.echo(f"serving http://{host}:{port}/{'mcp' if http is not None else 'sse'}", err=True)
+    typer.echo(f"serving http://{host}:{port}/mcp", err=True)
     if ui:
         typer.echo(f"page {page}", err=True)
     if rules["bearer"] is None and host not in _LOOPBACK:
@@ -139,7 +131,7 @@ def _over_http(make_upstream: Any, http: str | None, sse: str | None, rules: dic
             from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
 
             rules["pages"] = proxy_routes(loading.get, token)
-        return await serve_http(lambda: make_upstream(loading.log), loading, host, port, older=http is None, **rules)
+        return await serve_http(lambda: make_upstream(loading.log), loading, host, port, **rules)
 
     return serve
 
@@ -148,7 +140,7 @@ def _bearer_token(variable: str | None, *, piped: bool) -> str | None:
     if variable is None:
         return None
     if piped:
-        raise stopped("--bearer is for --http and --sse; pipes are nobody else's")
+        raise stopped("--bearer is for --http; pipes are nobody else's")
     token = os.environ.get(variable, "")
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         holds = f"must hold {_SHORTEST_TOKEN} printable characters or more"

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
+from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
@@ -21,6 +22,7 @@ Reads: TypeAlias = Literal["structured", "content", "both"]
 
 _BRIDGED = re.compile(r" \(via mcp-remote [^)]*\)$")
 _COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*([0-9][0-9A-Za-z.+-]*)\s*$")
+_SIGNS = {">=": ge, "<=": le, "==": eq, ">": gt, "<": lt}
 _BETWEEN_BLOCKS = "\n"
 
 
@@ -170,14 +172,7 @@ def _compares(part: str, version: str) -> bool:
         raise ValueError(f"{part!r} is not a version bound; expected one like '>=2.0.21'")
     # Clients' versions, such as 2025.09.12-4852336 and 1.106.1-insider, are none to the library `packaging`.
     sign, bound = match.groups()
-    left, right = _numbers(version), _numbers(bound)
-    return {
-        ">=": left >= right,
-        "<=": left <= right,
-        "==": left == right,
-        ">": left > right,
-        "<": left < right,
-    }[sign]
+    return bool(_SIGNS[sign](_numbers(version), _numbers(bound)))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

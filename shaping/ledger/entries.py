@@ -133,17 +133,19 @@ class LedgerSum:
 
 def add_up(entries: Iterable[LedgerEntry]) -> Totals:
     """Add up entries of every kind."""
-    calls = expansions = before = after = added = 0
-    milliseconds = error = 0.0
-    for entry in entries:
-        calls += entry.kind == "call"
-        expansions += entry.kind in {"expand", "query"}
-        before += entry.before
-        after += entry.after
-        added += entry.added
-        milliseconds += entry.milliseconds
-        error += entry.error_bound * (entry.before + entry.after)
-    return Totals(calls, expansions, before, after, added, milliseconds, error)
+    rows = [
+        (
+            entry.kind == "call",
+            entry.kind in {"expand", "query"},
+            entry.before,
+            entry.after,
+            entry.added,
+            entry.milliseconds,
+            entry.error_bound * (entry.before + entry.after),
+        )
+        for entry in entries
+    ]
+    return Totals(*map(sum, zip(*rows, strict=True)))
 
 
 def group(entries: Iterable[LedgerEntry], by: str) -> dict[str, Totals]:

@@ -9,7 +9,7 @@ import queue
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
@@ -253,19 +253,14 @@ def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
         before, after = _tokens(sent, count), _tokens(read, count)
         added = _tokens(call.added(), count) if call.added is not None else 0
         ref = call.keep(read) if call.keep is not None else None
+        named: Any = {name: _name(getattr(call, name)) for name in ("tool", "server", "client", "session")}
+        known: Any = {name: getattr(call, name) for name in ("time", "kind", "profile", "config", "milliseconds")}
         return LedgerEntry(
-            time=call.time,
-            tool=_name(call.tool),
             before=int(before),
             after=int(after),
             added=int(added),
-            kind=call.kind,
-            server=_name(call.server),
-            client=_name(call.client),
-            profile=call.profile,
-            config=call.config,
-            session=_name(call.session),
-            milliseconds=call.milliseconds,
+            **named,
+            **known,
             tokenizer=count.name,
             error_bound=max(before.error_bound, after.error_bound) / 100,  # counts have theirs in percent
             ref=ref,
@@ -358,48 +353,35 @@ class Telemetry:
         """Report calls that were made in a process with OpenTelemetry."""
         for call, entry in counted:
             if call.trace is not None:
-                self._instruments.record(call, entry)
+                self._report(call, entry)
 
     @cached_property
-    def _instruments(self) -> _Instruments:
+    def _instruments(self) -> tuple[Any, list[tuple[Callable[..., None], Callable[[LedgerEntry], float]]]]:
         from opentelemetry import metrics, trace  # noqa: PLC0415 (an optional package, loaded by now)
 
         meter = metrics.get_meter(_SCOPE)
-        return _Instruments(
-            trace.get_tracer(_SCOPE),
-            meter.create_counter("shaping.calls", "{call}", "Tool calls whose results were shaped."),
-            meter.create_counter("shaping.tokens.before", "{token}", "Tokens that models would have read unshaped."),
-            meter.create_counter("shaping.tokens.after", "{token}", "Tokens that models read."),
-            meter.create_histogram("shaping.duration", "s", "Time that shaping a result took."),
-        )
+        count, time = meter.create_counter, meter.create_histogram
+        return trace.get_tracer(_SCOPE), [
+            (count("shaping.calls", "{call}", "Tool calls whose results were shaped.").add, lambda _: 1),
+            (count("shaping.tokens.before", "{token}", _METRICS[2][1]).add, lambda entry: entry.before),
+            (count("shaping.tokens.after", "{token}", _METRICS[3][1]).add, lambda entry: entry.after),
+            (time("shaping.duration", "s", "Time that shaping a result took.").record, _seconds),
+        ]
 
-
-@dataclass(frozen=True, slots=True)
-class _Instruments:
-    tracer: Any
-    calls: Any
-    before: Any
-    after: Any
-    duration: Any
-
-    def record(self, call: MeasuredCall, entry: LedgerEntry) -> None:
+    def _report(self, call: MeasuredCall, entry: LedgerEntry) -> None:
+        tracer, meters = self._instruments
         who = {"gen_ai.tool.name": entry.tool, "shaping.kind": entry.kind}
-        if entry.server:
-            who["shaping.server"] = entry.server
-        if entry.client:
-            who["shaping.client"] = entry.client
-        self.calls.add(1, who)
-        self.before.add(entry.before, who)
-        self.after.add(entry.after, who)
-        self.duration.record(entry.milliseconds / 1000, who)
+        who |= {f"shaping.{name}": said for name in ("server", "client") if (said := getattr(entry, name))}
+        for report, value in meters:
+            report(value(entry), who)
         end = int(entry.time * 1e9)
-        span = self.tracer.start_span(
-            f"shaping {entry.tool}",
-            context=call.trace,
-            start_time=end - int(entry.milliseconds * 1e6),
-            attributes=who | _details(entry),
-        )
+        start, attributes = end - int(entry.milliseconds * 1e6), who | _details(entry)
+        span = tracer.start_span(f"shaping {entry.tool}", context=call.trace, start_time=start, attributes=attributes)
         span.end(end)
+
+
+def _seconds(entry: LedgerEntry) -> float:
+    return entry.milliseconds / 1000
 
 
 def _details(entry: LedgerEntry) -> dict[str, str | int]:

@@ -14,12 +14,12 @@ import orjson
 from shaping.errors import from_exception, make_error
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
-from shaping.mcp.parts import ResultContext, decide
+from shaping.mcp.parts import ResultContext, ToolEntry, decide
 from shaping.mcp.reading import advertised_schema, shows_no_more, usable
 from shaping.mcp.redaction import MessageRedaction, with_meta
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.sessions import CallRecorder, Session, Sessions
-from shaping.mcp.tools import CONTROL, EXPAND, ToolEntry, expand_entry, log_idle_rules, tool_entry
+from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, log_idle_rules, tool_entry
 from shaping.response import CallContext
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
@@ -302,15 +302,9 @@ class MessageShaper:
         return ResultContext(
             tool,
             plan,
-            entry.channels,
+            entry,
             client,
-            entry.limit,
-            declared=entry.declared,
-            advertised=entry.advertised,
-            advertised_plan=begun,
-            forced=entry.forced,
-            for_app=entry.for_app,
-            for_model=entry.for_model,
+            begun,
             marked=not self.relay,
             arguments=session.arguments,
             tools=session.tools,

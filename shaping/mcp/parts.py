@@ -70,20 +70,28 @@ def decide(setting: Setting, client: KnownClient, *, typed: bool = False, relay:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """A tool as one session was shown it; fixed for that session's life."""
+
+    wire: dict[str, Any]
+    channels: Channels
+    forced: bool = False  # whether a config asked for these channels
+    declared: Mapping[str, Any] | None = None
+    advertised: Mapping[str, Any] | None = None
+    limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
+    for_app: bool = False  # whether an app draws the structured content (MCP Apps)
+    for_model: bool = True  # whether the model is shown the results
+
+
+@dataclass(frozen=True, slots=True)
 class ResultContext:
     """What is known of a call when its result comes back."""
 
     tool: str
     plan: Plan
-    channels: Channels
+    entry: ToolEntry
     client: KnownClient = UNKNOWN_CLIENT
-    limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
-    declared: Mapping[str, Any] | None = None  # the schema the server gave its tool
-    advertised: Mapping[str, Any] | None = None  # the schema the client was shown
-    advertised_plan: Plan | None = None  # the plan that schema was made by, where the config was edited since
-    forced: bool = False  # whether a config asked for these channels
-    for_app: bool = False  # whether the structured content is drawn by an app (MCP Apps)
-    for_model: bool = True  # whether the model is shown this tool's results at all
+    advertised_plan: Plan | None = None  # the plan its schema was made by, where the config was edited since
     marked: bool = True  # whether to mark it as shaped, because middleware in this process may see it again
     arguments: frozenset[str] = frozenset()
     tools: Collection[str] = ()
@@ -99,7 +107,7 @@ class ResultContext:
 
 def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
     """Find the data of a result; texts that are too many for each to have a share of the budget are one."""
-    data = read_result(result, context.declared, verbatim=context.plan.verbatim)
+    data = read_result(result, context.entry.declared, verbatim=context.plan.verbatim)
     budget = context.plan.max_tokens
     texts = [part for part in data.parts if part is not data.structured]
     if budget is None or len(texts) * _LEAST <= budget:
@@ -171,10 +179,10 @@ def shares(costs: Sequence[int], budget: int) -> list[int]:
 
 def possible_channels(context: ResultContext, data: ResultData) -> Channels:
     """Narrow the choice to what the result can carry: data that came as text alone stays there unless a config asks."""
-    if data.structured is not None or context.advertised is not None:
-        return context.channels
+    if data.structured is not None or context.entry.advertised is not None:
+        return context.entry.channels
     single = len(data.parts) == 1 and not data.parts[0].prose
-    return context.channels if context.forced and single else TEXT
+    return context.entry.channels if context.entry.forced and single else TEXT
 
 
 def protecting_plan(plan: Plan) -> Plan:

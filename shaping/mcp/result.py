@@ -15,6 +15,7 @@ from shaping.mcp.errors import error_from_text, model_members, model_text, own_w
 from shaping.mcp.parts import (
     TEXT,
     ResultContext,
+    ToolEntry,
     decide,
     error_plan,
     fit_blocks,
@@ -83,15 +84,12 @@ def shape_result(
     setting = channels or plan.channels
     known = find_client(client)
     chosen = decide(setting, known, typed=plan.typed, relay=relay)
+    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
     context = ResultContext(
         tool,
         plan,
-        chosen,
+        ToolEntry({}, chosen, setting != "auto", schema, shown, known.limit),
         known,
-        known.limit,
-        declared=schema,
-        advertised=advertised_schema(plan, schema) if schema is not None and chosen.schema else None,
-        forced=setting != "auto",
         call=CallContext(warnings=(*about.pop("warnings", ()), *warnings), **about),
     )
     return shape_call(shaper, result, context)
@@ -119,7 +117,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
 
 def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
     """Return whether a model reads a result: it is an answer, and neither it nor its tool is for an app alone."""
-    return context.for_model and is_for_model(result) and not _is_for_app_only(result)
+    return context.entry.for_model and is_for_model(result) and not _is_for_app_only(result)
 
 
 def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
@@ -154,7 +152,7 @@ def _within_limit(
     """Shape a result, with a smaller budget until its client shows all of it."""
     out = shape(shaper, result, context)
     for _ in range(_TRIES):
-        excess = context.client.excess(out, context.limit)
+        excess = context.client.excess(out, context.entry.limit)
         if excess <= 1:
             break
         now = int(count(context.client.shown(out)))
@@ -175,7 +173,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     written = _written(result, data, shaped, context)
     if context.client.whole_result and _is_dearer(written, result, data, shaped, context):
         return dict(result)
-    if context.advertised is not None and _has_big(shaped):
+    if context.entry.advertised is not None and _has_big(shaped):
         # A client that was given a schema checks the numbers by it.
         written = with_numbers(written)
     if _misfit(written, context):
@@ -188,7 +186,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
 
 def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
-    context = replace(context, channels=TEXT, advertised=None)
+    context = replace(context, entry=replace(context.entry, channels=TEXT, advertised=None))
     data = _words_first(read_parts(result, context))
     said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
     told = said or orjson.dumps(result.get("structuredContent") or "").decode()
@@ -273,7 +271,7 @@ def _written(
     if not chosen.structured and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
         # It says how the structured content is wrapped, and there is none.
         out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
-    structured = result.get("structuredContent") if context.for_app else _structured(result, data, shaped, chosen)
+    structured = result.get("structuredContent") if context.entry.for_app else _structured(result, data, shaped, chosen)
     out.pop("structuredContent", None)
     if structured is not None:
         out["structuredContent"] = structured
@@ -307,7 +305,7 @@ def _wants_text(chosen: Channels, context: ResultContext, blocks: Sequence[Any])
     """Return whether data that came without a text gets one: some clients show their model nothing else."""
     has_text = any(block.get("type") == "text" for block in blocks)
     if not chosen.structured:
-        if context.for_app:
+        if context.entry.for_app:
             return context.client.reads != "structured"
         return not (has_text and _is_known_to_read(context.client, "content"))
     return chosen.text and not has_text and context.client.reads not in {"structured", "both"}
@@ -357,7 +355,9 @@ def _is_dearer(
 
 
 def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
-    return context.advertised is not None and not is_valid(context.advertised, written.get("structuredContent"))
+    return context.entry.advertised is not None and not is_valid(
+        context.entry.advertised, written.get("structuredContent")
+    )
 
 
 def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> dict[str, Any]:

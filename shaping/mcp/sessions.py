@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
     from shaping.mcp.messages import MessageShaper, ToolCallOptions
-    from shaping.mcp.parts import ResultContext
-    from shaping.mcp.tools import ToolEntry
+    from shaping.mcp.parts import ResultContext, ToolEntry
     from shaping.response import Shaped
     from shaping.settings import LoadedConfig, Plan
     from shaping.shaper import Shaper
@@ -180,7 +179,7 @@ class CallRecorder:
             return
         session.servers[context.tool] = server
         client, about = context.client, _about(session, context.plan)
-        after = partial(client.shown_within_limit, sent, context.limit)
+        after = partial(client.shown_within_limit, sent, context.entry.limit)
         before = after if raw is None else partial(client.shown_within_limit, raw)
         if self._recorder is not None and raw is not None:
             self._recorder.record(

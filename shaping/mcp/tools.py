@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.mcp.parts import Channels, decide
+from shaping.mcp.parts import BOTH, ToolEntry, decide
 from shaping.mcp.reading import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.response import did_you_mean, nearest
 from shaping.settings.resolve import fits, is_pattern, ranked
@@ -52,20 +51,6 @@ _CONTROL_SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEntry:
-    """A tool as one session was shown it; fixed for that session's life."""
-
-    wire: dict[str, Any]
-    channels: Channels
-    forced: bool = False  # whether a config asked for these channels
-    declared: Mapping[str, Any] | None = None
-    advertised: Mapping[str, Any] | None = None
-    limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
-    for_app: bool = False  # whether an app draws the structured content (MCP Apps)
-    for_model: bool = True  # whether the model is shown the results
-
-
 def tool_entry(
     tool: Mapping[str, Any], plan: Plan, client: KnownClient, config: Config, *, relay: bool = False
 ) -> ToolEntry | None:
@@ -75,11 +60,9 @@ def tool_entry(
         return None
     for_app, for_model = _audience(tool)
     if not for_model:
-        return ToolEntry(dict(tool), Channels(text=True, structured=True, schema=True), for_model=False)
-    if plan.enabled:
-        chosen = decide(plan.channels, client, typed=plan.typed or for_app, relay=relay)
-    else:  # its results go out as they come
-        chosen = Channels(text=True, structured=True, schema=True)
+        return ToolEntry(dict(tool), BOTH, for_model=False)
+    # Where a tool is not enabled its results go out as they come.
+    chosen = decide(plan.channels, client, typed=plan.typed or for_app, relay=relay) if plan.enabled else BOTH
     declared = tool.get("outputSchema")
     if declared is not None:
         warn_unmatched(plan, inside_wrapper(declared) or dict(declared))

@@ -1,4 +1,4 @@
-"""Serving clients over HTTP: streamable HTTP and the older events, each session with upstream servers of its own."""
+"""Serving clients over streamable HTTP, each session with upstream servers of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error
 from shaping.proxy.stdio import to_the_end
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -156,20 +156,18 @@ class HttpServer:
     def app(
         self,
         *,
-        older: bool = False,
         allowed_hosts: Sequence[str] = (),
         allowed_origins: Sequence[str] = (),
         pages: Sequence[Route] = (),
         bearer: str | None = None,
     ) -> Starlette:
-        """Return the ASGI application: streamable HTTP at /mcp, or the older transport at /sse; sums at /metrics."""
+        """Return the ASGI application: streamable HTTP at /mcp, sums at /metrics."""
         guard = Middleware(HostGuard, hosts=allowed_hosts, origins=allowed_origins)
         self._one_token = bearer is not None
         # The page has a token of its own, because a browser sends no other.
         token = [] if bearer is None else [Middleware(BearerGuard, token=bearer)]
-        streamable = [("POST", "/mcp", self._post), ("GET", "/mcp", self._get), ("DELETE", "/mcp", self._delete)]
-        events = [("GET", "/sse", self._get_events), ("POST", "/messages", self._post_event)]
-        served = [*(events if older else streamable), ("GET", "/metrics", self._metrics)]
+        served = [("POST", "/mcp", self._post), ("GET", "/mcp", self._get), ("DELETE", "/mcp", self._delete)]
+        served.append(("GET", "/metrics", self._metrics))
         routes = [Route(path, handle, methods=[method], middleware=token) for method, path, handle in served]
         return Starlette(routes=[*routes, *pages], middleware=[guard])
 
@@ -289,31 +287,6 @@ class HttpServer:
     async def _metrics(self, _: Request) -> Response:
         ledger = None if self._loading.messages is None else self._loading.messages.ledger
         return Response("" if ledger is None else ledger.metrics(), media_type=CONTENT_TYPE)
-
-    async def _get_events(self, request: Request) -> Response:
-        session = await self._begin(owner=self._identity(request))
-        if isinstance(session, Response):
-            return session
-
-        async def events() -> AsyncIterator[bytes]:
-            yield f"event: endpoint\r\ndata: /messages?session_id={session.id}\r\n\r\n".encode()
-            try:
-                async for event in session.own_events():
-                    yield event
-            finally:
-                await asyncio.shield(self._end(session))
-
-        return StreamingResponse(events(), media_type="text/event-stream", headers=_EVENTS)
-
-    async def _post_event(self, request: Request) -> Response:
-        message = await _body(request)
-        session = self._sessions.get(request.query_params.get("session_id", ""))
-        if isinstance(message, Response):
-            return message
-        if session is None:
-            return _refusal(404, "Session not found")
-        await session.relay.take(message)
-        return Response("Accepted", status_code=202)
 
 
 async def serve_http(

@@ -146,8 +146,6 @@ class HttpSession:
             if stream is not None:
                 self._tokens = {key: known for key, known in self._tokens.items() if known[0] is not stream}
                 stream.put(write({**message.data, "id": stream.request_id}) if self.stateless else message, last=True)
-            elif self._standalone is not None:
-                self._standalone.put(message)
             return
         stream, token = self._tokens.get(message.params.get("progressToken"), (None, None))
         if stream is None:

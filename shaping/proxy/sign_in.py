@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 import webbrowser
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import anyio.to_thread
 import httpx2
@@ -21,7 +21,7 @@ from shaping.proxy.remote import bare_address
 from shaping.settings.files import cache_directory, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import SupportsFloat
 
@@ -34,7 +34,7 @@ def token_file(url: str, environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class TokenFile:
-    """The kind of store that FastMCP keeps tokens in: collections of objects, each under a key."""
+    """A store of tokens as FastMCP uses one: collections of objects, each under a key."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -44,10 +44,6 @@ class TokenFile:
         """Return what is kept under a key."""
         found = self._read().get(_place(key, collection))
         return dict(found) if isinstance(found, dict) else None
-
-    async def ttl(self, key: str, *, collection: str | None = None) -> tuple[dict[str, Any] | None, float | None]:
-        """Return what is kept under a key; nothing here ends by time, a token says itself when it does."""
-        return await self.get(key, collection=collection), None
 
     async def put(
         self,
@@ -68,32 +64,6 @@ class TokenFile:
             self._write(kept)
         return found is not None
 
-    async def get_many(self, keys: Sequence[str], *, collection: str | None = None) -> list[dict[str, Any] | None]:
-        """Return what is kept under each key."""
-        return [await self.get(key, collection=collection) for key in keys]
-
-    async def ttl_many(
-        self, keys: Sequence[str], *, collection: str | None = None
-    ) -> list[tuple[dict[str, Any] | None, float | None]]:
-        """Return what is kept under each key."""
-        return [await self.ttl(key, collection=collection) for key in keys]
-
-    async def put_many(
-        self,
-        keys: Sequence[str],
-        values: Sequence[Mapping[str, Any]],
-        *,
-        collection: str | None = None,
-        ttl: SupportsFloat | None = None,
-    ) -> None:
-        """Keep an object under each key."""
-        for key, value in zip(keys, values, strict=True):
-            await self.put(key, value, collection=collection, ttl=ttl)
-
-    async def delete_many(self, keys: Sequence[str], *, collection: str | None = None) -> int:
-        """Forget what is kept under each key, and say of how many there was something."""
-        return sum([await self.delete(key, collection=collection) for key in keys])
-
     def _read(self) -> dict[str, Any]:
         if self._unsaved is not None:
             return dict(self._unsaved)
@@ -106,7 +76,8 @@ class TokenFile:
 
     def _write(self, kept: dict[str, Any]) -> None:
         try:
-            self._replace(kept)
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(self.file, orjson.dumps(kept))
         except OSError as problem:
             # Signing in has succeeded: where nothing can be written, it holds for as long as this process runs.
             if self._unsaved is None:
@@ -114,10 +85,6 @@ class TokenFile:
             self._unsaved = kept
         else:
             self._unsaved = None
-
-    def _replace(self, kept: Mapping[str, Any]) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(self.file, orjson.dumps(kept))
 
 
 def _place(key: str, collection: str | None) -> str:
@@ -178,7 +145,7 @@ def sign_in(url: str, environ: Mapping[str, str] = os.environ) -> SignIn:
     return SignIn(
         url,
         client_name="shaping",
-        token_storage=TokenFile(token_file(url, environ)),
+        token_storage=cast("Any", TokenFile(token_file(url, environ))),  # it has the methods that are used
         callback_host="127.0.0.1",
         callback_port=_port(url),
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from fastmcp import Client
-from fastmcp.client.transports import SSETransport
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
@@ -41,7 +40,7 @@ def run(*arguments: str) -> Result:
         (["--oauth", "--", "y"], "--oauth is for --url and --servers; a command signs in by itself"),
         (["--http", "localhost", "--", "y"], "'localhost' is not an address; expected HOST:PORT"),
         (["--http", "99999999", "--", "y"], "99999999 is not a port; expected 1 to 65535"),
-        (["--sse", "localhost:0", "--", "y"], "0 is not a port; expected 1 to 65535"),
+        (["--http", "localhost:0", "--", "y"], "0 is not a port; expected 1 to 65535"),
         (["--url", "notaurl"], "'notaurl' is not a server's address; expected one like https://example.com/mcp"),
         (["--url", "http://x:port/mcp"], "'http://x:port/mcp' is not a server's address"),
     ],
@@ -222,8 +221,8 @@ async def test_http_is_served_to_whom_it_is_meant_for_and_chained(anyio_backend_
             }
         async with Client(url) as client:
             pid = json.loads((await client.call_tool("pid", {})).content[0].text)["pid"]
-        with served("--sse", "--url", url) as second:
-            async with Client(SSETransport(f"http://127.0.0.1:{second}/sse")) as client:
+        with served("--http", "--url", url) as second:
+            async with Client(f"http://127.0.0.1:{second}/mcp") as client:
                 names = [tool.name for tool in await client.list_tools()]
     assert [status in {421, 403} for status in seen.values()] == [True, False, True, False]
     assert pid

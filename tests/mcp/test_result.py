@@ -390,15 +390,19 @@ def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
 
 
 def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
-    from shaping.mcp.parts import BOTH, ResultContext
+    from shaping.mcp.parts import BOTH, ResultContext, ToolEntry
     from shaping.mcp.result import shape_call
     from shaping.response import CallContext
 
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
     plan = shaper.plan("search", surface="mcp")
-    first = shape_call(shaper, result, ResultContext("search", plan, BOTH, call=CallContext(if_none_match="none")))
+    first = shape_call(
+        shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match="none"))
+    )
     tag = first["_meta"]["shaping"]["etag"]
-    again = shape_call(shaper, result, ResultContext("search", plan, BOTH, call=CallContext(if_none_match=tag)))
+    again = shape_call(
+        shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match=tag))
+    )
     assert without_meta(again) == {"content": [text("not modified")], "structuredContent": {}}
     assert again["_meta"]["shaping"]["not_modified"] is True
 

@@ -118,11 +118,10 @@ async def test_tokens_are_kept_by_key_and_collection(tmp_path: Path) -> None:
     store = TokenFile(tmp_path / "deep" / "tokens.json")
     assert await store.get("a") is None
     await store.put("a", {"n": 1})
-    await store.put_many(["a", "b"], [{"n": 2}, {"n": 3}], collection="c", ttl=1)
+    await store.put("a", {"n": 2}, collection="c", ttl=1)
     assert await store.get("a") == {"n": 1}
-    assert await store.get_many(["a", "b", "x"], collection="c") == [{"n": 2}, {"n": 3}, None]
-    assert await store.ttl_many(["a"], collection="c") == [({"n": 2}, None)]
-    assert await store.delete_many(["a", "x"], collection="c") == 1
+    assert await store.get("a", collection="c") == {"n": 2}
+    assert [await store.delete(key, collection="c") for key in "ax"] == [True, False]
     assert await store.get("a", collection="c") is None
     for broken in (b"[]", b"{"):
         store.file.write_bytes(broken)
@@ -137,11 +136,11 @@ async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
     store = TokenFile(blocked / "tokens.json")
     await store.put("a", {"n": 1})
     await store.put("b", {"n": 2})
-    assert await store.get_many(["a", "b"]) == [{"n": 1}, {"n": 2}]
+    assert [await store.get(key) for key in "ab"] == [{"n": 1}, {"n": 2}]
     assert [record.getMessage() for record in caplog.records] == [f"tokens cannot be kept in {store.file}: File exists"]
     blocked.unlink()
     await store.delete("b")
-    assert await TokenFile(store.file).get_many(["a", "b"]) == [{"n": 1}, None]
+    assert [await TokenFile(store.file).get(key) for key in "ab"] == [{"n": 1}, None]
 
 
 @pytest.mark.parametrize(
