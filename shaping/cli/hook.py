@@ -14,8 +14,8 @@ from shaping.cli.output import JSON, need_posix, print_result, stopped
 from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import (
     CLIENTS,
+    HOOK_EDIT,
     file_of,
-    hook_backup_of,
     install,
     installed_files,
     socket_directory,
@@ -77,7 +77,7 @@ def _check(action: str, client: str | None) -> None:
 def _installed(client: str, file: Path, changed: bool) -> list[str]:
     if not changed:
         return [f"the hook is already in {file}"]
-    kept = [f"the file as it was is kept in {hook_backup_of(file)}"] if hook_backup_of(file).exists() else []
+    kept = [f"the file as it was is kept in {HOOK_EDIT.backup_of(file)}"] if HOOK_EDIT.backup_of(file).exists() else []
     return [
         f"installed in {file}; sessions of {client} that start from now on use it",
         *kept,
@@ -88,10 +88,9 @@ def _installed(client: str, file: Path, changed: bool) -> list[str]:
 def _uninstalled(file: Path, changed: bool) -> list[str]:
     if not changed:
         return [f"there is no hook of ours in {file}"]
-    if hook_backup_of(file).exists():
-        return [
-            f"removed from {file}; it was edited since, so the edits stay, and {hook_backup_of(file)} is left as it is"
-        ]
+    backup = HOOK_EDIT.backup_of(file)
+    if backup.exists():
+        return [f"removed from {file}; it was edited since, so the edits stay, and {backup} is left as it is"]
     return [f"removed from {file}, which is as it was before" if file.exists() else f"{file} is removed; it was ours"]
 
 

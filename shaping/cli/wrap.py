@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,16 +20,13 @@ from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
     CLIENTS,
-    TRIES,
+    ConfigEdit,
+    EditedMeanwhileError,
     UnusableFileError,
-    backup_of,
     client_files,
     is_shared,
-    keep_backup,
     project_files,
     read_config,
-    remove_backup,
-    replace_config,
 )
 from shaping.clients.probe import asks_credentials, why_it_fails
 from shaping.clients.wrap import FAILS, Rewritten, WrapOptions, same_servers, server_names
@@ -35,7 +34,7 @@ from shaping.settings import load
 from shaping.settings.jsonc import JsoncError, suggestion_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 FILE = typer.Argument(
     metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."
@@ -151,39 +150,52 @@ def _files(file: Path | None, client: str | None) -> list[Path]:
 
 
 def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritten:
-    for _ in range(TRIES):
-        text = _read(file)
-        result = rewrite(file, text)
-        if not result.changed:
-            _report(file, result, "wrapped")
-            return result
-        _back_up(file, text)
-        if _replace(file, text, result.text):
-            _report(file, result, "wrapped")
-            _say(f"the file as it was is kept in {backup_of(file)}; undo with: shaping unwrap {file}")
-            if text.count("//") + text.count("/*") > result.text.count("//") + result.text.count("/*"):
-                _say("comments inside a wrapped server's own entry are only in that backup; all others stay")
-            return result
-    raise stopped(f"{file} is being edited; nothing was written", 1, code="CONFLICT")
+    tried: list[tuple[str, Rewritten]] = []
+
+    def change(text: str) -> str:
+        tried.append((text, rewrite(file, text)))
+        return tried[-1][1].text
+
+    edit = _edit(file)
+    _read(file)
+    with _refused():
+        changed = edit.apply(file, change)
+    text, result = tried[-1]
+    _report(file, result, "wrapped")
+    if changed:
+        _say(f"the file as it was is kept in {edit.backup_of(file)}; undo with: shaping unwrap {file}")
+        if text.count("//") + text.count("/*") > result.text.count("//") + result.text.count("/*"):
+            _say("comments inside a wrapped server's own entry are only in that backup; all others stay")
+    return result
 
 
 def _unwrap_file(file: Path) -> Rewritten:
-    for _ in range(TRIES):
-        text = _read(file)
-        result = entries.unwrap(text, toml=_is_toml(file))
-        backup = backup_of(file)
-        same = backup.exists() and same_servers(result.text, _read(backup), toml=_is_toml(file))
-        if not result.changed or _replace(file, text, _read(backup) if same else result.text):
-            break
-    else:
-        raise stopped(f"{file} is being edited; nothing was written", 1, code="CONFLICT")
+    result, edit = entries.unwrap(_read(file), toml=_is_toml(file)), _edit(file)
+    backup = edit.backup_of(file)
+    with _refused():
+        restored = edit.undo(file)
     _report(file, result, "unwrapped")
-    if result.changed and same:
-        remove_backup(backup)
+    if restored:
         _say(f"{file} is byte for byte as it was before it was wrapped")
-    elif result.changed:
+    elif restored is False:
         _say(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
     return result
+
+
+def _edit(file: Path) -> ConfigEdit:
+    toml = _is_toml(file)
+    return ConfigEdit(lambda text: entries.unwrap(text, toml=toml).text, partial(same_servers, toml=toml))
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """End the command where a file must not be written."""
+    try:
+        yield
+    except EditedMeanwhileError as problem:
+        raise stopped(str(problem), 1, code="CONFLICT") from None
+    except UnusableFileError as problem:
+        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
 
 
 def _check_profile(profile: str | None, config: Path | None) -> None:
@@ -236,20 +248,8 @@ def _running_program() -> str:
     return str(beside) if beside.exists() else shutil.which("shaping") or str(beside)
 
 
-def _back_up(file: Path, text: str) -> None:
-    backup = backup_of(file)
-    plain = entries.unwrap(text, toml=_is_toml(file))
-    # A second wrap must not replace the one true original by a file that is already half wrapped.
-    if plain.changed and backup.exists() and same_servers(plain.text, _read(backup), toml=_is_toml(file)):
-        return
-    try:
-        keep_backup(file, plain.text if plain.changed else text)
-    except UnusableFileError as problem:
-        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
-
-
 def _is_toml(file: Path) -> bool:
-    return file.name.removesuffix(".shaping-backup").endswith(".toml")
+    return file.suffix == ".toml"
 
 
 def _read(file: Path) -> str:
@@ -261,13 +261,6 @@ def _read(file: Path) -> str:
     except (JsoncError, TOMLKitError) as problem:
         raise stopped(f"{file}: {problem}") from None
     return text
-
-
-def _replace(file: Path, before: str, after: str) -> bool:
-    try:
-        return replace_config(file, before, after)
-    except UnusableFileError as problem:
-        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
 
 
 def _show(results: list[Rewritten], *, as_json: bool) -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from shaping.settings.files import data_directory, exchange, refuse_links, replace_file, sync_directory, written_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-TRIES: Final = 5  # to replace a file that is edited meanwhile
+_TRIES: Final = 5  # to replace a file that is edited meanwhile
 _CLINE: Final = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 
@@ -59,6 +59,10 @@ class UnusableFileError(Exception):
     """A config file that cannot be read or must not be written."""
 
 
+class EditedMeanwhileError(UnusableFileError):
+    """A config file that somebody else writes all the time."""
+
+
 def client_files(client: str, folder: Path, environ: Mapping[str, str] = os.environ) -> list[Path]:
     """Return the files of a client that exist: the project's first, then the user's."""
     known = CLIENTS[client]
@@ -89,34 +93,67 @@ def is_shared(file: Path) -> bool:
     return any((parent / ".git").exists() for parent in parents if parent != home and parent not in home.parents)
 
 
-def backup_of(file: Path, kind: str = "", environ: Mapping[str, str] = os.environ) -> Path:
-    """Return where a client's file is kept as it was: the user's data directory, not the repository it may lie in.
+@dataclass(frozen=True, slots=True)
+class ConfigEdit:
+    """A change to clients' config files that can be undone: a file as it was is kept, and comes back byte for byte."""
 
-    Versions before 0.2 kept it beside the file, where it is still found.
-    """
-    older = file.with_name(f"{file.name}.shaping-{kind}backup")
-    if older.exists():
-        return older
-    place = blake2b(str(file.absolute()).encode(), digest_size=8).hexdigest()
-    return data_directory(environ) / "backups" / f"{kind}{place}" / file.name
+    plain: Callable[[str], str]  # takes the change out of a text
+    same: Callable[[str, str], bool]  # whether two texts say the same
+    kind: str = ""
 
+    def backup_of(self, file: Path) -> Path:
+        """Return where a file is kept as it was: the user's data directory, not the repository it may lie in.
 
-def keep_backup(file: Path, text: str, kind: str = "") -> None:
-    """Keep a file's text as it was, readable by those who may read the file."""
-    backup = backup_of(file, kind)
-    try:
-        backup.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(backup, text.encode(), like=file)
-    except OSError as problem:
-        raise UnusableFileError(f"cannot keep a backup in {backup}: {problem.strerror}; nothing was written") from None
+        Versions before 0.2 kept it beside the file, where it is still found.
+        """
+        older = file.with_name(f"{file.name}.shaping-{self.kind}backup")
+        place = blake2b(str(file.absolute()).encode(), digest_size=8).hexdigest()
+        return older if older.exists() else data_directory(os.environ) / "backups" / f"{self.kind}{place}" / file.name
 
+    def apply(self, file: Path, change: Callable[[str], str]) -> bool:
+        """Change a file, and return whether that made a difference; one that is edited meanwhile is changed anew."""
+        for _ in range(_TRIES):
+            before = read_config(file) if file.exists() or file.is_symlink() else None
+            after = change(before or "")
+            if after == (before or ""):
+                return False
+            if before is None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(file, after.encode())
+                return True
+            self._keep(file, before)
+            if replace_config(file, before, after):
+                return True
+        raise EditedMeanwhileError(f"{file} is being edited; nothing was written")
 
-def remove_backup(backup: Path) -> None:
-    """Remove a backup that its file is the same as again, with the directory that was made for it."""
-    backup.unlink()
-    if not backup.name.endswith("backup"):
-        with suppress(OSError):
-            backup.parent.rmdir()
+    def undo(self, file: Path) -> bool | None:
+        """Take the change out; True where the file is as it was, False where it was edited, None without a change."""
+        for _ in range(_TRIES):
+            before = read_config(file)
+            after = self.plain(before)
+            if after == before:
+                return None
+            backup = self.backup_of(file)
+            original = read_config(backup) if backup.exists() else None
+            restored = original is not None and self.same(after, original)
+            if replace_config(file, before, original if restored and original is not None else after):
+                if restored:
+                    backup.unlink()
+                    with suppress(OSError):  # of an earlier version, beside the file
+                        backup.parent.rmdir()
+                return restored
+        raise EditedMeanwhileError(f"{file} is being edited; nothing was written")
+
+    def _keep(self, file: Path, text: str) -> None:
+        plain, backup = self.plain(text), self.backup_of(file)
+        # A second change must not replace the one true original by a file that has the first one.
+        if plain != text and backup.exists() and self.same(plain, read_config(backup)):
+            return
+        try:
+            backup.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(backup, plain.encode(), like=file)
+        except OSError as problem:
+            raise UnusableFileError(f"cannot keep {backup}: {problem.strerror}; nothing was written") from None
 
 
 def read_config(file: Path) -> str:

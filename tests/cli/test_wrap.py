@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
-from shaping.clients.files import backup_of
+from shaping.cli.wrap import _edit
 from shaping.clients.probe import asks_credentials, why_it_fails
 from shaping.settings.files import exchange, replace_file
 
@@ -54,14 +54,14 @@ def test_a_second_wrap_changes_nothing_and_keeps_the_backup(file: Path) -> None:
     once = file.read_bytes()
     assert run("wrap", str(file)).exit_code == 0
     assert file.read_bytes() == once
-    assert backup_of(file).read_bytes() == ORIGINAL
+    assert _edit(file).backup_of(file).read_bytes() == ORIGINAL
     assert [path.name for path in file.parent.iterdir()] == [".mcp.json"]
 
 
 def test_a_backup_of_an_earlier_version_beside_the_file_is_found(file: Path) -> None:
     older = file.with_name(".mcp.json.shaping-backup")
     run("wrap", str(file))
-    backup_of(file).rename(older)
+    _edit(file).backup_of(file).rename(older)
     assert run("unwrap", str(file)).exit_code == 0
     assert (file.read_bytes(), older.exists()) == (ORIGINAL, False)
 
@@ -182,7 +182,7 @@ def test_a_profile_or_config_that_is_not_there_is_refused_with_the_nearest_name(
 def test_what_only_its_user_could_read_stays_so_in_the_file_and_in_its_backup(file: Path) -> None:
     file.chmod(0o600)
     run("wrap", str(file))
-    backup = backup_of(file)
+    backup = _edit(file).backup_of(file)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, backup)] == [0o600, 0o600]
     run("unwrap", str(file))
     assert (stat.S_IMODE(file.stat().st_mode), file.read_bytes()) == (0o600, ORIGINAL)
@@ -317,7 +317,7 @@ def test_codex_keeps_its_servers_in_toml(tmp_path: Path) -> None:
     assert servers["web"]["env"] == {"SHAPING_PROXY_HEADER_1": "X-Key: k"}
     assert "left: mine (its headers come from variables that only the client reads" in said
     assert "# mine" in file.read_text()
-    backup_of(file).unlink()
+    _edit(file).backup_of(file).unlink()
     run("unwrap", str(file))
     assert tomllib.loads(file.read_text()) == tomllib.loads(CODEX)
 

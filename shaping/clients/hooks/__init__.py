@@ -14,15 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.clients.files import (
-    TRIES,
-    UnusableFileError,
-    backup_of,
-    keep_backup,
-    read_config,
-    remove_backup,
-    replace_config,
-)
+from shaping.clients.files import ConfigEdit, UnusableFileError, read_config
 from shaping.response import required
 from shaping.settings import jsonc
 from shaping.settings.files import cache_directory, refuse_links, replace_file
@@ -58,7 +50,10 @@ def install(client: str, file: Path, environ: Mapping[str, str] = os.environ) ->
     if known.text is not None:
         return _install_file(client, file, known.text(client, environ))
     ours = required(known.entries)(hook_command(client, environ))
-    return _rewrite(file, lambda text: with_hooks(text, ours), installs=True)
+    try:
+        return HOOK_EDIT.apply(file, lambda text: with_hooks(text, ours))
+    except jsonc.JsoncError as problem:
+        raise UnusableFileError(f"{file}: {problem}") from None
 
 
 def uninstall(client: str, file: Path) -> bool:
@@ -69,7 +64,15 @@ def uninstall(client: str, file: Path) -> bool:
             return False
         file.unlink()
         return True
-    return _rewrite(file, without_hooks, installs=False)
+    if not file.exists():
+        return False
+    try:
+        restored = HOOK_EDIT.undo(file)
+    except jsonc.JsoncError as problem:
+        raise UnusableFileError(f"{file}: {problem}") from None
+    if restored is False and not HOOK_EDIT.backup_of(file).exists() and _same(read_config(file), "{}"):
+        file.unlink()  # there was none before
+    return restored is not None
 
 
 def is_installed(client: str, file: Path) -> bool:
@@ -149,55 +152,6 @@ def _with_member(text: str, root: jsonc.JsonNode, name: str, value: Any) -> str:
     return text[: last.end] + f",\n{line}{json.dumps(name)}: {written}" + text[last.end :]
 
 
-def _rewrite(file: Path, change: Callable[[str], str], *, installs: bool) -> bool:
-    backup = hook_backup_of(file)
-    for _ in range(TRIES):
-        before = read_config(file) if file.exists() or file.is_symlink() else None
-        try:
-            after = change(before or "")
-        except jsonc.JsoncError as problem:
-            raise UnusableFileError(f"{file}: {problem}") from None
-        if after == (before or ""):
-            return False
-        if installs:
-            _back_up(file, before)
-        elif before is not None and (restored := _restored(file, backup, after)) is not None:
-            after = restored
-        if before is None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(file, after.encode())
-            return True
-        if not installs and not backup.exists() and jsonc.read(after).value in ({}, {"hooks": {}}):
-            file.unlink()  # there was none before
-            return True
-        if replace_config(file, before, after):
-            if not installs and backup.exists() and after == read_config(backup):
-                remove_backup(backup)
-            return True
-    raise UnusableFileError(f"{file} is being edited; nothing was written")
-
-
-def hook_backup_of(file: Path) -> Path:
-    """Return where a client's settings are kept as they were."""
-    return backup_of(file, "hook-")
-
-
-def _back_up(file: Path, before: str | None) -> None:
-    if before is None:
-        return
-    plain = without_hooks(before)
-    backup = hook_backup_of(file)
-    # A second installation must not replace the one true original by a file that has our hook.
-    if plain == before or not backup.exists() or not _same(plain, read_config(backup)):
-        keep_backup(file, plain, "hook-")
-
-
-def _restored(file: Path, backup: Path, after: str) -> str | None:
-    """Return the text of the backup where it holds the same settings as what is left without our hook."""
-    original = read_config(backup) if backup.exists() and file.exists() else None
-    return original if original is not None and _same(original, after) else None
-
-
 def _same(one: str, other: str) -> bool:
     return bool(_settled(jsonc.read(one or "{}").value) == _settled(jsonc.read(other or "{}").value))
 
@@ -209,6 +163,9 @@ def _settled(value: Any) -> Any:
         return value
     left = {event: groups for event, groups in hooks.items() if groups}
     return {**value, "hooks": left} if left else {name: item for name, item in value.items() if name != "hooks"}
+
+
+HOOK_EDIT: Final = ConfigEdit(without_hooks, _same, "hook-")
 
 
 def _claude_entries(command: str) -> dict[str, list[Any]]:

@@ -10,8 +10,8 @@ import pytest
 from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import (
     CLIENTS,
+    HOOK_EDIT,
     file_of,
-    hook_backup_of,
     hook_command,
     install,
     installed_files,
@@ -60,7 +60,7 @@ def test_a_settings_file_comes_back_byte_for_byte(env: dict[str, str], text: str
     assert uninstall("claude-code", file)
 
     assert file.read_bytes() == text.encode()
-    assert not hook_backup_of(file).exists()
+    assert not HOOK_EDIT.backup_of(file).exists()
 
 
 def test_a_file_that_was_not_there_is_not_there_again(env: dict[str, str]) -> None:
@@ -105,7 +105,7 @@ def test_edits_made_meanwhile_stay(env: dict[str, str]) -> None:
 
     assert json.loads(file.read_text())["model"] == "sonnet"
     assert not is_installed("claude-code", file)
-    assert hook_backup_of(file).read_text() == '{\n  "model": "opus"\n}\n'
+    assert HOOK_EDIT.backup_of(file).read_text() == '{\n  "model": "opus"\n}\n'
 
 
 @pytest.mark.parametrize("text", ["[1]", '{"hooks": ', "nonsense"])
