@@ -91,27 +91,42 @@ def _lines(text: str, find: Callable[[str], tuple[int, int] | None], start: int,
 def _values(value: Any, find: Callable[[str], tuple[int, int] | None], start: int, most: int) -> Hits:
     shown: list[dict[str, Any]] = []
     total = 0
-    for path, scalar in _scalars(value, ""):
+    for path, scalar, record in _scalars(value):
         text = scalar if isinstance(scalar, str) else str(scalar)
         span = find(text)
         if span is None:
             continue
         total += 1
         if start < total <= start + most:
-            shown.append({"path": path, "value": scalar if len(text) <= _VALUE else _around(text, *span)})
+            hit = {"path": path, "value": scalar if len(text) <= _VALUE else _around(text, *span)}
+            shown.append({**hit, "record": context} if (context := _context(record, scalar)) else hit)
     return Hits(shown, total, lines=False, first=start, last=min(start + most, total))
 
 
-def _scalars(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    below: list[tuple[str, Any]] = [(path, value)]
+def _scalars(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the path of each string and number, the value itself, and the element of the outermost list it is in."""
+    below: list[tuple[str, Any, Any]] = [("", value, None)]
     while below:
-        where, item = below.pop()
+        where, item, record = below.pop()
         if type(item) is dict:
-            below += [(join(where, key), member) for key, member in reversed(item.items())]
+            below += [(join(where, key), member, record) for key, member in reversed(item.items())]
         elif type(item) is list:
-            below += [(f"{where}[{at}]", item[at]) for at in range(len(item) - 1, -1, -1)]
+            elements = ((at, item[at]) for at in range(len(item) - 1, -1, -1))
+            below += [(f"{where}[{at}]", one, one if record is None else record) for at, one in elements]
         elif item is not None and type(item) is not bool:
-            yield where, item
+            yield where, item, record
+
+
+def _context(record: Any, found: Any) -> str:
+    """Write the other values of the record that a value was found in, as far as there is room for whole ones."""
+    named = record.items() if type(record) is dict else enumerate(record) if type(record) is list else ()
+    told: list[str] = []
+    for name, value in named:
+        if type(value) in {str, int, float} and value is not found:
+            one = f"{name}={value}" if type(record) is dict else str(value)
+            if sum(map(len, told)) + len(one) <= _VALUE:
+                told.append(one)
+    return " ".join(told)
 
 
 def _around(text: str, start: int, stop: int) -> str:

@@ -222,12 +222,8 @@ class Database:
             hint = f"{last} is a list: join the table {child.name} by its column {child.parent}."
             return ToolError("BAD_ARGUMENT", f"no such column: {name}", similar=tuple(inside), hint=hint)
         listed = ", ".join(table.name for table in self.tables[:8])
-        return ToolError(
-            "BAD_ARGUMENT",
-            f"no such {kind}: {name}.{did_you_mean(similar)} The tables are: {listed}.",
-            similar=similar,
-            hint=_HINT,
-        )
+        message = f"no such {kind}: {name}.{did_you_mean(similar)} The tables are: {listed}."
+        return ToolError("BAD_ARGUMENT", message, hint=_HINT)
 
 
 def _refused() -> ToolError:

@@ -24,7 +24,10 @@ def test_context_is_never_shown_twice() -> None:
 def test_values_are_found_with_their_paths_and_counted_whole() -> None:
     data = {"items": [{"id": n, "title": f"Fix crash {n}" if n % 2 else "Docs"} for n in range(1, 101)]}
     found = search(data, "crash", most=3)
-    assert (found.total, found.shown[1]) == (50, {"path": "items[2].title", "value": "Fix crash 3"})
+    assert (found.total, found.shown[1]) == (
+        50,
+        {"path": "items[2].title", "value": "Fix crash 3", "record": "id=3"},
+    )
 
 
 def test_a_pattern_stands_between_slashes() -> None:
