@@ -52,11 +52,11 @@ _LINE_END = re.compile(r"\n")
 _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table", "words")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
-_FEW = 3  # lines before rows, and after them, that may be of another kind
+_FEW = 4  # lines before rows, and after them, that may be of another kind
 _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
-_HEAD = 8_000  # characters of a long text by which it is judged
+_HEAD = 16_000  # characters of a long text by which it is judged, half of them at its end
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
 
@@ -106,9 +106,9 @@ def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS) -> Parsed | 
 
 
 def _head(text: str) -> str:
-    """Return the first lines of a long text, or all of one that is not long."""
-    end = text.rfind("\n", 0, _HEAD) + 1 if len(text) > 2 * _HEAD else 0
-    return text[:end] or text
+    """Return the first and the last lines of a long text, or all of one that is not long."""
+    end = text.rfind("\n", 0, _HEAD // 2) + 1 if len(text) > 2 * _HEAD else 0
+    return text[:end] + text[text.find("\n", len(text) - _HEAD // 2) + 1 :] if end else text
 
 
 def is_cheaper(parsed: Parsed) -> bool:

@@ -12,6 +12,10 @@ from shaping.parsers.rows import CODE, number
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
 # A name and its value, after a colon, dots, an equals sign or two spaces.
 _ENTRY = re.compile(r"([A-Za-z*][^:=\n]{0,59}?)(?:\s*:(?:\s+(.*))?|\s+\.{2,}\s+(.*)|\s+=\s*(.*)|\s{2,}(\S.*))")
+_IN_LINES = (
+    re.compile(r'(?:^|(?<=\s))([A-Za-z_][\w.@-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?=\s|$)'),
+    re.compile(r"(?:^|(?<=\s\s))([A-Za-z_][\w.@-]*): (\S+(?: \S+)*?)(?=\s{2,}|\s*$)"),
+)
 _SURE = 0.9  # of the lines of an outline
 _COLON = re.compile(r"([A-Za-z_][\w ./()#%@-]{0,39}?)\s*:(?:\s+(.*))?")
 _VERTICAL = re.compile(
@@ -28,11 +32,32 @@ _MEMBERS, _ALIKE = 3, 0.9  # of objects of one kind: how many members, and which
 def parse_pairs(text: str) -> Any:
     """Return the object, or the list of objects, that a text of names and values holds."""
     head = text[:2000]
+    if (rows := _in_lines(text)) is not None:
+        return rows
     if " = " in head or " =\n" in head:
         return _paths(text) or _outline(text)
     if " row *" in head or "RECORD " in head or _VERTICAL.search(head):
         return _vertical(text)
     return _outline(text)
+
+
+def _in_lines(text: str) -> list[dict[str, Any]] | None:
+    """Read lines of several names with values each, as `level=info msg="it began"` or with two spaces between them."""
+    lines = text.strip("\n").split("\n")
+    form = next((form for form in _IN_LINES if len(form.findall(lines[0])) >= _MEMBERS), None)
+    if form is None or len(lines) < _LEAST:
+        return None
+    rows = []
+    for line in lines:
+        pairs = form.findall(line)
+        if form.sub("", line).strip() or len(dict(pairs)) < max(len(pairs), 2):
+            return None
+        rows.append({name: number(_unquoted(value)) for name, value in pairs})
+    return rows
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[:1] == '"' and "\\" not in value else value
 
 
 def _paths(text: str) -> dict[str, Any] | None:
@@ -138,7 +163,8 @@ def _members(lines: list[tuple[int, str]]) -> Any:
         below = lines[start + 1 : end]
         found = _ENTRY.fullmatch(lines[start][1].strip())
         if found is None and not (below or pairs):
-            raise ValueError("words before the first name")
+            pairs.append(("note", lines[start][1].strip()))
+            continue
         if found is None and not below:
             name, value = pairs.pop()
             pairs.append((name, _with_more(value, lines[start : start + 1])))

@@ -114,7 +114,8 @@ def _cells(line: str, *, framed: bool) -> list[str]:
 
 
 _HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
-_RULE = re.compile(r"[-=]+(?: +[-=]+)+")
+_RULE, _LONG_RULE = re.compile(r"[-=]+(?: +[-=]+)+"), re.compile(r"[-=]{20,}")
+_GAP = re.compile(r"\s{2,}")
 _DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
@@ -133,7 +134,7 @@ def parse_blocks(text: str) -> list[dict[str, Any]] | None:
     if len(headings) > 1:
         return None
     heading = headings.pop()
-    rows = parse_table("\n".join([heading, *(line for block in blocks for line in block[2:])]))
+    rows = _by_words([heading, *(line.rstrip() for block in blocks for line in block[2:])], aligned=False)
     if rows is None:
         return None
     taken = iter(rows)
@@ -168,11 +169,14 @@ def parse_table(text: str) -> list[dict[str, Any]] | None:
         heading = f"  {heading[2:]}"
     named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
     ruled = bool(_RULE.match(rest))
-    if not (named or ruled or "  " in heading.strip()) or "\t" in heading:
+    if not (named or ruled or "  " in heading.strip() or _LONG_RULE.fullmatch(heading)) or "\t" in heading:
         return None
     lines = [line.rstrip() for line in (heading, *rest.splitlines())]
     if len(lines) < 2 or not all(lines):
         return None
+    if _LONG_RULE.fullmatch(heading):
+        end = next((at for at, line in enumerate(lines[1:4], 1) if _LONG_RULE.fullmatch(line)), 0)
+        return _by_blanks([*lines[1:end], *lines[end + 1 :]], end - 1) if end > 1 else None
     if ruled and _RULE.fullmatch(lines[1]):
         starts = [found.start() for found in re.finditer(r"[-=]+", lines[1])]
         return _by_starts(lines[0], lines[2:], starts)
@@ -203,9 +207,9 @@ def _fits(line: str, starts: Sequence[int]) -> bool:
     return all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[0] != " "
 
 
-def _by_blanks(lines: Sequence[str]) -> list[dict[str, Any]] | None:
-    """Read columns between the places where every line is blank."""
-    if len(lines) <= _LEAST:
+def _by_blanks(lines: Sequence[str], heads: int = 1) -> list[dict[str, Any]] | None:
+    """Read columns between the places where every line is blank; so many lines are headings."""
+    if len(lines) < _LEAST + heads:
         return None
     width = max(map(len, lines))
     filled = 0
@@ -213,28 +217,34 @@ def _by_blanks(lines: Sequence[str]) -> list[dict[str, Any]] | None:
         marks = _BLANK.sub("0", _WORD.sub(lambda word: "1" * len(word[0]), line))
         filled |= int(marks.ljust(width, "0") or "0", 2)
     starts: list[int] = []
+    first = 0  # where the first word of a heading of several words stands, with nothing below it
     for found in re.finditer("1+", f"{filled:0{width}b}"):
         start, stop = found.span()
         # Words without a heading are part of the cells left of them, and headings without words of that heading.
-        headed, worded = lines[0][start:stop].strip(), any(line[start:stop].strip() for line in lines[1:])
+        headed = any(line[start:stop].strip() for line in lines[:heads])
+        worded = any(line[start:stop].strip() for line in lines[heads:])
         if (headed and worded) or not starts:
-            starts.append(start)
+            starts.append(first if starts and first and lines[0][first:start].count(" ") == 1 else start)
+        first = 0 if worded else start
     edges = list(pairwise([*starts, width]))
     rows = [[line[start:stop].strip() for start, stop in edges] for line in lines]
-    if rows and rows[0][0] == "" and len(starts) > 2:
-        rows[0][0] = "mark"  # a bullet before some rows
-    if len(starts) < 2 or not are_names(rows[0]) or "  " in "\n".join(rows[0]):
+    names = [" ".join(filter(None, cells)) for cells in zip(*rows[:heads], strict=True)]
+    if names and names[0] == "" and len(starts) > 2:
+        names[0] = "mark"  # a bullet before some rows
+    if len(starts) < 2 or not are_names(names) or "  " in "\n".join(names):
         return None
-    return records(rows[0], rows[1:])
+    return records(names, rows[heads:])
 
 
-def _by_words(lines: Sequence[str]) -> list[dict[str, Any]] | None:
+def _by_words(lines: Sequence[str], *, aligned: bool = True) -> list[dict[str, Any]] | None:
     """Read rows of as many words as there are headings; the last column takes the rest of the line."""
     headings = list(_WORD.finditer(lines[0]))
     names, count = [found[0] for found in headings], len(headings)
     body = [line.split(None, count - 1) for line in lines[1:]]
     if count < 3 or len(body) < _LEAST or not are_names(names) or any(len(row) != count for row in body):
         return None
+    if not aligned:
+        return _with_rest(names, body)
     in_place = 0
     for line in lines[1:]:
         cells = list(_WORD.finditer(line))[:count]
@@ -243,6 +253,16 @@ def _by_words(lines: Sequence[str]) -> list[dict[str, Any]] | None:
             for cell, heading in zip(cells, headings, strict=True)
         )
     return records(names, body) if in_place >= _IN_PLACE * count * len(body) else None
+
+
+def _with_rest(names: list[str], body: list[list[str]]) -> list[dict[str, Any]] | None:
+    """Read rows whose last cell may have more than its heading says after two spaces or more."""
+    parts = [_GAP.split(row[-1], maxsplit=1) for row in body]
+    more = [part[1].strip() if len(part) > 1 else "" for part in parts]
+    rows = [[*row[:-1], part[0]] for row, part in zip(body, parts, strict=True)]
+    if any(more) and (found := records([*names, "more"], [[*row, one] for row, one in zip(rows, more, strict=True)])):
+        return [{name: cell for name, cell in row.items() if name != "more" or cell != ""} for row in found]
+    return records(names, body)
 
 
 def _has_numbers(rows: Sequence[dict[str, Any]]) -> bool:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from shaping.encoders.table.model import Node
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
-_WIDE = 20  # cells of a row that a reader still counts right
+_WIDE = 22  # cells of a row that a reader still counts right
 _LEFT = 2  # cells that must stay in a row when a nested record leaves it
 _GAP = 5  # empty cells side by side that a reader still counts right
-_WORTH = 4  # columns that a nested record must have to be worth a line of its own
+_WORTH = 5  # columns that a nested record must have to be worth a line of its own
 _COLUMNS = (*COLUMN, Also, Usual)
 _WITH_GROUPS = (*COLUMN, Group)
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
