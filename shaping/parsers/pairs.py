@@ -16,7 +16,7 @@ _IN_LINES = (
     re.compile(r'(?:^|(?<=\s))([A-Za-z_][\w.@-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?=\s|$)'),
     re.compile(r"(?:^|(?<=\s\s))([A-Za-z_][\w.@-]*): (\S+(?: \S+)*?)(?=\s{2,}|\s*$)"),
 )
-_SURE = 0.9  # of the lines of an outline
+_SURE, _HEAD = 0.9, 2000  # of the lines of an outline, and characters by which most other texts are told
 _COLON = re.compile(r"([A-Za-z_][\w ./()#%@-]{0,39}?)\s*:(?:\s+(.*))?")
 _VERTICAL = re.compile(
     r"\*{5,60} \d+\. row \*{5,60}|-\[ RECORD \d+ \][-+]*|-{3,60} ?(?:Record|Row) \d+ ?-{3,60}", re.IGNORECASE
@@ -138,6 +138,9 @@ def _vertical(text: str) -> list[dict[str, Any]] | None:
 
 def _outline(text: str) -> Any:
     """Read names with values, and what is indented below a name as its members, where several blocks are alike."""
+    first = [line for line in text[:_HEAD].splitlines() if line[:1].strip()]
+    if 2 * sum(1 for line in first if _ENTRY.fullmatch(line.strip())) < len(first):
+        return None
     lines: list[tuple[int, str]] = []
     gap = ""
     for line in text.expandtabs().splitlines():

@@ -120,7 +120,7 @@ _DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
 _EMPTY_LINES = re.compile(r"\n\s*\n")
-_WORDS, _MANY_LINES = 3, 16  # of rows without headings
+_WORDS, _MANY_LINES = 4, 16  # of rows without headings
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
 _IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts those after it
 
@@ -151,9 +151,8 @@ def parse_words(text: str) -> list[list[str | int | float]] | None:
     if least < _WORDS or most > least + 1 or CODE.search(text):
         return None
     cells = [line.split() for line in lines]
-    # In most columns of rows are numbers, paths, flags; where most are words, the lines are sentences.
-    worded = sum(all(row[at].isalpha() for row in cells) for at in range(least))
-    if 3 * worded > least:
+    # In the columns of rows are numbers, paths, flags; words in one of them are those of sentences.
+    if any(all(row[at].isalpha() for row in cells) for at in range(least)):
         return None
     columns = [_column([row[at] if at < len(row) else "" for row in cells]) for at in range(most)]
     return list(map(list, zip(*columns, strict=True)))
