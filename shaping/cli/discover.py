@@ -113,7 +113,7 @@ def _recorded(folder: Path) -> dict[str, list[Transcript]]:
     sessions: dict[str, list[ToolCall]] = {}
     for call in (one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)):
         sessions.setdefault(call.session, []).append(call)
-    return {"recordings": [Transcript("", name, tuple(calls)) for name, calls in sessions.items()]}
+    return {"recordings": [Transcript(name, tuple(calls)) for name, calls in sessions.items()]}
 
 
 def _clean(transcript: Transcript) -> Transcript:

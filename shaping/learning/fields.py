@@ -37,19 +37,14 @@ class Fields:
         self._told = [names(path) for path in told]
         self._steps = {path: names(path) for path in found.fields if path}
         parents = {steps[:at] for steps in self._steps.values() for at in range(len(steps))}
-        self._leaves = {path: steps for path, steps in self._steps.items() if steps and steps not in parents}
-
-    @property
-    def any(self) -> bool:
-        """Whether there are fields at all, and not only texts."""
-        return bool(self._leaves)
+        self.leaves = {path: steps for path, steps in self._steps.items() if steps and steps not in parents}
 
     @cached_property
     def needed(self) -> frozenset[str]:
         """Fields that must stay: something in them was used or is asked for, or a program goes on by them."""
         return frozenset(
             path
-            for path, steps in self._leaves.items()
+            for path, steps in self.leaves.items()
             if self._found.fields[path].used
             or any(_meets(told, steps) for told in self._told)
             or meaning(steps[-1]).continues
@@ -58,35 +53,35 @@ class Fields:
 
     def silent(self) -> dict[str, str]:
         """Return the fields that say nothing, each with the reason; what stands below one of them goes with it."""
-        return self._highest({path: why for path in self._leaves if (why := self._why_silent(path))})
+        return self._highest({path: why for path in self.leaves if (why := self._why_silent(path))})
 
     def unused(self) -> dict[str, str]:
         """Return the heavy fields of which nothing was used."""
         heavy = {
             path: "never used"
-            for path, steps in self._leaves.items()
+            for path, steps in self.leaves.items()
             if path not in self.needed and not self._identifies(steps) and self._weight(path) >= _HEAVY
         }
         return dict(sorted(self._highest(heavy).items(), key=lambda pair: (-self.about(pair[0]).bytes, pair[0])))
 
     def wanted(self) -> list[str]:
         """Return the fields that were used or are asked for, with what identifies the records that they belong to."""
-        wanted = {path for path in self.needed if not meaning(self._leaves[path][-1]).continues}
+        wanted = {path for path in self.needed if not meaning(self.leaves[path][-1]).continues}
         if not wanted:
             return []
-        owners = {self._leaves[path][:-1] for path in wanted}
-        identified = {self._leaves[path][:-1] for path in wanted if self._identifies(self._leaves[path])}
+        owners = {self.leaves[path][:-1] for path in wanted}
+        identified = {self.leaves[path][:-1] for path in wanted if self._identifies(self.leaves[path])}
         for owner in sorted(owners - identified):
             beside = [
                 path
-                for path, steps in self._leaves.items()
+                for path, steps in self.leaves.items()
                 if steps[:-1] == owner and self._identifies(steps) and path not in wanted
             ]
-            ranks = {path: _BEST_NAMES.get(self._leaves[path][-1].casefold(), len(_BEST_NAMES)) for path in beside}
+            ranks = {path: _BEST_NAMES.get(self.leaves[path][-1].casefold(), len(_BEST_NAMES)) for path in beside}
             wanted.update(sorted(beside, key=lambda path: (ranks[path], path))[:_IDENTIFYING])
         written = self._written(wanted | self.needed)
         # A field that is asked for may stand in an answer that is still to come.
-        told = (_text(steps) for steps in self._told if not any(_meets(steps, leaf) for leaf in self._leaves.values()))
+        told = (_text(steps) for steps in self._told if not any(_meets(steps, leaf) for leaf in self.leaves.values()))
         return [*written, *told]
 
     @property
@@ -108,7 +103,7 @@ class Fields:
         return replace(merged, calls=max(found.calls for found in below))
 
     def _why_silent(self, path: str) -> str:
-        steps, found = self._leaves[path], self._found.fields[path]
+        steps, found = self.leaves[path], self._found.fields[path]
         if path in self.needed or found.values == found.empty or self._found.calls < _FEW_CALLS:
             return ""
         said = meaning(steps[-1])
@@ -133,14 +128,14 @@ class Fields:
         out: dict[str, str] = {}
         for path in self._written(reasons):
             steps = names(path)
-            whys = {why for leaf, why in reasons.items() if self._leaves[leaf][: len(steps)] == steps}
+            whys = {why for leaf, why in reasons.items() if self.leaves[leaf][: len(steps)] == steps}
             out[path] = next(iter(whys)) if len(whys) == 1 else "says nothing"
         return out
 
     def _written(self, chosen: Iterable[str]) -> list[str]:
         """Write a choice of leaves as few paths: a branch of which all leaves are chosen is one path."""
-        leaves = {self._leaves[path] for path in chosen}
-        every = list(self._leaves.values())
+        leaves = {self.leaves[path] for path in chosen}
+        every = list(self.leaves.values())
         found: dict[tuple[str, ...], None] = {}
         for steps in sorted(leaves):
             whole = next(

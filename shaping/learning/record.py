@@ -8,6 +8,7 @@ import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -116,12 +117,8 @@ class Recorder:
             return
         self._tools[server] = listed
         now = time.time()
-
-        def write() -> None:
-            line = {"time": _iso(now), "server": server, "tools": scrub(orjson.loads(listed))}
-            self._append(server, TOOLS, now, line)
-
-        self._waiting.put(write)
+        line = {"time": _iso(now), "server": server, "tools": scrub(orjson.loads(listed))}
+        self._waiting.put(partial(self._append, server, TOOLS, now, line))
 
     @property
     def dropped(self) -> int:

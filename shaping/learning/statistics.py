@@ -8,7 +8,6 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -336,12 +335,13 @@ def read_traffic(
     with parallel(folder_size(folder), workers, scheduler) as run:
         usage, merged = Usage(), TrafficStatistics()
         sessions = []
-        for given in _told(run(_usage_of, todo), partial(progress, "arguments"), len(todo)):
+        for done, given in enumerate(run(_usage_of, todo), 1):
             usage.add(given)
             sessions.append([*given.first])
-        found = run(_statistics_of, map(usage.of_sessions, sessions), todo)
-        for one in _told(found, partial(progress, "answers"), len(todo)):
+            progress("arguments", done, len(todo))
+        for done, one in enumerate(run(_statistics_of, map(usage.of_sessions, sessions), todo), 1):
             merged = merged.merge(one)
+            progress("answers", done, len(todo))
     return merged.ordered()
 
 
@@ -365,12 +365,6 @@ def _statistics_of(usage: Usage, piece: Piece) -> TrafficStatistics:
         else:
             found.define(*one)
     return found.ordered()
-
-
-def _told(found: Iterable[Found], progress: Callable[[int, int], None], total: int) -> Iterator[Found]:
-    for done, one in enumerate(found, 1):
-        yield one
-        progress(done, total)
 
 
 @contextmanager

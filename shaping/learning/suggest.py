@@ -186,7 +186,7 @@ class _Tool:
     def _add_steps(self) -> int:
         """Add further steps, and return the last one that leaves out only what says nothing."""
         start, last = self.steps[0], 0
-        if "include_only" not in self._existing and self._fields.any:
+        if "include_only" not in self._existing and self._fields.leaves:
             silent = [*start, *self._exclude(self._fields.silent())]
             self._try(silent)
             last = len(self.steps) - 1

@@ -105,7 +105,6 @@ def rule_name(server: str, tool: str) -> str:
 class Transcript:
     """One session of an agent: its calls in order, and the texts of its user and its own between them."""
 
-    client: str
     session: str
     calls: tuple[ToolCall, ...]
     texts: tuple[tuple[float, str], ...] = ()  # of the user and of the agent, with their times

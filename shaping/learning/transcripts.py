@@ -80,7 +80,7 @@ class _Session:
 
     def transcript(self) -> Transcript:
         calls = tuple(call for key, call in self._calls.items() if key in self._answered)
-        return Transcript(self.client, self.session, calls, tuple(self._texts), tuple(sorted(self._turns)))
+        return Transcript(self.session, calls, tuple(self._texts), tuple(sorted(self._turns)))
 
 
 def read_claude(path: Path) -> Iterator[Transcript]:

@@ -34,12 +34,7 @@ _LOCKED: Final = "This page needs the token in the address that shaping printed 
 def page_routes(find_source: Callable[[], Awaitable[PageSource | None]], token: str) -> list[Route]:
     """Return the routes of the page and its events; `find_source` returns None where the ledger is off."""
 
-    async def page(request: Request) -> Response:
-        if not _knows(request, token):
-            return PlainTextResponse(_LOCKED, 401, _HEADERS)
-        source = await find_source()
-        if source is None:
-            return PlainTextResponse("SHAPING_LEDGER is off, so there is nothing to show.\n", 404, _HEADERS)
+    async def page(source: PageSource) -> Response:
         try:
             written = await run_in_threadpool(lambda: document(source.collect(), live=True))
         except LedgerError as problem:
@@ -47,15 +42,21 @@ def page_routes(find_source: Callable[[], Awaitable[PageSource | None]], token: 
         policy = f"{content_policy()}; frame-ancestors 'none'"
         return HTMLResponse(written, headers={**_HEADERS, "Content-Security-Policy": policy})
 
-    async def events(request: Request) -> Response:
-        if not _knows(request, token):
-            return PlainTextResponse(_LOCKED, 401, _HEADERS)
-        source = await find_source()
-        if source is None:
-            return PlainTextResponse("", 404, _HEADERS)
+    async def events(source: PageSource) -> Response:
         return StreamingResponse(_changes(source), media_type="text/event-stream", headers=_HEADERS)
 
-    return [Route("/", page, methods=["GET"]), Route("/events", events, methods=["GET"])]
+    def guarded(answer: Callable[[PageSource], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def answer_request(request: Request) -> Response:
+            if not compare_digest(request.query_params.get("token", "").encode(), token.encode()):
+                return PlainTextResponse(_LOCKED, 401, _HEADERS)
+            source = await find_source()
+            if source is None:
+                return PlainTextResponse("SHAPING_LEDGER is off, so there is nothing to show.\n", 404, _HEADERS)
+            return await answer(source)
+
+        return answer_request
+
+    return [Route("/", guarded(page), methods=["GET"]), Route("/events", guarded(events), methods=["GET"])]
 
 
 def proxy_routes(find_messages: Callable[[], Awaitable[MessageShaper]], token: str) -> list[Route]:
@@ -90,10 +91,6 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-
-def _knows(request: Request, token: str) -> bool:
-    return compare_digest(request.query_params.get("token", "").encode(), token.encode())
 
 
 async def _changes(source: PageSource) -> AsyncIterator[bytes]:

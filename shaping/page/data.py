@@ -268,12 +268,15 @@ def _by(sums: Iterable[LedgerSum], key: Callable[[Any], Key]) -> dict[Key, Total
 def choices_in_force(config: LoadedConfig, tools: Sequence[str]) -> Iterator[ChosenRow]:
     """List what a config chooses for every tool, and what is different for each of the tools."""
     general = {choice.name: choice for choice in config.explain("", surface="mcp")}
-    for choice in own_choices(list(general.values()), config, "mcp"):
-        yield _row("", choice)
-    for tool in tools:
-        for choice in reversed(config.explain(tool, surface="mcp")):
-            if choice.value != general[choice.name].value:
-                yield _row(tool, choice)
+    listed = [("", choice) for choice in own_choices(list(general.values()), config, "mcp")]
+    listed += [
+        (tool, choice)
+        for tool in tools
+        for choice in reversed(config.explain(tool, surface="mcp"))
+        if choice.value != general[choice.name].value
+    ]
+    for tool, choice in listed:
+        yield ChosenRow(tool, choice.name, readable(plain(choice.value)), sources(choice))
 
 
 def own_choices(choices: Sequence[ResolvedChoice], config: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
@@ -318,7 +321,3 @@ def _place(origin: Origin) -> str:
     if not any(file.is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED):
         return str(origin)
     return f"preset {file.stem}" if "presets" in file.parts else f"{origin.by} (bundled)"
-
-
-def _row(tool: str, choice: ResolvedChoice) -> ChosenRow:
-    return ChosenRow(tool, choice.name, readable(plain(choice.value)), sources(choice))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.ledger import LedgerEntry, Totals
-    from shaping.ledger.texts import CallTexts, MarkedLine
+    from shaping.ledger.texts import CallTexts
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (
@@ -224,16 +224,11 @@ def _texts(entry: LedgerEntry, texts: CallTexts) -> str:
 
 
 def _marked(texts: CallTexts) -> Iterator[str]:
-    for part in texts.sent:
-        yield from map(_line, marked_lines(part, texts.read))
-
-
-def _line(line: MarkedLine) -> str:
-    if line.reason is None:
-        return escape(line.text)
-    text = line.text.lstrip(" ")
-    indent = " " * (len(line.text) - len(text))
-    return f'{indent}<del>{escape(text)}</del> <span class="reason">{escape(line.reason)}</span>'
+    for line in (line for part in texts.sent for line in marked_lines(part, texts.read)):
+        text = line.text.lstrip(" ")
+        indent, reason = " " * (len(line.text) - len(text)), line.reason
+        removed = f'<del>{escape(text)}</del> <span class="reason">{escape(reason)}</span>'
+        yield escape(line.text) if reason is None else f"{indent}{removed}"
 
 
 def _pane(title: str, tokens: int, lines: Iterator[str]) -> str:
