@@ -166,7 +166,11 @@ class HttpServer:
         self._one_token = bearer is not None
         # The page has a token of its own, because a browser sends no other.
         token = [] if bearer is None else [Middleware(BearerGuard, token=bearer)]
-        served = [("POST", "/mcp", self._post), ("GET", "/mcp", self._get), ("DELETE", "/mcp", self._delete)]
+        served: list[tuple[str, str, Any]] = [
+            ("POST", "/mcp", self._post),
+            ("GET", "/mcp", self._get),
+            ("DELETE", "/mcp", self._delete),
+        ]
         served.append(("GET", "/metrics", self._metrics))
         routes = [Route(path, handle, methods=[method], middleware=token) for method, path, handle in served]
         return Starlette(routes=[*routes, *pages], middleware=[guard])
