@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from shaping.clients import KnownClient
     from shaping.mcp.reading import ResultData
-    from shaping.response import Shaped, Warned
+    from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.settings.model import Channels as Setting
     from shaping.shaper import Shaper
@@ -98,11 +98,6 @@ class ResultContext:
     expand_name: str = "shaping_expand"
     call: CallContext = field(default_factory=CallContext)
     shaped: list[Shaped] = field(default_factory=list)  # the parts as they were shaped last, for the ledger
-
-    @property
-    def warnings(self) -> tuple[Warned, ...]:
-        """What is to be warned of, whatever the result is."""
-        return self.call.warnings
 
 
 def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:

@@ -84,8 +84,7 @@ def with_meta(
 
 def warning(warned: Warned) -> dict[str, Any]:
     """Write a warning as programs read it."""
-    said = {"code": warned.code, "message": warned.message, "path": warned.path}
-    return {name: value for name, value in said.items() if value}
+    return _filled({"code": warned.code, "message": warned.message, "path": warned.path})
 
 
 def _tag(result: Mapping[str, Any]) -> str:
@@ -102,28 +101,24 @@ def _about(shaped: Shaped) -> dict[str, Any]:
         "truncated": meta.truncated or None,
         "not_modified": meta.not_modified or None,
         "request_id": meta.request_id,
-        "upgrade_hints": [_hint(hint) for hint in meta.upgrade_hints or ()] or None,
+        "upgrade_hints": [_filled(asdict(hint)) for hint in meta.upgrade_hints or ()] or None,
     }
     chosen = shaped.plan.envelope
-    about = {name: value for name, value in said.items() if value is not None and not is_excluded(name, chosen)}
+    about = {name: value for name, value in _filled(said).items() if not is_excluded(name, chosen)}
     if shaped.plan.debug:
         wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
         about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
     if shaped.plan.omissions in {"list", "full"} and (listed := grouped(shaped.omissions)):
-        about["omissions"] = [_omission(omission) for omission in listed]
+        told = ("path", "count", "reason", "tokens")
+        about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
         # Data alone has no place for a ref, so here is where a program finds it.
         if shaped.expandable and "ref" not in about:
             about["ref"] = shaped.ref
     return about
 
 
-def _hint(hint: Any) -> dict[str, Any]:
-    return {name: value for name, value in asdict(hint).items() if value is not None}
-
-
-def _omission(omission: Any) -> dict[str, Any]:
-    said = {"path": omission.path, "count": omission.count, "reason": omission.reason, "tokens": omission.tokens}
-    return {name: value for name, value in said.items() if value is not None}
+def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value not in (None, "")}
 
 
 ValueT = TypeVar("ValueT")

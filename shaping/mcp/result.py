@@ -367,7 +367,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     """
     warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
     logger.warning("%r: %s", context.tool, warning.message)
-    call = replace(context.call, if_none_match=None, warnings=(*context.warnings, warning))
+    call = replace(context.call, if_none_match=None, warnings=(*context.call.warnings, warning))
     plan = protecting_plan(context.plan)
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:

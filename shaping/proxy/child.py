@@ -9,6 +9,7 @@ import signal
 import stat
 import threading
 from collections import deque
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -176,34 +177,25 @@ _POLL_SECONDS = 0.02
 _LAST_LINES = 5
 
 
+@dataclass(slots=True)
 class Child:
     """The transport to a child process; it survives chatter on the child's output and knows how the child ended."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        name: str,
-        log: Log,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        process: Popen[bytes] | None = None,
-    ) -> None:
-        self.command = list(command)
-        self.name = name
-        self.env = env
-        self.cwd = cwd
-        self.exit_code: int | None = None
-        self.last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
-        self._log = log
-        self._process = process
-        self._writer: PipeWriter | None = None
-        self._readers: list[PipeReader] = []
-        self._tasks: list[asyncio.Task[None]] = []
+    command: Sequence[str]
+    name: str
+    log: Log
+    env: Mapping[str, str] | None = None
+    cwd: str | None = None
+    process: Popen[bytes] | None = None
+    exit_code: int | None = None
+    last_lines: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
+    _writer: PipeWriter | None = None
+    _readers: list[PipeReader] = field(default_factory=list)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def open(self, upstream: Upstream) -> None:
         """Start the process and read what it writes; raise OSError where it cannot be started."""
-        process = self._process = self._process or spawn(self.command, self.env, self.cwd)
+        process = self.process = self.process or spawn(self.command, self.env, self.cwd)
         out, err = await open_reader(process.stdout), await open_reader(process.stderr)
         self._readers = [out, err]
         self._writer = await open_writer(process.stdin)
@@ -221,17 +213,17 @@ class Child:
 
     async def close(self) -> None:
         """Ask the child to leave, and make it leave, with all that it started."""
-        if self._process is None:
+        if self.process is None:
             return
         if self._writer is not None:
             self._writer.close()
         for number, seconds in ((signal.SIGTERM, _LEAVE_SECONDS), (signal.SIGKILL, _TERMINATE_SECONDS)):
             if await self._has_ended(seconds):
                 break
-            signal_group(self._process.pid, number)
+            signal_group(self.process.pid, number)
         await self._has_ended(_TERMINATE_SECONDS)
         # Descendants that outlive their parent would hold our pipes, and so us, open.
-        signal_group(self._process.pid, signal.SIGKILL)
+        signal_group(self.process.pid, signal.SIGKILL)
         for reader in self._readers:
             reader.close()
         for task in self._tasks:
@@ -242,7 +234,7 @@ class Child:
         """Log a line that is no message."""
         if line.strip():
             self.last_lines.append(line)
-            self._log(self.name, line)
+            self.log(self.name, line)
 
     async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
@@ -266,11 +258,11 @@ class Child:
         out.close()
 
     async def _has_ended(self, seconds: float) -> bool:
-        assert self._process is not None  # noqa: S101 (nothing waits for a process before it is started)
+        assert self.process is not None  # noqa: S101 (nothing waits for a process before it is started)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await _exited(self._process)
-        self.exit_code = self._process.poll()
+                await _exited(self.process)
+        self.exit_code = self.process.poll()
         return self.exit_code is not None
 
 
@@ -289,8 +281,7 @@ def command_server(
 
     def make(log: Log) -> Upstream:
         def connect() -> Child:
-            given = started.pop() if started else None
-            return Child(command, name=own_name, log=log, env=env, cwd=cwd, process=given)
+            return Child(command, own_name, log, env, cwd, started.pop() if started else None)
 
         return Upstream(own_name, connect, seconds or START_SECONDS, named=name is not None)
 

@@ -74,8 +74,8 @@ class RemoteTransport:
 class StreamableHttp(RemoteTransport):
     """Streamable HTTP: a POST for each message, and a stream for what the server says by itself."""
 
-    def __init__(self, url: str, *, name: str, headers: Mapping[str, str] | None = None, auth: Any = None) -> None:
-        super().__init__(url, name=name, headers=headers, auth=auth)
+    def __init__(self, url: str, **options: Any) -> None:
+        super().__init__(url, **options)
         self._session: str | None = None
         self._version: str | None = None
         self._posts: dict[Any, asyncio.Task[None]] = {}
@@ -224,9 +224,7 @@ class StreamableHttp(RemoteTransport):
 class ServerSentEvents(RemoteTransport):
     """The older transport: one stream of events for all answers, and an address to post messages to."""
 
-    def __init__(self, url: str, *, name: str, headers: Mapping[str, str] | None = None, auth: Any = None) -> None:
-        super().__init__(url, name=name, headers=headers, auth=auth)
-        self._endpoint: asyncio.Future[str] | None = None
+    _endpoint: asyncio.Future[str]
 
     async def open(self, upstream: Upstream) -> None:
         """Open the stream and wait for the address to post to."""
@@ -240,7 +238,6 @@ class ServerSentEvents(RemoteTransport):
         self.tasks.start(self._post(message))
 
     async def _post(self, message: Message) -> None:
-        assert self._endpoint is not None  # noqa: S101 (a transport is opened before it is used)
         headers = {"content-type": "application/json"}
         try:
             endpoint = self._endpoint.result()

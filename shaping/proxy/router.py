@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 from collections import Counter
 from functools import partial
 from itertools import count
@@ -142,7 +141,6 @@ class Router:
         self._names: dict[str, dict[str, tuple[int, str]]] = {}  # by list: the server and its own name of each entry
         self._owners: dict[str, str] = {}  # the server of each tool, also while its list is asked for again
         self._uris: dict[str, int] = {}
-        self._templates: list[tuple[re.Pattern[str], str, int]] = []
         self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
         self._tasks = BackgroundTasks()
 
@@ -291,7 +289,8 @@ class Router:
             raise _together(problems)
         if method in _NAMED.values():
             return self._named(method, lists)
-        self._note_uris(method, lists)
+        address = "uri" if method == "resources/list" else "uriTemplate"
+        self._uris |= {str(entry.get(address)): number for number, entries in enumerate(lists) for entry in entries}
         return [entry for entries in lists for entry in entries]
 
     async def _entries(self, number: int, method: str) -> list[dict[str, Any]] | Exception:
@@ -323,15 +322,6 @@ class Router:
         if method == "tools/list":
             self._owners |= {name: self.upstreams[number].name for name, (number, _) in names.items()}
         return shown
-
-    def _note_uris(self, method: str, lists: list[list[dict[str, Any]]]) -> None:
-        for number, entries in enumerate(lists):
-            for entry in entries:
-                if method == "resources/list":
-                    self._uris[entry.get("uri", "")] = number
-                else:
-                    template = str(entry.get("uriTemplate", ""))
-                    self._templates.append((_pattern(template), template, number))
 
     async def _pass_by_name(self, message: Message, method: str) -> Message | None:
         name = str(message.params.get("name", ""))
@@ -366,7 +356,7 @@ class Router:
                 await self._list("prompts/list")
             owner = self._names.get("prompts/list", {}).get(ref["name"], (None, ""))[0]
         elif isinstance(uri, str):
-            owner = self._owner_of(uri)
+            owner = self._uris.get(uri)
         numbers = range(len(self._servers))
         return list(numbers) if owner is None else [owner]
 
@@ -375,11 +365,6 @@ class Router:
         name = ref.get("name") if isinstance(ref, dict) else None
         known = self._names.get("prompts/list", {}).get(name or "")
         return params if known is None or known[0] != number else {**params, "ref": {**(ref or {}), "name": known[1]}}
-
-    def _owner_of(self, uri: str) -> int | None:
-        if uri in self._uris:
-            return self._uris[uri]
-        return next((number for pattern, own, number in self._templates if uri == own or pattern.fullmatch(uri)), None)
 
 
 async def _first_success(starts: Sequence[asyncio.Task[Any]]) -> None:
@@ -416,9 +401,3 @@ def _merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "serverInfo": {"name": "shaping", "version": "1"},
     }
     return {**introduced, "instructions": "\n\n".join(words)} if words else introduced
-
-
-def _pattern(template: str) -> re.Pattern[str]:
-    """Return what the addresses of a template look like."""
-    parts = re.split(r"(\{[^}]*\})", template)
-    return re.compile("".join(".+" if part.startswith("{") else re.escape(part) for part in parts))
