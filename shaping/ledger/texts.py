@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
@@ -133,25 +134,7 @@ class MarkedLeaf:
     reason: str | None
 
 
-class _Omitted:
-    """The omissions that are at or below one place of a value."""
-
-    def __init__(self, rules: Sequence[tuple[tuple[Step, ...], Omission]]) -> None:
-        self._rules = rules
-
-    def below(self, key: str | int) -> _Omitted:
-        """Return the omissions at or below a member or an element."""
-        return _Omitted([rest for rule in self._rules for rest in _after(rule, key)]) if self._rules else self
-
-    def reason(self, value: Any) -> str | None:
-        """Return why the value at this place was left out."""
-        for steps, omission in self._rules:
-            if not steps and _applies(omission, value):
-                return omission.reason
-        return None
-
-    def __bool__(self) -> bool:
-        return bool(self._rules)
+_Rule: TypeAlias = "tuple[tuple[Step, ...], Omission]"  # what is left of a path at some place, and what was left out
 
 
 def marked_lines(part: SentPart, read: str = "") -> Iterator[MarkedLine]:
@@ -159,25 +142,33 @@ def marked_lines(part: SentPart, read: str = "") -> Iterator[MarkedLine]:
     if isinstance(part.value, str):
         yield from _text_lines(part.value, read)
     else:
-        yield from _lines("", part.value, _omitted(part), 0, "")
+        yield from _lines("", part.value, _rules(part), 0, "")
 
 
 def leaves(part: SentPart) -> Iterator[MarkedLeaf]:
     """Give every field's value once, as the model read it or with the reason why not."""
-    yield from _leaves("", part.value, _omitted(part))
+    yield from _leaves("", part.value, _rules(part))
 
 
-def _omitted(part: SentPart) -> _Omitted:
+def _rules(part: SentPart) -> list[_Rule]:
     rules = []
     for omission in part.omissions:
-        try:
+        with suppress(PathError):  # redaction may have put a mark into a key
             rules.append((parse(omission.path).steps if omission.path else (), omission))
-        except PathError:  # redaction may have put a mark into a key
-            continue
-    return _Omitted(rules)
+    return rules
 
 
-def _after(rule: tuple[tuple[Step, ...], Omission], key: str | int) -> Iterator[tuple[tuple[Step, ...], Omission]]:
+def _below(rules: list[_Rule], key: str | int) -> list[_Rule]:
+    """Return the omissions at or below a member or an element of a value."""
+    return [rest for rule in rules for rest in _after(rule, key)]
+
+
+def _reason(rules: list[_Rule], value: Any) -> str | None:
+    """Return why the value at this place was left out."""
+    return next((omission.reason for steps, omission in rules if not steps and _applies(omission, value)), None)
+
+
+def _after(rule: _Rule, key: str | int) -> Iterator[_Rule]:
     steps, omission = rule
     if not steps:
         return
@@ -203,20 +194,20 @@ def _applies(omission: Omission, value: Any) -> bool:
     return omission.reason != "empty" or value in _EMPTY
 
 
-def _lines(name: str, value: Any, omitted: _Omitted, depth: int, comma: str) -> Iterator[MarkedLine]:
-    indent, reason = "  " * depth, omitted.reason(value)
+def _lines(name: str, value: Any, rules: list[_Rule], depth: int, comma: str) -> Iterator[MarkedLine]:
+    indent, reason = "  " * depth, _reason(rules, value)
     if reason is not None and reason != "string":
         yield MarkedLine(f"{indent}{name}{_shortened(value)}{comma}", reason)
         return
     compact = _compact(value)
-    if not isinstance(value, dict | list) or not value or (not omitted and len(compact) <= _WIDE):
+    if not isinstance(value, dict | list) or not value or (not rules and len(compact) <= _WIDE):
         yield MarkedLine(f"{indent}{name}{compact}{comma}", reason)
         return
     yield MarkedLine(f"{indent}{name}{'{' if isinstance(value, dict) else '['}")
     members = list(value.items() if isinstance(value, dict) else enumerate(value))
     for place, (key, item) in enumerate(members, 1):
         label = f"{_compact(key)}: " if isinstance(value, dict) else ""
-        yield from _lines(label, item, omitted.below(key), depth + 1, "," if place < len(members) else "")
+        yield from _lines(label, item, _below(rules, key), depth + 1, "," if place < len(members) else "")
     yield MarkedLine(f"{indent}{'}' if isinstance(value, dict) else ']'}{comma}")
 
 
@@ -229,16 +220,16 @@ def _text_lines(sent: str, read: str) -> Iterator[MarkedLine]:
         yield MarkedLine(line, "text" if missing > _REWRITTEN * len(words) else None)
 
 
-def _leaves(path: str, value: Any, omitted: _Omitted) -> Iterator[MarkedLeaf]:
-    reason = omitted.reason(value)
+def _leaves(path: str, value: Any, rules: list[_Rule]) -> Iterator[MarkedLeaf]:
+    reason = _reason(rules, value)
     if (reason is not None and reason != "string") or not isinstance(value, dict | list) or not value:
         yield MarkedLeaf(path, value, reason)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(join(path, key), item, omitted.below(key))
+            yield from _leaves(join(path, key), item, _below(rules, key))
     else:
         for at, item in enumerate(value):
-            yield from _leaves(join(path, slice(None)), item, omitted.below(at))
+            yield from _leaves(join(path, slice(None)), item, _below(rules, at))
 
 
 def _shortened(value: Any) -> str:

@@ -119,6 +119,9 @@ def read_hook_result(client: str, payload: Mapping[str, Any]) -> HookedResult | 
     return None if reader is None else reader(payload)
 
 
+_FETCHERS: Final = ("WebFetch", "web_fetch", "webfetch")
+_TOOLS: Final = {"Grep": ("grep",), "grep": ("grep",), **{name: (name,) for name in _FETCHERS}}
+_CLAUDE_MEMBERS: Final = {"Bash": "stdout", "Grep": "content", "WebFetch": "result"}
 _CLAUDE_SPECIAL: Final = ("isImage", "backgroundTaskId", "interrupted", "structuredContent", "stderr")
 # Of an output of over 30,000 characters Claude Code shows the first 2 KB: no shaped text of it would be cheaper.
 _CLAUDE_SAVED: Final = "persistedOutputPath"
@@ -128,11 +131,8 @@ def _claude_code(payload: Mapping[str, Any]) -> HookedResult | None:
     response, given = payload.get("tool_response"), payload.get("tool_input") or {}
     if payload.get("hook_event_name") != "PostToolUse" or not isinstance(response, dict):
         return None
-    argv, member = {
-        "Bash": (printing_command(str(given.get("command", ""))), "stdout"),
-        "Grep": (("grep",), "content"),
-        "WebFetch": (("WebFetch",), "result"),
-    }.get(str(payload.get("tool_name")), (None, ""))
+    argv = _argv(payload.get("tool_name"), given)
+    member = _CLAUDE_MEMBERS.get(str(payload.get("tool_name")), "")
     text = response.get(member)
     if argv is None or not _is_text(text) or any(response.get(name) for name in (*_CLAUDE_SPECIAL, _CLAUDE_SAVED)):
         return None
@@ -144,10 +144,8 @@ def _claude_code(payload: Mapping[str, Any]) -> HookedResult | None:
 
     def shown(line: Any) -> str | None:
         content = line["message"]["content"]
-        blocks = (
-            [block for block in content if block.get("tool_use_id") == call_id] if isinstance(content, list) else []
-        )
-        return _joined(blocks[0].get("content")) if blocks else None
+        ours = (block for block in content if isinstance(block, dict) and block.get("tool_use_id") == call_id)
+        return next((_joined(block.get("content")) for block in ours), None)
 
     return HookedResult(
         argv,
@@ -168,11 +166,7 @@ _COPILOT_SAVED: Final = "Output too large to read at once"
 
 def _copilot(payload: Mapping[str, Any]) -> HookedResult | None:
     result, given = payload.get("toolResult"), payload.get("toolArgs") or {}
-    argv = {
-        "bash": printing_command(str(given.get("command", ""))) if isinstance(given, dict) else None,
-        "grep": ("grep",),
-        "web_fetch": ("web_fetch",),
-    }.get(str(payload.get("toolName")))
+    argv = _argv(payload.get("toolName"), given)
     text = result.get("textResultForLlm") if isinstance(result, dict) else None
     if argv is None or not _is_text(text) or str(text).startswith(_COPILOT_SAVED):
         return None
@@ -206,11 +200,7 @@ _OPENCODE_SAVED: Final = re.compile(r"\.\.\.output truncated\.\.\.\s+Full output
 def _plugin(payload: Mapping[str, Any]) -> HookedResult | None:
     """Read what our own plugins for opencode, Kilo and Cline send."""
     text, given = payload.get("output"), payload.get("args") or {}
-    argv = {
-        "bash": printing_command(str(given.get("command", ""))),
-        "grep": ("grep",),
-        "webfetch": ("webfetch",),
-    }.get(str(payload.get("tool")))
+    argv = _argv(payload.get("tool"), given)
     if argv is None or not _is_text(text):
         return None
     saved = _OPENCODE_SAVED.match(str(text))
@@ -231,6 +221,13 @@ _CLINE_SHOWS: Final = 8_000  # characters of each result, as measured with versi
 def _cline(payload: Mapping[str, Any]) -> HookedResult | None:
     result = _plugin(payload)
     return None if result is None else replace(result, limit=_CLINE_SHOWS)
+
+
+def _argv(tool: Any, given: Any) -> tuple[str, ...] | None:
+    """Return the command of a client's own tool, by which a config has rules for it; None for other tools."""
+    if tool in {"Bash", "bash"}:
+        return printing_command(str(given.get("command", ""))) if isinstance(given, dict) else None
+    return _TOOLS.get(tool) if isinstance(tool, str) else None
 
 
 def _is_text(text: Any) -> bool:
