@@ -140,22 +140,23 @@ class CommonMeta(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    duration_ms: int | float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    # In the order in which they are written.
+    tier: str | None = None
+    tool_version: str | None = None
+    tool_id: str | None = None
     request_id: str | None = None
     session_id: str | None = None
     schema_version: str | None = None
+    capabilities: tuple[str, ...] = ()
+    duration_ms: int | float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    estimated_tokens: int | None = Field(default=None, ge=0)
+    config_hash: str | None = None
+    etag: str | None = None
     not_modified: bool = False
     truncated: bool = False
     shown: tuple[Listed, ...] = ()
     cursor: str | None = None
     ref: str | None = None
-    etag: str | None = None
-    estimated_tokens: int | None = Field(default=None, ge=0)
-    tool_id: str | None = None
-    tool_version: str | None = None
-    tier: str | None = None
-    capabilities: tuple[str, ...] = ()
-    config_hash: str | None = None
     upgrade_hints: tuple[UpgradeHint, ...] = ()
     omissions: str | tuple[Omission, ...] = ()  # a list, or the one line that stands for it
     extensions: dict[str, Any] = Field(default_factory=dict)  # members that other frameworks add

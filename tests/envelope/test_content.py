@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from mcp import types as sdk
 
-from shaping.envelope import (
+from shaping.envelope import TextBlock
+from shaping.envelope.model import (
     Annotations,
     AudioBlock,
     ContentBlock,
@@ -11,7 +12,6 @@ from shaping.envelope import (
     ResourceBlock,
     ResourceContents,
     ResourceLinkBlock,
-    TextBlock,
     read_block,
     read_blocks,
     write_block,

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
 
-if TYPE_CHECKING:
-    from shaping.errors import ErrorDetail
-
 # A payload that has one of these goes under `result`, like a list or a scalar, so that what is read is what was meant.
 TAKEN = frozenset({"ok", "_meta", "result"})
-_ERROR = {
-    "error": "message",
-    "code": "code",
-    "hint": "hint",
-    "retryable": "retryable",
-    "http": "http",
-    "retry_after": "retry_after",
-    "phase": "phase",
-    "next_actions": "next_actions",
-    "similar_refs": "similar",
-    "details": "details",
-    "detail": "detail",
-    "redirect": "redirect",
-    "docs_url": "docs_url",
-}
+_ERROR = {**members.ERROR, "message": "error", "similar": "similar_refs"}
 _META = tuple(name for name in members.ORDER if name not in {"estimated_tokens", "duration_ms", "session_id"})
 RESERVED = frozenset({*members.ORDER, "elapsed_ms", "warnings"})
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
     """Write an envelope; `_meta` always says what the answer costs and how long it took."""
-    body = _payload(envelope.data) if envelope.error is None else _write_error(envelope.error)
-    if envelope.error is not None and envelope.data is not None:
-        body["result"] = envelope.data
-    return {"ok": envelope.error is None, **body, "_meta": _write_meta(envelope, body, include, debug)}
+    error = envelope.error
+    if error is None:
+        body = _payload(envelope.data)
+    else:
+        required = {"hint": error.hint or "", "retryable": bool(error.retryable), "http": error.http or 500}
+        body = members.write_error(error, _ERROR, **required)
+        if envelope.data is not None:
+            body["result"] = envelope.data
+    return {"ok": error is None, **body, "_meta": _write_meta(envelope, body, include, debug)}
 
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
@@ -75,20 +63,6 @@ def _read_payload(wire: Mapping[str, Any], failed: bool) -> Any:
     return {name: value for name, value in wire.items() if name not in TAKEN}
 
 
-def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    required = {
-        "error": error.message,
-        "code": error.code,
-        "hint": error.hint or "",
-        "retryable": bool(error.retryable),
-        "http": error.http or 500,
-    }
-    ours = {name: member for name, member in _ERROR.items() if name not in required}
-    values = members.error_members(error, ours.values())
-    wire = required | {name: values[member] for name, member in ours.items() if member in values}
-    return members.with_extensions(wire, error)
-
-
 def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collection[str], debug: bool) -> dict[str, Any]:
     meta = envelope.meta
     out: dict[str, Any] = {
@@ -98,8 +72,7 @@ def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collecti
     if (meta.session_id is not None or debug) and not members.is_excluded("session_id", include):
         out["session_id"] = meta.session_id
     out |= members.common_members(envelope, include, debug, _META)
-    if not members.is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include)):
-        out["warnings"] = members.write_warnings(envelope.warnings)
+    out |= members.warnings_member(envelope, include, debug)
     return members.extended(out, envelope, RESERVED)
 
 

@@ -14,13 +14,8 @@ from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import COMMANDS
 
 _ERROR = {
-    "code": "code",
-    "message": "message",
-    "detail": "detail",
-    "retryable": "retryable",
-    "retry_after": "retry_after",
-    "phase": "phase",
-    "suggestion": "hint",
+    **{name: name for name in ("code", "message", "detail", "retryable", "retry_after", "phase")},
+    "hint": "suggestion",
     "redirect": "redirect",
     "next_actions": "next_actions",
     "similar": "similar",
@@ -91,11 +86,8 @@ def _read_data(data: Any, meta: Mapping[str, Any]) -> Any:
 
 
 def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = members.error_members(error, _ERROR.values())
-    values["code"] = COMMANDS.get(error.code, error.code)
-    if error.retry_after is not None:
-        values["retry_after"] = ceil(error.retry_after)
-    return members.with_extensions({name: values[member] for name, member in _ERROR.items() if member in values}, error)
+    wait = {} if error.retry_after is None else {"retry_after": ceil(error.retry_after)}
+    return members.write_error(error, _ERROR, code=COMMANDS.get(error.code, error.code), **wait)
 
 
 def _exit_code(error: Any) -> int:

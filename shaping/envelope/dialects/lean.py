@@ -13,17 +13,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
 
 # Said beside what the contract's own error holds, where there is something to say.
-_ERROR_EXTRAS = (
-    "hint",
-    "retryable",
-    "retry_after",
-    "phase",
-    "next_actions",
-    "similar",
-    "redirect",
-    "docs_url",
-    "detail",
-)
+_ERROR_EXTRAS = tuple(name for name in members.ERROR if name not in {"code", "message", "details", "http"})
 _HEAD = ("tier", "tool_version", "tool_id", "request_id", "capabilities", "duration_ms")
 _MORE = tuple(name for name in members.ORDER if name not in {*_HEAD, "upgrade_hints"})
 _NAMES = frozenset({*_HEAD, "error", "upgrade_hints", "warnings", *_MORE, "extensions", "data"})
@@ -102,9 +92,10 @@ def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> d
     if error.details is not None or debug:
         out["error_details"] = error.details
     if debug or "error" in include:
-        return members.with_extensions(out | members.error_members(error, _ERROR_EXTRAS), error)
-    own = ("hint",) if error.has_own_hint else ()
-    if error.retryable and registry.find(error.code) is None:  # of any other code the registry tells a reader
-        own = (*own, "retryable")
-    out |= members.error_members(error, (*own, "retry_after", "next_actions", "similar", "redirect"))
-    return members.with_extensions(out, error)
+        names = _ERROR_EXTRAS
+    else:
+        names = ("retry_after", "next_actions", "similar", "redirect")
+        names += ("hint",) if error.has_own_hint else ()
+        # Of a code that is registered the registry tells a reader.
+        names += ("retryable",) if error.retryable and registry.find(error.code) is None else ()
+    return members.write_error(error, {name: name for name in names}, **out)

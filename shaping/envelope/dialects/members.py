@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from shaping.envelope.model import COMMON, Envelope, EnvelopeError, MemberChoice, UpgradeHint, may_redirect
+from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, MemberChoice, UpgradeHint, may_redirect
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import LEAN, LEAN_COARSE
 from shaping.errors.detail import Phase, Redirect
@@ -18,10 +18,10 @@ from shaping.response import Listed, Omission, Warned
 LONGEST_WAIT = 10.0**9  # seconds; whatever claims more, NaN included, is not a duration
 _LONGEST_MESSAGE = 2000
 
-_MEMBERS = tuple(name for name in ErrorDetail.model_fields if name != "extensions")
+ERROR = {name: name for name in ErrorDetail.model_fields if name != "extensions"}
 _SPELLINGS = {
-    **{to_camel(name): name for name in _MEMBERS},
-    **{name: name for name in _MEMBERS},
+    **{to_camel(name): name for name in ERROR},
+    **ERROR,
     "error": "message",
     "error_code": "code",
     "error_details": "details",
@@ -36,9 +36,11 @@ def error_members(error: ErrorDetail, names: Iterable[str]) -> dict[str, Any]:
     return {name: member_json(values[name]) for name in names if values[name] is not None and values[name] != ()}
 
 
-def with_extensions(wire: dict[str, Any], error: ErrorDetail) -> dict[str, Any]:
-    """Add the members that another implementation gave the error."""
-    return {**(error.extensions or {}), **wire} if error.extensions else wire
+def write_error(error: ErrorDetail, spelling: Mapping[str, str], /, **own: Any) -> dict[str, Any]:
+    """Return an error's members by the names of a dialect, its own values, and what another implementation added."""
+    values = {spelling[name]: value for name, value in error_members(error, spelling).items()} | own
+    order = dict.fromkeys((*(name for name in own if name not in spelling.values()), *spelling.values()))
+    return {**(error.extensions or {}), **{name: values[name] for name in order if name in values}}
 
 
 def read_error(wire: Any, reserved: Collection[str] = ()) -> dict[str, Any]:
@@ -134,26 +136,7 @@ ALWAYS = frozenset(
     {"request_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "upgrade_hints"}
 )
 
-ORDER = (
-    "tier",
-    "tool_version",
-    "tool_id",
-    "request_id",
-    "session_id",
-    "schema_version",
-    "capabilities",
-    "duration_ms",
-    "estimated_tokens",
-    "config_hash",
-    "etag",
-    "not_modified",
-    "truncated",
-    "shown",
-    "cursor",
-    "ref",
-    "upgrade_hints",
-    "omissions",
-)
+ORDER = tuple(name for name in CommonMeta.model_fields if name != "extensions")
 
 
 def is_set(value: Any) -> bool:
@@ -204,6 +187,12 @@ def member_json(value: Any) -> Any:
 def write_warnings(warnings: Iterable[Warned]) -> list[Any]:
     """Return warnings as JSON: a sentence alone where it has no code."""
     return [_write_warning(warned) for warned in warnings]
+
+
+def warnings_member(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:
+    """Return the warnings as a member, where they are to be sent."""
+    shown = not is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include))
+    return {"warnings": write_warnings(envelope.warnings)} if shown else {}
 
 
 def read_warnings(wire: Any) -> tuple[Warned, ...]:

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from shaping.envelope.dialects import members
 from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta, read_blocks, write_block
-from shaping.errors import ErrorDetail, from_exit_code, from_status, make_error
+from shaping.errors import from_exit_code, from_status, make_error
 from shaping.errors.codes import OPERATIONS
 
 _WIRE = {name: to_camel(name) for name in members.ORDER}
@@ -19,7 +19,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
     "mcp": {"is_error": "isError", "content": "content", "structured_content": "structuredContent", "meta": "_meta"},
     "command": {"exit_code": "exitCode", "argv": "argv", "signal": "signal"},
 }
-_ERROR = {name: to_camel(name) for name in ErrorDetail.model_fields if name != "extensions"}
+_ERROR = {name: to_camel(name) for name in members.ERROR}
 _COMMON = frozenset({*_WIRE, *_WIRE.values(), "source", "error", "warnings", "extensions"})
 RESERVED = {source: _COMMON.union(own, own.values()) for source, own in OWN.items()}
 
@@ -29,10 +29,12 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     common = members.common_members(envelope, include, debug)
     meta = {"source": envelope.meta.source, **_write_own(envelope, debug)}
     meta |= {_WIRE[name]: value for name, value in common.items()}
-    if envelope.error is not None or debug:
-        meta["error"] = None if envelope.error is None else _write_error(envelope.error)
-    if not members.is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include)):
-        meta["warnings"] = members.write_warnings(envelope.warnings)
+    error = envelope.error
+    if error is not None:
+        meta["error"] = members.write_error(error, _ERROR, code=OPERATIONS.get(error.code, error.code))
+    elif debug:
+        meta["error"] = None
+    meta |= members.warnings_member(envelope, include, debug)
     return {"data": envelope.data, "meta": members.extended(meta, envelope, RESERVED[envelope.meta.source])}
 
 
@@ -102,12 +104,6 @@ def _pairs(headers: Any) -> Any:
 def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Take the common members by either spelling: JSON of the model itself is in snake_case."""
     return {name: meta.get(theirs, meta.get(name)) for name, theirs in _WIRE.items()}
-
-
-def _write_error(error: ErrorDetail) -> dict[str, Any]:
-    values = members.error_members(error, _ERROR)
-    wire = {_ERROR[name]: value for name, value in values.items()} | {"code": OPERATIONS.get(error.code, error.code)}
-    return members.with_extensions(wire, error)
 
 
 def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:
