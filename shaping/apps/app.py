@@ -7,7 +7,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -217,12 +217,12 @@ def _returned(callback: Callable[..., Any] | None) -> Any:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShapedApp:
     """An application being shaped: its name, its shaper, and the commands that have other names now."""
 
     name: str
-    shaper: Callable[[], Shaper]
+    given_shaper: Shaper | None
     renamed: Mapping[str, str]
     version: str | None = None
     exit_codes: ExitTable | None = None
@@ -230,7 +230,12 @@ class ShapedApp:
     @property
     def exit_table(self) -> ExitTable:
         """The table of exit codes: the application's own choice, or the config's."""
-        return self.exit_codes or self.shaper().generation.config.exit_codes
+        return self.exit_codes or self.shaper.generation.config.exit_codes
+
+    @cached_property
+    def shaper(self) -> Shaper:
+        """The application's shaper, or one that is made at the first call."""
+        return self.given_shaper or Shaper(expandable=True)
 
 
 def shape_click(
@@ -251,7 +256,7 @@ def shape_click(
     """
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 
-    app = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version, exit_codes)
+    app = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
     if hasattr(command, "commands"):
         listing = click.Command("manifest", callback=partial(_manifest, command, app), help=_manifest.__doc__)
         command.commands.setdefault("manifest", listing)
@@ -269,7 +274,7 @@ def shape_typer(
 ) -> Any:
     """Shape a Typer application and return the command to call instead; the options are those of `shape_click`."""
     command: Any = typer.main.get_command(app)
-    described = ShapedApp(name or command.name or "app", _lazy(shaper), renamed or {}, version, exit_codes)
+    described = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
     if hasattr(command, "commands"):
         helper = typer.Typer(add_completion=False)
 
@@ -288,17 +293,6 @@ def _manifest(command: Any, app: ShapedApp) -> dict[str, Any]:
     return manifest_of(command, name=app.name, version=app.version, renamed=app.renamed, exit_codes=exits)
 
 
-def _lazy(shaper: Shaper | None) -> Callable[[], Shaper]:
-    made: list[Shaper] = [] if shaper is None else [shaper]
-
-    def get() -> Shaper:
-        if not made:
-            made.append(Shaper(expandable=True))
-        return made[0]
-
-    return get
-
-
 def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> Any:
     for path, leaf in leaf_commands(command):
         own = [param.name for param in leaf.params]
@@ -311,7 +305,7 @@ def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> A
 def _invoke(invoke: Callable[[Any], Any], app: ShapedApp, tool: str, own: Sequence[str], context: Any) -> None:
     """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
     options = take_options(context.params, own)
-    answering = CommandCall(app.shaper(), tool, options, app.exit_table)
+    answering = CommandCall(app.shaper, tool, options, app.exit_table)
     code = answering.next_page() if options.cursor else answering.call(partial(invoke, context))
     if code:
         context.exit(code)

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import io
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from tempfile import TemporaryFile
 from time import perf_counter
@@ -38,26 +38,19 @@ if TYPE_CHECKING:
 
 
 class Printed(io.TextIOWrapper):
-    """A stream that keeps what is printed: as text, as bytes, or by a child process that writes to its descriptor."""
+    """A stream that keeps what is printed: as text, as bytes, or by a child process that writes to its descriptor.
 
-    def __init__(self, *, echo: bool = False) -> None:
-        self._echo, self._seen = echo, list[str]()
-        self._file = _file()
+    What is printed beside an answer, which goes to `answers`, is for standard error.
+    """
+
+    def __init__(self, answers: TextIO | None = None) -> None:
+        try:
+            self._file: Any = TemporaryFile(buffering=0)  # noqa: SIM115 (closed with this stream)
+        except OSError:  # where nothing can be written, text and bytes can still be kept
+            self._file = io.BytesIO()
         # Unbuffered, as what another program writes comes between what is written here.
         super().__init__(self._file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
-
-    def write(self, text: str) -> int:
-        """Keep a text, and show it at once to a person who may be asked by it."""
-        if self._echo:
-            self._seen.append(text)
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        return super().write(text)
-
-    def unseen(self) -> str:
-        """Return what has not been shown yet: all of it where some was not written as text."""
-        value = self.getvalue()
-        return "" if value == "".join(self._seen) else value
+        self.answers, self.answered = answers, False
 
     def getvalue(self) -> str:
         """Return everything that was printed."""
@@ -69,66 +62,25 @@ class Printed(io.TextIOWrapper):
         self._file.close()
 
 
-class AnswerStream(Printed):
-    """A stream that keeps what is printed; a person at a terminal sees it at once."""
-
-    def __init__(self, answers: TextIO) -> None:
-        super().__init__()
-        self._answers = answers
-        self._answered = False
-
-    def write(self, text: str) -> int:
-        """Keep a text until it is known whether there is an answer, or show it to the person at the terminal."""
-        if not stdin_is_terminal():
-            return super().write(text)
-        sys.stderr.write(text)
-        sys.stderr.flush()
-        return len(text)
-
-    def print_answer(self, text: str) -> None:
-        """Write the answer to where it is read."""
-        self._answered = True
-        self._answers.write(text)
-        self._answers.flush()
-
-    def settle(self) -> None:
-        """Print what was kept: to standard error beside an answer, else as the output, as of `--help`."""
-        (sys.stderr if self._answered else self._answers).write(self.getvalue())
-
-
-def stdin_is_terminal() -> bool:
-    """Return whether standard input is a terminal."""
-    try:
-        return sys.stdin.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
-        return False
-
-
 @contextmanager
 def answers_only() -> Iterator[None]:
-    """Keep standard output for answers."""
-    stream = AnswerStream(sys.stdout)
+    """Keep standard output for answers; where there is none, what was printed is the output, as of `--help`."""
+    answers, printed = sys.stdout, Printed(sys.stdout)
     try:
-        with redirect_stdout(stream):
+        with redirect_stdout(printed):
             yield
     finally:
-        stream.settle()
+        (sys.stderr if printed.answered else answers).write(printed.getvalue())
 
 
 def print_answer(text: str) -> None:
     """Write an answer to the real standard output."""
-    if isinstance(sys.stdout, AnswerStream):
-        sys.stdout.print_answer(text)
-        return
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def _file() -> Any:
-    try:
-        return TemporaryFile(buffering=0)
-    except OSError:  # where nothing can be written, text and bytes can still be kept
-        return io.BytesIO()
+    stream: TextIO = sys.stdout
+    if isinstance(stream, Printed) and stream.answers is not None:
+        stream.answered = True
+        stream = stream.answers
+    stream.write(text)
+    stream.flush()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +115,10 @@ class CommandCall:
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
-        printed = Printed(echo=self._options.as_json and not self._options.quiet and stdin_is_terminal())
+        printed = Printed()
+        keeps = self._options.as_json or self._options.quiet
         try:
-            if self._options.as_json or self._options.quiet:
-                with redirect_stdout(printed):
-                    value = _resolved(run())
-            else:
+            with redirect_stdout(printed) if keeps else nullcontext():
                 value = _resolved(run())
         except (Exception, SystemExit, KeyboardInterrupt) as problem:
             passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._options.as_json
@@ -181,7 +131,7 @@ class CommandCall:
         if value is None and self._options.as_json:
             return self._answer(_printed_value(printed))
         # What it printed besides its data is talk.
-        sys.stderr.write("" if self._options.quiet else printed.unseen())
+        sys.stderr.write("" if self._options.quiet else printed.getvalue())
         return 0 if value is None else self._answer(value)
 
     def next_page(self) -> int:

@@ -12,7 +12,7 @@ import typer
 
 from shaping import Shaper, ToolError
 from shaping.apps import shape_click, shape_typer
-from shaping.apps.response import Printed, answers_only, stdin_is_terminal
+from shaping.apps.response import Printed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,17 +239,6 @@ def test_a_prompt_stands_beside_the_answer_that_a_program_reads(call: Any, monke
     assert (code, json.loads(out)["data"], err.startswith("Name: ")) == (0, {"value": "ada"}, True)
 
 
-def test_a_person_at_a_terminal_sees_the_prompt_at_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stdin = io.StringIO()
-    monkeypatch.setattr(stdin, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", stdin)
-    with answers_only():
-        print("Name: ", end="")  # noqa: T201 (this is the prompt)
-        assert capsys.readouterr() == ("", "Name: ")
-
-
 @pytest.mark.parametrize("how", ["text", "bytes", "program", "echo"])
 def test_a_command_prints_its_talk_in_any_way_there_is(shaper: Shaper, how: str, capsys: Any) -> None:
     @click.group()
@@ -271,37 +260,6 @@ def test_a_command_prints_its_talk_in_any_way_there_is(shaper: Shaper, how: str,
         shape_click(app, shaper=shaper)(["talk", "--output", "json"])
     out, err = capsys.readouterr()
     assert (stopped.value.code, json.loads(out)["data"], err[:1]) == (0, {"a": 1}, "h")
-
-
-def test_a_person_sees_what_a_command_itself_asks_at_once_and_once(
-    shaper: Shaper, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stdin = io.StringIO()
-    monkeypatch.setattr(stdin, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", stdin)
-    seen: list[str] = []
-
-    @click.group()
-    def app() -> None: ...
-
-    @app.command()
-    def ask() -> dict[str, int]:
-        print("Name: ", end="")  # noqa: T201 (this is the prompt)
-        seen.append(capsys.readouterr().err)
-        return {"a": 1}
-
-    with pytest.raises(SystemExit):
-        shape_click(app, shaper=shaper)(["ask", "--output", "json"])
-    out, err = capsys.readouterr()
-    assert (seen, json.loads(out)["data"], err) == (["Name: "], {"a": 1}, "")
-
-
-@pytest.mark.parametrize("stdin", [None, io.TextIOWrapper(io.BytesIO())])
-def test_nobody_is_asked_where_there_is_nothing_to_read(stdin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    if stdin is not None:
-        stdin.close()
-    monkeypatch.setattr("sys.stdin", stdin)
-    assert stdin_is_terminal() is False
 
 
 def test_talk_is_kept_in_memory_where_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
