@@ -120,13 +120,13 @@ class Shaper:
         warnings: tuple[Warned, ...] = (),
         source: Envelope[Any] | None = None,
         owner: str | None = None,
-        as_json: bool = True,
+        as_json: bool = False,
     ) -> Shaped:
         """Shape one value that a tool returned.
 
         A `profile` is what this call asks for; a `default_profile` stands where block and environment name none.
         `error` says why the call failed; `source` is an envelope whose meta the answer keeps; `owner` alone may expand
-        what was left out; without `as_json` a budget counts the text that the model reads and not the JSON.
+        what was left out. A budget counts `text`, or with `as_json` the JSON of `value`, whichever is sent.
         """
         plan, wrong = self.choose(
             tool, surface=surface, profile=profile, request=request, default_profile=default_profile

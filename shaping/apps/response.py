@@ -164,6 +164,7 @@ class CommandCall:
             profile=self._options.profile,
             request=Overrides(fields=self._fields, max_items=self._options.limit, dialect="invariant"),
             warnings=missed,
+            as_json=True,
             **self._about(),
         )
         if not self._options.as_json and not self._options.quiet:

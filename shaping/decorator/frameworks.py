@@ -208,6 +208,6 @@ def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool) -> dict[str, 
     shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile)
     if tool.advertises:
         # A framework that was told of data by the annotation refuses an answer without.
-        data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned)
+        data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, as_json=True)
         shaped["structuredContent"] = data.value
     return shaped

@@ -266,7 +266,7 @@ def fill_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
 
 def shape_envelope(envelope: Envelope[Any], tool: str, shaper: Shaper) -> Envelope[Any]:
     """Shape the data as the config says for this operation; meta stays."""
-    made = shaper.shape(envelope.data, tool=tool, source=envelope, error=envelope.error).envelope
+    made = shaper.shape(envelope.data, tool=tool, source=envelope, error=envelope.error, as_json=True).envelope
     if made.meta.source == envelope.meta.source and made.meta.request_id == envelope.meta.request_id:
         return made
     # Where shaping is off or failed, its answer is a new envelope; only its data and warnings are of use here.

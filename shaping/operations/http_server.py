@@ -193,7 +193,7 @@ class _Routes:
     def _shaped(self, envelope: Envelope[Any], name: str, owner: str | None) -> Shaped:
         # Asking for a tag that nothing has makes the answer carry its own; a client may hold several.
         return self._registry.shaper.shape(
-            envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match="", owner=owner
+            envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match="", owner=owner, as_json=True
         )
 
     def _wire(self, shaped: Shaped) -> bytes:

@@ -14,9 +14,16 @@ ROWS = [{"id": n, "name": f"widget {n}", "owner": None} for n in range(60)]
 def test_a_budget_is_kept_in_every_dialect_marks_included(profile: str, dialect: str, budget: int) -> None:
     shaper = Shaper({}, expandable=True)
     with using(dialect=dialect, max_tokens=budget, max_items=40):
-        shaped = shaper.shape(ROWS, tool="t", profile=profile)
+        shaped = shaper.shape(ROWS, tool="t", profile=profile, as_json=True)
     assert tokens.exact(orjson.dumps(shaped.value).decode()) <= budget
     assert shaped.truncated
+
+
+@pytest.mark.parametrize("budget", [200, 300, 400])
+def test_a_budget_counts_the_text_that_a_model_reads_and_is_used(budget: int) -> None:
+    with using(max_tokens=budget):
+        text = Shaper({}).shape(ROWS * 5, tool="t").text
+    assert 0.8 * budget <= tokens.exact(text) <= budget
 
 
 def test_where_even_the_marks_are_too_much_it_is_only_said_that_something_was_cut() -> None:
