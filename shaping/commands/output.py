@@ -188,6 +188,7 @@ def decode(raw: bytes) -> str:
     return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
 
 
+_HUNK: Final = re.compile(r"^@@ -\d+", re.MULTILINE)
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]")
 _SAMPLE: Final = 64 * 1024  # bytes that are looked at to tell text from binary data
 _FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in another encoding
@@ -255,13 +256,13 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
 
 
 def _tidied(text: str) -> list[str]:
-    """Return the lines of a text as a terminal shows them; those of plain text as they are, where little would go.
+    """Return the lines of a text as a terminal shows them; those of a diff, and where little would go, as they are.
 
-    The blank lines of a diff say something, and without their space they cost no less.
+    The blank lines of a diff are lines of a file, and without their space they cost no less.
     """
     lines = clean_lines(text)
     little = (len(text) - sum(map(len, lines)) - len(lines) + 1) * 50 < len(text)
-    return text.split("\n") if little and not _CONTROLS.search(text) else lines
+    return text.split("\n") if (little or _HUNK.search(text)) and not _CONTROLS.search(text) else lines
 
 
 def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
