@@ -114,7 +114,7 @@ def test_standard_input_is_measured(folder: Path) -> None:
         (["empty"], "nothing to measure: no file there ends in .json"),
         (["answers", "--profile", "minimla"], "there is no profile 'minimla'; there are debug, minimal, standard"),
         (["answers", "--tokenizer", "o200k"], "Did you mean 'o200k_base'?"),
-        (["answers", "--tokenizer", "chars", "--by-field"], "does not say where its tokens are"),
+        (["answers", "--tokenizer", "chars", "--by-field"], "cannot count exactly"),
     ],
 )
 def test_what_is_wrong_is_said_on_standard_error(folder: Path, arguments: list[str], said: str) -> None:
