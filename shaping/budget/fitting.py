@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from shaping.budget.cut import Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
@@ -136,8 +136,7 @@ def fit_value(
         room, over = int(size * _AIM * limit / tokens), size
     elif isinstance(trimmed, str) and len(trimmed) > most:
         room = int(len(trimmed) * _AIM * limit / _sampled(trimmed, exact))
-    found = Search(limit, fitting.attempt, over=over).run(min(room, size))
-    return found or fitting.minimal()
+    return search(limit, fitting.attempt, min(room, size), over) or fitting.minimal()
 
 
 def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
@@ -238,41 +237,31 @@ _ENOUGH, _ENOUGH_LATER, _FEW_TRIES, _LONG = 0.96, 0.9, 3, 2_000
 _AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 
 
-class Search(Generic[T]):
-    """Looks for the room that brings a cost close to its limit; cost grows with room, roughly in proportion."""
+def search(limit: int, attempt: Callable[[int], tuple[T, float, bool]], room: int, over: int = 0) -> T | None:
+    """Look for the room that brings a cost close to its limit, from a guess on; None where nothing fits at all.
 
-    def __init__(self, limit: int, attempt: Callable[[int], tuple[T, float, bool]], *, over: int = 0) -> None:
-        self._limit = limit
-        self._attempt = attempt  # room -> candidate, its cost, whether more room would change nothing
-        self._fits, self._over = 0, over  # the largest room known to fit, the smallest known not to
-        self.best: T | None = None
-
-    def run(self, room: int) -> T | None:
-        """Start from a guess; None where nothing fits at all."""
-        width = 0.0
-        best_cost = 0.0
-        for number in range(1, _TRIES):
-            candidate, cost, whole = self._attempt(room)
-            if cost <= self._limit:
-                self.best, self._fits, best_cost = candidate, room, cost
-                if whole:
-                    break
-            else:
-                self._over = room
-            late = number >= _FEW_TRIES and self._limit >= _LONG
-            if best_cost >= (_ENOUGH_LATER if late else _ENOUGH) * self._limit:
-                break
-            if self._over and self._over - self._fits <= max(8, self._over // 50):
-                break
-            room, width = self._next(room, cost, width), self._over - self._fits
-        return self.best
-
-    def _next(self, room: int, cost: float, width: float) -> int:
-        guess = int(room * _AIM * self._limit / max(cost, 1))
-        if not self._over:
-            return min(max(guess, room + room // 32 + 8), room * 4 + 8)
-        left = self._over - self._fits
-        # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
-        if width > 0 and left > width / 2:
-            return self._fits + left // 2
-        return min(max(guess, self._fits + left // 32 + 1), self._over - left // 32 - 1)
+    `attempt` takes a room, and returns a candidate, its cost, which grows with the room roughly in proportion, and
+    whether more room would change nothing. `over` is a room that is known to be too large.
+    """
+    best, fits, best_cost, width = None, 0, 0.0, 0
+    for number in range(1, _TRIES):
+        candidate, cost, whole = attempt(room)
+        if cost <= limit:
+            best, fits, best_cost = candidate, room, cost
+        else:
+            over = room
+        late = number >= _FEW_TRIES and limit >= _LONG
+        enough = best_cost >= (_ENOUGH_LATER if late else _ENOUGH) * limit or (whole and cost <= limit)
+        left = over - fits
+        if enough or (over and left <= max(8, over // 50)):
+            break
+        guess = int(room * _AIM * limit / max(cost, 1))
+        if not over:
+            room = min(max(guess, room + room // 32 + 8), room * 4 + 8)
+        elif width and left > width / 2:
+            # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
+            room = fits + left // 2
+        else:
+            room = min(max(guess, fits + left // 32 + 1), over - left // 32 - 1)
+        width = left if over else 0
+    return best

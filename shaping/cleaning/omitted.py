@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.paths import compile_fields
-from shaping.paths.grammar import join
+from shaping.paths.grammar import write_trail
 from shaping.response import Omission
 
 if TYPE_CHECKING:
     from shaping.cleaning import Cleaned
+    from shaping.paths.grammar import Trail
     from shaping.response import Reason
     from shaping.settings import Plan
 
@@ -27,11 +28,12 @@ class OmittedMembers:
 
 def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
     """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
-    root = _OmittedPlace()
-    _compare(before, after, root)
-    found: list[OmittedMembers] = []
-    root.list_missing("", reason, found)
-    return found
+    gone: dict[tuple[Trail, Reason], list[Any]] = {}
+    _compare(before, after, None, gone, reason)
+    return [
+        OmittedMembers(Omission(write_trail(trail, general=True), len(values), why), tuple(values[:_SAMPLES]))
+        for (trail, why), values in gone.items()
+    ]
 
 
 def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
@@ -69,47 +71,25 @@ class _UnlikeError(Exception):
     """Two values differ by more than members that are gone."""
 
 
-@dataclass(slots=True)
-class _OmittedPlace:
-    """A place in the data, with all elements of a list as one, and what went there, by the kind of value."""
-
-    below: dict[str | None, _OmittedPlace] = field(default_factory=dict)
-    gone: dict[Reason, list[Any]] = field(default_factory=dict)
-
-    def at(self, key: str | None) -> _OmittedPlace:
-        place = self.below.get(key)
-        if place is None:
-            place = self.below[key] = _OmittedPlace()
-        return place
-
-    def note(self, value: Any) -> None:
-        kind: Reason = "null" if value is None else "empty" if type(value) in {dict, list} else "default"
-        self.gone.setdefault(kind, []).append(value)
-
-    def list_missing(self, path: str, reason: Reason | None, found: list[OmittedMembers]) -> None:
-        if reason is not None and self.gone:
-            samples = tuple(value for values in self.gone.values() for value in values[:_SAMPLES])
-            found.append(OmittedMembers(Omission(path, sum(map(len, self.gone.values())), reason), samples))
-        elif self.gone:
-            for kind, values in self.gone.items():
-                found.append(OmittedMembers(Omission(path, len(values), kind), tuple(values[:_SAMPLES])))
-        for key, place in self.below.items():
-            place.list_missing(f"{path}[]" if key is None else join(path, key), reason, found)
-
-
-def _compare(before: Any, after: Any, place: _OmittedPlace) -> None:
+def _compare(
+    before: Any, after: Any, trail: Trail, gone: dict[tuple[Trail, Reason], list[Any]], reason: Reason | None
+) -> None:
     if before is after:
         return
     if type(before) is dict and type(after) is dict:
         for key, item in before.items():
             if key not in after:
-                place.at(key).note(item)
+                gone.setdefault(((trail, key), reason or _kind(item)), []).append(item)
             elif after[key] is not item:
-                _compare(item, after[key], place.at(key))
+                _compare(item, after[key], (trail, key), gone, reason)
     elif type(before) is list and type(after) is list and len(before) == len(after):
-        inside = place.at(None)
+        inside = (trail, 0)  # all elements are one place
         for old, new in zip(before, after, strict=True):
             if old is not new:
-                _compare(old, new, inside)
+                _compare(old, new, inside, gone, reason)
     else:
         raise _UnlikeError
+
+
+def _kind(value: Any) -> Reason:
+    return "null" if value is None else "empty" if type(value) in {dict, list} else "default"

@@ -86,10 +86,7 @@ class Original:
 
     def tables(self, paths: tuple[str, ...], most: int) -> str:
         """Name the SQL tables of lists that were cut, where there are more than `items`."""
-        key = paths, most
-        if key not in self._described:
-            self._described[key] = describe_tables(self._tables, paths, most)
-        return self._described[key]
+        return describe_tables(self._tables, paths, most)
 
     def missing_sections(self, head: int, count: int) -> str:
         """List the files of a diff, or the parts of a log, that so many characters from there are missing of."""
@@ -104,10 +101,6 @@ class Original:
     @cached_property
     def _sections(self) -> DiffLines | LogLines | None:
         return sections_of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
-
-    @cached_property
-    def _described(self) -> dict[tuple[tuple[str, ...], int], str]:
-        return {}
 
     @cached_property
     def _tables(self) -> list[SqlTable]:

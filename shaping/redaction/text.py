@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import string
-from base64 import urlsafe_b64decode
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shaping.paths.strings import HIDDEN, hides, visible_text
 from shaping.redaction.contexts import BARE, pages
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
-from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark
+from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark, unbase64
 from shaping.redaction.names import assignments
 
 if TYPE_CHECKING:
@@ -223,7 +222,7 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
                 end = line if line > first else end
             padding = text[end : end + 2]
             end += len(padding) - len(padding.lstrip("="))
-            said = _decoded("".join(text[found.start() : end].split()))
+            said = unbase64("".join(text[found.start() : end].split()))
             yield Base64Text(said.decode("utf-8", "replace"), (found.start(), end))
         start = kinds.find(b"a" * _SHORTEST_BASE64, end)
 
@@ -231,16 +230,6 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
 def _end(kinds: bytes, start: int) -> int:
     end = kinds.find(b" ", start)
     return len(kinds) if end < 0 else end
-
-
-def _decoded(text: str) -> bytes:
-    plain = text.rstrip("=").replace("+", "-").replace("/", "_")
-    # A run that was cut holds up to three characters too many.
-    plain = plain[: len(plain) - (len(plain) % 4 == 1)]
-    try:
-        return urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
-    except ValueError:
-        return b""
 
 
 def _apart(text: str, spans: Iterable[Span]) -> list[Span]:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.budget.cut import Sizes
-from shaping.budget.fitting import Search
+from shaping.budget.fitting import search
 from shaping.paths import join
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _Run:
         """Return the longest page within the limit."""
         if limit is None:
             return self._page(self._total())
-        return Search(limit, self._attempt).run(limit * _GUESS)
+        return search(limit, self._attempt, limit * _GUESS)
 
     def _attempt(self, room: int) -> tuple[Page, float, bool]:
         stop = self._stop(room)
