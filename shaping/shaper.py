@@ -169,7 +169,7 @@ class Shaper:
             value = value.data
         if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
             call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
-        call, started = clean_call(call, plan), perf_counter()
+        call, started = clean_call(call, plan), perf_counter() if plan.debug else 0.0
         try:
             cleaned = clean(value, plan, call)
             for warned in cleaned.warnings:
@@ -178,7 +178,7 @@ class Shaper:
                 elif warned.code == "NO_SUCH_FIELD":
                     self._tell(f"{plan.tool!r}: {warned.message}")
             value = value if cleaned.original is None else cleaned.original
-            took = {"clean": round((perf_counter() - started) * 1000, 3)}
+            took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             return present(cleaned, plan, call, self.facts, self._originals, timings=took)
         except CleaningError as fault:
             return unshaped(fault.original, plan, call, fault.cause)

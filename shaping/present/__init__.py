@@ -14,7 +14,7 @@ from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning
 from shaping.envelope import local_envelope
 from shaping.present.notices import notice
 from shaping.present.original import Original
-from shaping.present.wrap import known_meta, tag_of, wire_value, wrap, write
+from shaping.present.wrap import tag_of, wire_value, wrap, write
 from shaping.response import Shaped, Warned
 from shaping.store.keeper import NOT_KEPT
 from shaping.tokens import Tokens, counter
@@ -81,11 +81,6 @@ class Presented(Shaped):
     def value(self) -> Any:
         """The wire form of the dialect."""
         return wire_value(self)
-
-    @cached_property
-    def meta(self) -> dict[str, Any]:
-        """What the envelope says about the call besides data, error and warnings."""
-        return known_meta(self)
 
     @cached_property
     def written(self) -> tuple[str, str]:

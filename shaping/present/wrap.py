@@ -31,7 +31,8 @@ def wrap(response: Presented) -> Envelope[Any]:
 def wire_value(response: Presented) -> Any:
     """Write the response in the plan's dialect; a plain success in `lean` needs no envelope object for that."""
     plan, call = response.plan, response.call
-    if plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source or response.meta):
+    plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
+    if plain and not _known_meta(response):
         return {"data": response.fitted.value}
     return _rendered(response.envelope, plan)
 
@@ -54,7 +55,7 @@ def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
 
 
 def _envelope(response: Presented) -> Envelope[Any]:
-    call, meta = response.call, dict(response.meta)
+    call, meta = response.call, _known_meta(response)
     data = None if response.not_modified else response.fitted.value
     if call.source is None:
         warnings = () if response.terse else response.warnings
@@ -64,7 +65,7 @@ def _envelope(response: Presented) -> Envelope[Any]:
     return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
 
 
-def known_meta(response: Presented) -> dict[str, Any]:
+def _known_meta(response: Presented) -> dict[str, Any]:
     """Collect what is known about the call, leaving out what is not: most calls know nothing and pay nothing."""
     call, plan = response.call, response.plan
     meta: dict[str, Any] = {}
