@@ -67,7 +67,7 @@ def limit_error(error: ErrorDetail, plan: Plan, share: float = _ERROR) -> ErrorD
 
 def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ...]:
     """Cut warnings to their share of the budget, but for the one that the config is not in use."""
-    loud = tuple(each for each in warnings if each.code == "BAD_CONFIG")
+    loud = tuple(warned for warned in warnings if warned.code == "BAD_CONFIG")
     others = [each for each in warnings if each not in loud]
     said = [{"code": each.code, "message": each.message, "path": each.path} for each in others]
     kept = limit_value(said, _WARNINGS, plan)

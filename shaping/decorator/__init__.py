@@ -16,8 +16,9 @@ from shaping.settings import Overrides
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator
 
+    from shaping.errors import ErrorDetail
     from shaping.settings import Plan
     from shaping.shaper import Shaper
 
@@ -55,7 +56,7 @@ def shape(function: Any = None, /, **options: Any) -> Any:
     `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text.
     """
     if function is None:
-        return lambda given: _decorate(given, DecoratedTool(given, **options))
+        return lambda given: _decorate(given, DecoratedTool(given, **options), options)
     return _decorate(function, DecoratedTool(function))
 
 
@@ -145,7 +146,7 @@ class Run:
 
     def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
         self.tool = tool
-        self.tag = tool.tag_in(args, kwargs or {}) if tool.if_none_match else None
+        self.tag = tool.tag_in(args, kwargs or {})
         self.notes = CallNotes()
         self.nested = _RUNNING.get()
         self.result: Any = None
@@ -182,7 +183,7 @@ class Run:
             content, artifact = result
             shaped = self._shape(content)
             return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
-        content = as_content(result, tool, nested=self.nested)
+        content = as_content(result, tool, self._about(), nested=self.nested)
         if content is not None:
             return content
         shaped = self._shape(result)
@@ -205,13 +206,22 @@ class Run:
         reported = report_error(shaped, error, self.tool, nested=self.nested)
         return marked(shaped, None) if reported is None else reported
 
-    def _shape(self, value: Any, **about: Any) -> Shaped:
-        tool, about = self.tool, {**about, **self.notes.about()}
-        if self.tag is not None:
-            about["if_none_match"] = self.tag
-        pinned = tool.pinned if tool.pinned is not None and inside_mcp(tool) else None
-        about["as_json"] = tool.form == "envelope"
-        return tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=pinned, **about)
+    def _about(self) -> dict[str, Any]:
+        """Return what is known of the call: the tool's notes, and the tag that the caller holds."""
+        tag = {} if self.tag is None else {"if_none_match": self.tag}
+        return {**self.notes.about(), **tag}
+
+    def _shape(self, value: Any, error: ErrorDetail | None = None) -> Shaped:
+        tool = self.tool
+        return tool.shaper.shape(
+            value,
+            tool=tool.name,
+            default_profile=tool.profile,
+            request=tool.pinned if tool.pinned is not None and inside_mcp(tool) else None,
+            error=error,
+            as_json=tool.form == "envelope",
+            **self._about(),
+        )
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:
@@ -229,10 +239,12 @@ def marked(shaped: Shaped, raw: Any) -> Any:
     return answer
 
 
-def _decorate(function: Any, tool: DecoratedTool) -> Any:
+def _decorate(function: Any, tool: DecoratedTool, options: Collection[str] = ()) -> Any:
     if isinstance(function, (classmethod, staticmethod)):
-        return type(function)(_decorate(function.__func__, tool))
+        return type(function)(_decorate(function.__func__, tool, options))
     if hasattr(function, "__shaping__"):
+        if options:
+            raise TypeError(f"{_name_of(function)} is under @shape already; give {', '.join(sorted(options))} there")
         return function
     wrapper: Any = functools.wraps(function)(_wrapper(function, tool))
     wrapper.__shaping__ = tool

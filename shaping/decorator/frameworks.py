@@ -149,15 +149,16 @@ def mentions_content(annotation: Any) -> bool:
     return _is_kind(annotation) or any(mentions_content(part) for part in get_args(annotation))
 
 
-def as_content(value: Any, tool: DecoratedTool, *, nested: bool) -> Any:
-    """Return content as a result of the framework's own kind, shaped; None where it is data."""
-    if "mcp_types" not in sys.modules or not _is_content(value) or tool.shaper.mode != "on":
-        return None
-    if nested:
+def as_content(value: Any, tool: DecoratedTool, about: dict[str, Any], *, nested: bool) -> Any:
+    """Return content as a result of the framework's own kind, shaped; None where it is data.
+
+    `about` is what is known of the call: the tool's notes, and the tag that the caller holds.
+    """
+    if nested or "mcp_types" not in sys.modules or not _is_content(value) or tool.shaper.mode != "on":
         return None
     if inside_fastmcp():
-        return _for_fastmcp(value, tool)
-    return _for_sdk(value, tool) if inside_sdk(tool) and not tool.yields else None
+        return _for_fastmcp(value, tool, about)
+    return _for_sdk(value, tool, about) if inside_sdk(tool) and not tool.yields else None
 
 
 def _is_kind(kind: Any) -> bool:
@@ -170,22 +171,22 @@ def _is_content(value: Any) -> bool:
     return _is_kind(type(value))
 
 
-def _for_fastmcp(value: Any, tool: DecoratedTool) -> Any:
+def _for_fastmcp(value: Any, tool: DecoratedTool, about: dict[str, Any]) -> Any:
     from fastmcp.tools.base import ToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     from shaping.mcp.fastmcp import tool_result, wire_result  # noqa: PLC0415 (an extra, loaded by now)
 
     given = value if isinstance(value, ToolResult) else ToolResult(content=value)
-    return tool_result(_shaped(wire_result(given), value, tool))
+    return tool_result(_shaped(wire_result(given), value, tool, about))
 
 
-def _for_sdk(value: Any, tool: DecoratedTool) -> Any:
+def _for_sdk(value: Any, tool: DecoratedTool, about: dict[str, Any]) -> Any:
     from mcp_types import CallToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     blocks = value if isinstance(value, list | tuple) else [value]
     given = value if isinstance(value, CallToolResult) else CallToolResult(content=[_block(item) for item in blocks])
     wire = given.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return CallToolResult.model_validate(_shaped(wire, value, tool))
+    return CallToolResult.model_validate(_shaped(wire, value, tool, about))
 
 
 def _block(item: Any) -> Any:
@@ -204,8 +205,8 @@ def _block(item: Any) -> Any:
     return TextContent(type="text", text=pydantic_core.to_json(item, fallback=str).decode())
 
 
-def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool) -> dict[str, Any]:
-    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile)
+def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool, about: dict[str, Any]) -> dict[str, Any]:
+    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile, **about)
     if tool.advertises:
         # A framework that was told of data by the annotation refuses an answer without.
         data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, as_json=True)

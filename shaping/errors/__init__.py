@@ -16,19 +16,14 @@ from shaping.errors.detail import (
     Redirect,
     ToolError,
     code_for_exit,
-    code_for_status,
     from_exit_code,
     from_status,
     make_error,
-    retry_after,
 )
 from shaping.errors.exceptions import from_exception
-from shaping.redaction import scrub
 from shaping.response import nearest
 
-canonical = registry.canonical
 codes = registry.codes
-definition = registry.definition
 register = registry.register
 register_plugin = registry.register_plugin
 unregister_plugin = registry.unregister_plugin
@@ -45,11 +40,8 @@ __all__ = [
     "Redirect",
     "ToolError",
     "UnknownCodeError",
-    "canonical",
     "code_for_exit",
-    "code_for_status",
     "codes",
-    "definition",
     "from_exception",
     "from_exit_code",
     "from_status",
@@ -58,7 +50,5 @@ __all__ = [
     "register",
     "register_plugin",
     "registry",
-    "retry_after",
-    "scrub",
     "unregister_plugin",
 ]

@@ -187,20 +187,16 @@ OWN: Mapping[str, CodeDefinition] = MappingProxyType(
 )
 
 # Other spellings of one meaning, per dialect that writes them so; `flat` writes the canonical name.
+_LOWER = (
+    "INVALID_PATH", "NOT_FOUND", "TIMEOUT", "TOO_LARGE", "RESOURCE_EXHAUSTED", "NOT_IMPLEMENTED",
+    "DEPENDENCY_UNAVAILABLE", "CORRECTION_NEEDED", "INTERNAL_ERROR",
+)  # fmt: skip
 LEAN: Mapping[str, str] = MappingProxyType(
     {
+        **{code: code.lower() for code in _LOWER},
         "BAD_ARGUMENT": "invalid_argument",
-        "INVALID_PATH": "invalid_path",
         "PERMISSION_DENIED": "forbidden",
-        "NOT_FOUND": "not_found",
-        "TIMEOUT": "timeout",
-        "TOO_LARGE": "too_large",
-        "RESOURCE_EXHAUSTED": "resource_exhausted",
-        "NOT_IMPLEMENTED": "not_implemented",
         "PAYMENT_REQUIRED": "upgrade_required",
-        "DEPENDENCY_UNAVAILABLE": "dependency_unavailable",
-        "CORRECTION_NEEDED": "correction_needed",
-        "INTERNAL_ERROR": "internal_error",
     },
 )
 OPERATIONS: Mapping[str, str] = MappingProxyType(

@@ -6,24 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shaping.settings.files import bundled
-from shaping.settings.jsonc import ConfigError, ConfigProblem
-from shaping.settings.plan import Empties, Overrides, Plan, Redact, Surface
+from shaping.settings.jsonc import ConfigError
+from shaping.settings.plan import Overrides, Plan, Redact, Surface
 
 if TYPE_CHECKING:
-    from shaping.settings.live import LiveConfig, shared
     from shaping.settings.loading import LoadedConfig, load
     from shaping.settings.model import Config, StoreConfig
     from shaping.settings.resolve import ResolvedChoice
-    from shaping.settings.sources import Origin
 
 __all__ = [
     "Config",
     "ConfigError",
-    "ConfigProblem",
-    "Empties",
-    "LiveConfig",
     "LoadedConfig",
-    "Origin",
     "Overrides",
     "Plan",
     "Redact",
@@ -32,7 +26,6 @@ __all__ = [
     "Surface",
     "bundled",
     "load",
-    "shared",
 ]
 
 # The model and what stands on it take longer to import than all else: the first config pays, not `import shaping`.
@@ -40,11 +33,8 @@ _LATER = {
     "ResolvedChoice": "resolve",
     "Config": "model",
     "LoadedConfig": "loading",
-    "LiveConfig": "live",
-    "Origin": "sources",
     "StoreConfig": "model",
     "load": "loading",
-    "shared": "live",
 }
 
 

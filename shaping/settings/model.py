@@ -48,24 +48,17 @@ def wrong(expected: str) -> PydanticCustomError:
     return PydanticCustomError("expected", "{expected}", {"expected": expected})
 
 
-def _field_path(text: str) -> str:
-    return _tried(text, parse)
+def _path(use: Callable[[str], object]) -> AfterValidator:
+    """Make the validator of a path that is used in one way."""
 
+    def tried(text: str) -> str:
+        try:
+            use(text)
+        except PathError as error:
+            raise wrong(f"a path ({error.reason}, at column {error.column})") from None
+        return text
 
-def _kept_path(text: str) -> str:
-    return _tried(text, lambda path: compile_fields([path]))
-
-
-def _dropped_path(text: str) -> str:
-    return _tried(text, lambda path: compile_fields(None, [path]))
-
-
-def _tried(text: str, use: Callable[[str], object]) -> str:
-    try:
-        use(text)
-    except PathError as error:
-        raise wrong(f"a path ({error.reason}, at column {error.column})") from None
-    return text
+    return AfterValidator(tried)
 
 
 def _jmes_path(text: str) -> str:
@@ -120,10 +113,10 @@ def _exit_status(text: str) -> str:
     return text
 
 
-FieldPath: TypeAlias = Annotated[str, AfterValidator(_field_path)]
+FieldPath: TypeAlias = Annotated[str, _path(parse)]
 JmesPath: TypeAlias = Annotated[str, AfterValidator(_jmes_path)]
-KeptPath: TypeAlias = Annotated[str, AfterValidator(_kept_path)]
-DroppedPath: TypeAlias = Annotated[str, AfterValidator(_dropped_path)]
+KeptPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields([path]))]
+DroppedPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields(None, [path]))]
 LinePattern: TypeAlias = Annotated[str, AfterValidator(_line_pattern)]
 ToolPattern: TypeAlias = Annotated[str, AfterValidator(_tool_pattern)]
 ExceptionName: TypeAlias = Annotated[str, AfterValidator(_exception_name)]

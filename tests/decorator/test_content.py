@@ -11,7 +11,7 @@ from fastmcp.utilities.types import Audio, Image
 from mcp import Client as SdkClient
 from mcp.server.mcpserver import Image as SdkImage, MCPServer
 
-from shaping import Shaper, ShapingMiddleware, shape
+from shaping import Shaper, ShapingMiddleware, note, shape
 
 pytestmark = pytest.mark.anyio
 TOKEN = "ghp_" + "a1B2" * 9
@@ -165,3 +165,23 @@ async def test_a_tool_that_calls_another_gets_its_answer_as_data() -> None:
     made.tool(outer)
     async with Client(made) as client:
         assert (await client.call_tool_mcp("outer", {})).structured_content == {"data": {"kind": "image"}}
+
+
+@pytest.mark.parametrize("framework", ["fastmcp", "sdk"])
+async def test_what_a_tool_notes_goes_with_its_pictures(framework: str) -> None:
+    @shape(config={"global": {"profile": "standard"}})
+    def look() -> list[Any]:
+        note(warning="the picture is an hour old")
+        return ["here", block()]
+
+    if framework == "fastmcp":
+        server: FastMCP[Any] = FastMCP("s")
+        server.tool(look)
+        async with Client(server) as client:
+            done = (await client.call_tool_mcp("look", {})).model_dump(by_alias=True)
+    else:
+        other = MCPServer("s")
+        other.tool()(look)
+        async with SdkClient(other) as sdk:
+            done = (await sdk.call_tool("look", {})).model_dump(by_alias=True)
+    assert "the picture is an hour old" in str(done["_meta"])

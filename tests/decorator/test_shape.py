@@ -129,7 +129,7 @@ def test_methods_class_methods_and_static_methods_are_shaped() -> None:
 
 
 def test_decorating_twice_is_decorating_once() -> None:
-    @shape(shaper=Shaper({}))
+    @shape
     @shape(shaper=Shaper({}))
     def tool() -> dict[str, int]:
         return {"a": 1}
@@ -582,3 +582,13 @@ def test_the_annotation_that_a_framework_prints_is_readable() -> None:
         return {}
 
     assert repr(inspect.signature(find).return_annotation) == "<class 'shaping.ShapedAnswer'>"
+
+
+def test_options_over_a_shaped_function_are_refused_and_none_change_nothing() -> None:
+    @shape
+    def rows() -> list[int]:
+        return [1]
+
+    assert shape(rows) is rows
+    with pytest.raises(TypeError, match="rows is under @shape already; give profile, tool there"):
+        shape(tool="other", profile="debug")(rows)

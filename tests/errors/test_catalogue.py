@@ -1,4 +1,3 @@
-import sys
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -101,7 +100,7 @@ def test_codes_of_installed_packages_are_found_once(monkeypatch: pytest.MonkeyPa
         asked.append(group)
         return [Loads("production", "x:y", group)]
 
-    monkeypatch.setattr(sys.modules["shaping.errors.codes"], "entry_points", found)
+    monkeypatch.setattr("importlib.metadata.entry_points", found)
     registry = CodeRegistry()
     assert registry.find("NOT_FOUND") is not None
     assert asked == []
@@ -115,7 +114,7 @@ def test_a_broken_package_does_not_stand_in_the_way(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     broken = EntryPoint("production", "no.such.module:codes", "shaping.error_codes")
-    monkeypatch.setattr(sys.modules["shaping.errors.codes"], "entry_points", lambda group: [broken])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken])
     assert CodeRegistry().find("production.FULL") is None
     assert "the error codes of 'no.such.module:codes' cannot be loaded" in caplog.text
 

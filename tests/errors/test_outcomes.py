@@ -3,7 +3,8 @@ from time import time
 
 import pytest
 
-from shaping.errors import code_for_exit, code_for_status, from_exit_code, from_status, make_error, retry_after
+from shaping.errors import code_for_exit, from_exit_code, from_status, make_error
+from shaping.errors.detail import code_for_status, retry_after
 
 
 @pytest.mark.parametrize(

@@ -32,3 +32,12 @@ def test_a_frameworks_own_objects_are_found_inside_data() -> None:
     nested: Any = {"rows": [date(2026, 1, 1)]}
     assert holds_objects_of("datetime", nested)
     assert not holds_objects_of("datetime", {"rows": [1, "a", None]})
+
+
+def test_the_profile_of_an_integration_gives_way_to_the_environment() -> None:
+    def text(**environ: str) -> str:
+        results = ToolResults("test", profile="minimal", shaper=Shaper({}, environ=environ))
+        return results.text({"a": 1, "rows": [{"b": None, "c": n} for n in range(9)]}, "t")
+
+    assert '"b":null' in text(SHAPING_PROFILE="debug").replace(" ", "")
+    assert '"b":null' not in text().replace(" ", "")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from shaping.settings import Origin, Overrides, Redact, load
+from shaping.settings import Overrides, Redact, load
+from shaping.settings.sources import Origin
 
 REQUEST = Overrides(max_tokens=1)
 CHOSEN = {"profiles": {"chosen": {"max_tokens": 2, "dialect": "flat"}}}
