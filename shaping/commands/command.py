@@ -1,4 +1,4 @@
-"""A command as a tool: run it and shape what it printed."""
+"""A command as a tool: named by its first words, run, and shaped in what it printed."""
 
 from __future__ import annotations
 
@@ -40,6 +40,34 @@ if TYPE_CHECKING:
     from shaping.commands.process import Sink
     from shaping.envelope import Envelope
     from shaping.settings import Plan
+
+
+_LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
+_WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
+_WORD = re.compile(r"[a-z][a-z0-9:_-]*")
+_VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
+_DEEPEST: Final = 4
+# How many words name what these programs do; of any other program the first word does.
+_DEPTHS: Mapping[str, int] = {
+    **dict.fromkeys(("kubectl", "docker", "podman", "gh", "glab", "aws", "gcloud", "az", "oc"), 3),
+    **dict.fromkeys(
+        ("git", "cargo", "npm", "pnpm", "yarn", "pip", "uv", "poetry", "go", "ruff", "helm", "terraform", "systemctl",
+         "apt", "apt-get", "brew", "conda", "dotnet", "rustup", "hg", "svn", "jj", "shaping", "make"), 2,
+    ),
+}  # fmt: skip
+# Options of these programs that stand before the subcommand and take the next word.
+_TAKES_WORD: Mapping[str, frozenset[str]] = {
+    "git": frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"}),
+    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "-s", "--server"}),
+    "docker": frozenset({"-H", "--host", "--context", "--config", "-l", "--log-level"}),
+    "npm": frozenset({"--prefix", "-w", "--workspace"}),
+    "cargo": frozenset({"--config", "--color", "-Z", "-C"}),
+}
+# Programs that only start another one: what runs is what comes after these words.
+_STARTERS: tuple[tuple[str, ...], ...] = (
+    ("python", "-m"), ("npx",), ("uvx",), ("pipx", "run"), ("uv", "run"), ("poetry", "run"), ("pdm", "run"),
+    ("npm", "exec"), ("pnpm", "exec"), ("yarn", "exec"), ("bundle", "exec"), ("env",), ("nice",), ("time",),
+)  # fmt: skip
 
 
 class CommandOptions(TypedDict, total=False):
@@ -187,10 +215,6 @@ def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
     ]
 
 
-_LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
-_WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
-
-
 def stream_command(
     shaper: Shaper, plan: Plan, invocation: Invocation, emit: Callable[[bytes], None]
 ) -> CommandResponse:
@@ -249,32 +273,6 @@ class LineShaper:
         shown = withhold_private(text, self._plan)
         self._withheld = self._withheld or shown != text
         return shown
-
-
-_WORD = re.compile(r"[a-z][a-z0-9:_-]*")
-_VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
-_DEEPEST: Final = 4
-# How many words name what these programs do; of any other program the first word does.
-_DEPTHS: Mapping[str, int] = {
-    **dict.fromkeys(("kubectl", "docker", "podman", "gh", "glab", "aws", "gcloud", "az", "oc"), 3),
-    **dict.fromkeys(
-        ("git", "cargo", "npm", "pnpm", "yarn", "pip", "uv", "poetry", "go", "ruff", "helm", "terraform", "systemctl",
-         "apt", "apt-get", "brew", "conda", "dotnet", "rustup", "hg", "svn", "jj", "shaping", "make"), 2,
-    ),
-}  # fmt: skip
-# Options of these programs that stand before the subcommand and take the next word.
-_TAKES_WORD: Mapping[str, frozenset[str]] = {
-    "git": frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"}),
-    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "-s", "--server"}),
-    "docker": frozenset({"-H", "--host", "--context", "--config", "-l", "--log-level"}),
-    "npm": frozenset({"--prefix", "-w", "--workspace"}),
-    "cargo": frozenset({"--config", "--color", "-Z", "-C"}),
-}
-# Programs that only start another one: what runs is what comes after these words.
-_STARTERS: tuple[tuple[str, ...], ...] = (
-    ("python", "-m"), ("npx",), ("uvx",), ("pipx", "run"), ("uv", "run"), ("poetry", "run"), ("pdm", "run"),
-    ("npm", "exec"), ("pnpm", "exec"), ("yarn", "exec"), ("bundle", "exec"), ("env",), ("nice",), ("time",),
-)  # fmt: skip
 
 
 def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:

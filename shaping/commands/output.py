@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from shaping.commands.cut import NumberedLines
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
-from shaping.settings.context import mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -241,15 +240,18 @@ class CleanedOutput:
     dropped: tuple[str, ...] = ()  # the lines that `drop_lines` left out
 
 
-def clean_output(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
-    """Clean an output; secrets go first, so that no cut can hide part of one from the redaction rules."""
-    if mode() != "off" and not _is_text(capture):
+def clean_output(capture: Capture, plan: Plan, rules: Rules, *, off: bool = False) -> CleanedOutput:
+    """Clean an output; secrets go first, so that no cut can hide part of one from the redaction rules.
+
+    Where shaping is off, nothing but secrets and private fields goes.
+    """
+    if not off and not _is_text(capture):
         lines = [f"[{capture.size:,} bytes that are not UTF-8 text]", ""]
         return CleanedOutput(NumberedLines(lines), exact=False)
     if not capture.whole:
         return _clean_ends(capture, plan, rules)
     text, hits = _redacted(withhold_private(capture.text(), plan), plan)
-    cleaned = text.split("\n") if mode() == "off" else _tidied(text)
+    cleaned = text.split("\n") if off else _tidied(text)
     kept, dropped = rules.split(cleaned)
     exact = not hits and "\n".join(kept).encode() == capture.held
     return CleanedOutput(NumberedLines(kept), hits, exact, dropped)

@@ -1,4 +1,7 @@
-"""A child process: started without a shell, signals passed on, its process group ended in time."""
+"""A child process: started without a shell, signals passed on, its process group ended in time, its failure coded.
+
+A failure is coded by the program's own envelope or its exit code, never by the words it printed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from shaping.errors import ErrorDetail, ToolError, code_for_exit, make_error, nearest
 from shaping.parsers.terminal import is_error_line
 from shaping.proxy.spawn import signal_group
-from shaping.response import did_you_mean
+from shaping.response import did_you_mean, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 
+# As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
+TIMED_OUT, OURS, NOT_RUN, NOT_FOUND = 124, 125, 126, 127
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_LONGEST: Final = 300  # characters of a program's own words in a message
 _CHUNK: Final = 1 << 16  # what a pipe holds
 _TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
 _GRACE: Final = 2.0  # seconds that a group gets to end by itself before it is killed
@@ -97,7 +104,7 @@ class _Watch:
     def read(self, stdout: Sink, stderr: Sink) -> None:
         with selectors.DefaultSelector() as selector:
             for pipe, sink in ((self._process.stdout, stdout), (self._process.stderr, stderr)):
-                selector.register(_present(pipe), selectors.EVENT_READ, sink)
+                selector.register(required(pipe), selectors.EVENT_READ, sink)
             while selector.get_map() and not self.left_open:
                 for key, _ in selector.select(_TICK):
                     self._take(selector, key)
@@ -199,7 +206,7 @@ def _feeding(pipe: IO[bytes] | None, given: bytes | None) -> threading.Thread | 
 def _closed(process: subprocess.Popen[bytes], feeder: threading.Thread | None) -> None:
     process.wait()
     for pipe in (process.stdout, process.stderr):
-        _present(pipe).close()
+        required(pipe).close()
     if feeder is not None:
         feeder.join(_GRACE)
 
@@ -212,18 +219,6 @@ def _ended(returncode: int, watch: _Watch, duration_ms: float) -> ProcessExit:
     except ValueError:  # a real-time signal has no name
         name = str(-returncode)
     return ProcessExit(128 - returncode, name, watch.timed_out, watch.left_open, duration_ms)
-
-
-def _present(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:  # pragma: no cover  both pipes are asked for
-        raise RuntimeError("the program was started without its pipes")
-    return pipe
-
-
-# As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
-TIMED_OUT, OURS, NOT_RUN, NOT_FOUND = 124, 125, 126, 127
-_TRACEBACK: Final = "Traceback (most recent call last):"
-_LONGEST: Final = 300  # characters of a program's own words in a message
 
 
 def error_of(

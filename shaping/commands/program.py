@@ -53,8 +53,8 @@ def run_program(
         _become(invocation)
     if stream:
         code = _stream(shaper, plan, invocation)
-    elif untouched and shaper.mode == "observe":
-        code = _observe(config, plan, invocation)
+    elif untouched:
+        code = _untouched(config, plan, invocation, observe=shaper.mode == "observe")
     elif not plan.enabled and plan.private is None and plan.dialect == "none":
         code = _pass_on(shaper, plan, invocation)
     else:
@@ -78,17 +78,18 @@ def run_program(
     return code
 
 
-def _observe(config: str | Path | None, plan: Plan, invocation: Invocation) -> int:
-    """Pass a command's output on untouched, and log what shaping would have made of it."""
+def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *, observe: bool) -> int:
+    """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
     shaper = Shaper(config, expandable=True, watch=False, environ={**os.environ, "SHAPING": "on"})
     response = run_command(shaper, plan, invocation, copies=(sys.stdout.buffer, sys.stderr.buffer))
     if not response.started:
         sys.stderr.write(response.stderr)
-    if logger.isEnabledFor(logging.INFO):
+    if observe and logger.isEnabledFor(logging.INFO):
         count = counter(plan.tokenizer).count
         shaped = count(response.stdout + response.stderr)
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), shaped)
-    _record(shaper, plan, response.raw, response.raw)
+    if observe:
+        _record(shaper, plan, response.raw, response.raw)
     shaper.close()
     return response.exit_code
 

@@ -21,7 +21,6 @@ from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
-from shaping.settings.context import mode
 from shaping.store.files import result_file, results_folder
 from shaping.tokens import cheap, counter, upper_bound
 
@@ -110,13 +109,14 @@ class _Response:
     """The response to one command, as it is being fitted to its budget."""
 
     def __init__(self, shaper: Shaper, plan: Plan, finished: Finished) -> None:
-        if mode() == "off":
+        self._off = shaper.mode == "off"
+        if self._off:
             plan = replace(plan, max_tokens=None, keep_lines=(), drop_lines=())
         self._shaper, self._plan, self._finished = shaper, plan, finished
         self._plain = plan.dialect == "none"
         self._rules = Rules.of(plan)
         self._counter = counter(plan.tokenizer)
-        self._err = clean_output(finished.stderr.capture, plan, self._rules)
+        self._err = clean_output(finished.stderr.capture, plan, self._rules, off=self._off)
         parsed = self._parse()
         self._own = _own_envelope(parsed, plan, finished.ended.exit_code)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
@@ -149,7 +149,7 @@ class _Response:
 
     @cached_property
     def _out(self) -> CleanedOutput:
-        return clean_output(self._finished.stdout.capture, self._plan, self._rules)
+        return clean_output(self._finished.stdout.capture, self._plan, self._rules, off=self._off)
 
     @cached_property
     def _cutter(self) -> OutputCutter:

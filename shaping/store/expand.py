@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,7 +48,6 @@ class Expanded:
     value: Json
     path: str
     cursor: str | None
-    text: str = ""
     path_with_ids: str | None = None  # a path that also shows which record each value is of, where nothing here does
 
 
@@ -98,8 +97,7 @@ def expand(
             f"a budget of {counted(max_tokens or 0, 'token')} is too small to show anything of it",
             hint=_MORE,
         )
-    answer = shown(found)
-    return replace(answer, text=render(answer))
+    return shown(found)
 
 
 _PATHS = (

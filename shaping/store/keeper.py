@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("shaping")
 
+NOT_KEPT = Warned(
+    "NOT_KEPT", "the store is out of reach, full, or too small for this (store.max_bytes): it cannot be expanded"
+)
+
+SHAPED: Final = "s"  # before the position of a cursor that goes on in the shaped data, not in the raw value
+_REF_BYTES: Final = 16
+_KEEPS_HOLD: Final = 2047  # bytes that hashlib hashes without letting other threads run
+_SHORT: Final = 256 * 1024  # bytes that are hashed sooner than another thread would give way
+_TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only pages what the ref already opens
+
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
 _REST: Final = 0.05  # seconds that writes to a store of this machine wait, so that answers go out first
@@ -242,17 +252,6 @@ def _finish(keeper: weakref.ref[Keeper]) -> None:
     alive = keeper()
     if alive is not None:
         alive.flush(_AT_EXIT)
-
-
-NOT_KEPT = Warned(
-    "NOT_KEPT", "the store is out of reach, full, or too small for this (store.max_bytes): it cannot be expanded"
-)
-
-SHAPED: Final = "s"  # before the position of a cursor that goes on in the shaped data, not in the raw value
-_REF_BYTES: Final = 16
-_KEEPS_HOLD: Final = 2047  # bytes that hashlib hashes without letting other threads run
-_SHORT: Final = 256 * 1024  # bytes that are hashed sooner than another thread would give way
-_TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only pages what the ref already opens
 
 
 class CursorError(ValueError):

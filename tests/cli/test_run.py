@@ -317,3 +317,10 @@ def test_a_failed_run_is_no_loss_in_the_ledger(home: Path, form: tuple[str, ...]
 
 def _entries(home: Path) -> list[LedgerEntry]:
     return LedgerDatabase(home / "ledger.sqlite").entries()
+
+
+def test_a_command_that_shaping_leaves_alone_keeps_its_bytes_with_a_timeout_too() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    words = [SHAPING, "run", "--timeout", "60", "--", "printf", f"a\\r{secret}  \\n"]
+    done = subprocess.run(words, env={**os.environ, "SHAPING": "off"}, capture_output=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"a\r{secret}  \n".encode(), b"")
