@@ -96,7 +96,7 @@ def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn
     from shaping.proxy.spawn import spawn_early  # noqa: PLC0415 (nothing else is imported before it)
 
     process = spawn_early(command)
-    from shaping.proxy.stdio import relay_command  # noqa: PLC0415 (loaded while the server starts)
+    from shaping.proxy.serving import relay_command  # noqa: PLC0415 (loaded while the server starts)
 
     sys.exit(relay_command(command, process, values, expand=expand))
 

@@ -24,7 +24,7 @@ from shaping.cli.proxy import (
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.tools import tool_entry
 from shaping.proxy.router import connected
-from shaping.proxy.stdio import print_line
+from shaping.proxy.serving import print_line
 from shaping.response import counted
 from shaping.shaper import Shaper
 from shaping.tokens import exact

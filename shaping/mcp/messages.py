@@ -19,7 +19,7 @@ from shaping.mcp.reading import advertised_schema, shows_no_more, usable
 from shaping.mcp.redaction import MessageRedaction, with_meta
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.sessions import CallRecorder, Session, Sessions
-from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, log_idle_rules, tool_entry
+from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import CallContext
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
-    from shaping.proxy.stdio import Options
+    from shaping.proxy.serving import Options
     from shaping.response import Warned
     from shaping.settings import LoadedConfig, Plan
 
@@ -174,10 +174,12 @@ class MessageShaper:
 
     def is_hidden(self, session: Session, name: str) -> bool:
         """Return whether the config keeps a tool from this client."""
-        if not self.is_on or name in session.tools:
-            return False
-        plan = self._plan(session.generation, name, _NO_OPTIONS)[0]
-        return tool_entry({"name": name}, plan, session.known, session.generation.config) is None
+        return self.is_on and name not in session.tools and is_dropped(name, session.generation.config)
+
+    def full_name(self, tool: str, server: str = "") -> str:
+        """Return a tool's name with its server's before it, as the config's rules may have it."""
+        server = server or self.server
+        return tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
 
     def unknown_tool(self, session: Session, name: str, server: str = "") -> dict[str, Any]:
         """Answer a call of a tool that there is not, or that this client may not see."""
@@ -320,11 +322,8 @@ class MessageShaper:
     def _plan(
         self, generation: LoadedConfig, tool: str, options: ToolCallOptions, server: str = ""
     ) -> tuple[Plan, tuple[Warned, ...]]:
-        server = server or self.server
-        named = tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
-        return self.shaper.choose(
-            named, surface="mcp", profile=options.profile, request=options.request, generation=generation
-        )
+        named, asked = self.full_name(tool, server), {"profile": options.profile, "request": options.request}
+        return self.shaper.choose(named, surface="mcp", generation=generation, **asked)
 
 
 def open_messages(

@@ -93,12 +93,15 @@ class ShapedServer:
         result = await call_next(ctx)
         return self.messages.list_result(session, result) if isinstance(result, dict) else result
 
+    def _asked_for(self, ctx: ServerRequestContext[Any, Any]) -> str:
+        return self.messages.full_name(str((ctx.params or {}).get("name") or ""))
+
     async def _read(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a resource or a prompt on without the secrets in it."""
         try:
             result = await call_next(ctx)
         except MCPError as error:
-            raise self.messages.redaction.protocol_error(error, _asked_for(ctx)) from None
+            raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
         name = (ctx.params or {}).get(_READ[ctx.method])
         return self.messages.redaction.answer(str(name), result) if isinstance(result, dict) else result
 
@@ -118,7 +121,7 @@ class ShapedServer:
             with notes, _crashes() as crashes:
                 result = await call_next(ctx)
         except MCPError as error:
-            raise self.messages.redaction.protocol_error(error, _asked_for(ctx)) from None
+            raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
@@ -156,10 +159,6 @@ class ShapedServer:
 def _enveloped(result: dict[str, Any], ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
     """Mark a result of our own as complete, which the newer protocol requires and the SDK leaves to us."""
     return {**result, "resultType": "complete"} if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else result
-
-
-def _asked_for(ctx: ServerRequestContext[Any, Any]) -> str:
-    return str((ctx.params or {}).get("name") or "")
 
 
 @contextmanager

@@ -55,9 +55,9 @@ def tool_entry(
     tool: Mapping[str, Any], plan: Plan, client: KnownClient, config: Config, *, relay: bool = False
 ) -> ToolEntry | None:
     """Return a tool as a client is shown it, or None where the config drops it from the list."""
-    rules = _rules(tool["name"], config)
-    if rules.get("drop"):
+    if is_dropped(tool["name"], config):
         return None
+    rules = _rules(tool["name"], config)
     for_app, for_model = _audience(tool)
     if not for_model:
         return ToolEntry(dict(tool), BOTH, for_model=False)
@@ -91,6 +91,11 @@ def tool_entry(
         client.tool_meta_limit if hinted else client.limit,
         for_app,
     )
+
+
+def is_dropped(name: str, config: Config) -> bool:
+    """Return whether the config drops a tool from the list."""
+    return bool(_rules(name, config).get("drop"))
 
 
 def expand_entry(client: KnownClient, taken: Collection[str] = ()) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from shaping.ledger.writer import CONTENT_TYPE
 from shaping.proxy.http_session import HttpSession
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read
-from shaping.proxy.stdio import to_the_end
+from shaping.proxy.serving import to_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from shaping.proxy.router import Router
-    from shaping.proxy.stdio import Loading
+    from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import Upstream
 
 

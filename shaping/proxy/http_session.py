@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shaping.proxy.messages import Message
     from shaping.proxy.router import Router
-    from shaping.proxy.stdio import Loading
+    from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import Upstream
 
 # An answer that takes longer is waited for on a stream, which is kept alive; a quicker one is plain JSON.

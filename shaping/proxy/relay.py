@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from shaping.proxy.messages import (
     UnusableConfigError,
     answer,
     error,
-    exact_result,
     may_hold_secret,
     read,
     without_secrets,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shaping.mcp.messages import MessageShaper, ToolCallOptions
     from shaping.mcp.sessions import Session
     from shaping.proxy.router import Router
-    from shaping.proxy.stdio import Loading
+    from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import Upstream
 
 logger = logging.getLogger("shaping")
@@ -47,6 +47,7 @@ _SHAPED = frozenset({"tools/list", "tools/call", *_NAMED})
 _LARGE = 64 * 1024
 _LOOK_SECONDS = 0.25
 _FINISH_SECONDS = 2.0
+_MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
 _SAMPLES = (b'"_meta"', b'"example', b'"default"')  # where data may stand in what a server says of itself
 _CHANGED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
@@ -81,17 +82,19 @@ class Relay:
         self._client: dict[str, Any] | None = None
         self._opened: tuple[MessageShaper, Session] | None = None
         self._requests: dict[Any, Asked] = {}
-        self._calls_by_task_id: dict[Any, Asked] = {}  # those that the server answers later
+        self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
+        self._calls_by_task_id: dict[str, Asked] = {}  # those that the server answers later
         self._running = BackgroundTasks()
         self._announcing: asyncio.Task[None] | None = None
         upstream.attach(self)
 
     async def from_client(self, line: bytes) -> None:
         """Handle a line from the client."""
-        messages = read(line)
-        if not messages:
-            await self.upstream.send(Message(line, {}))
-        for message in messages:
+        received = read(line)
+        if not received or not all(message.has_usable_id for message in received):
+            await self.upstream.send(Message(line, {}))  # the server says what is wrong with it
+            return
+        for message in received:
             await self.take(message)
 
     async def take(self, message: Message) -> None:
@@ -102,11 +105,16 @@ class Relay:
                 await self._call(message)
                 return
             self._requests[message.id] = self._asked(message)
+        elif (cancelled := message.cancelled_id) is not None:
+            self._requests.pop(cancelled, None)
+            self._cancelled.append(cancelled)
         await self.upstream.send(message)
 
     async def received(self, message: Message) -> None:
         """Handle a message from the server."""
         asked = self._requests.pop(message.id, None) if message.is_answer else None
+        if message.is_answer and asked is None and message.id in self._cancelled:
+            return  # it was on its way already
         if message.is_answer and asked is None and "result" in message.data:
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
@@ -117,7 +125,7 @@ class Relay:
             await self._answer(message, asked)
         elif may_hold_secret(message.line) or _may_be_private(message, asked):
             try:
-                messages, _ = self._opened or await self._open()
+                messages, _ = await self._open()
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
@@ -140,7 +148,7 @@ class Relay:
         """Answer a request that the server will not answer."""
         asked = self._requests.pop(request.id, None)
         if asked is not None and asked.method == "tools/call":
-            messages, session = self._opened or await self._open()
+            messages, session = await self._open()
             server = self.upstream.server_of(asked.name)
             await self._send(_own(request, messages.error_result(session, asked.name, detail, server=server)))
             return
@@ -150,7 +158,7 @@ class Relay:
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            messages, _ = self._opened or await self._open()
+            messages, _ = await self._open()
             failure = _without_secrets(failure, messages, "")
         await self._send(failure)
 
@@ -174,19 +182,19 @@ class Relay:
 
     def _asked(self, message: Message) -> Asked:
         method = message.method or ""
-        if method == "tasks/result" and (call := self._calls_by_task_id.get(message.params.get("taskId"))) is not None:
-            return call
+        if method == "tasks/result" and (call := self._calls_by_task_id.get(str(message.params.get("taskId")))):
+            return replace(call, at=0.0)  # it was called long before its result is asked for
         return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
     async def _open(self) -> tuple[MessageShaper, Session]:
-        messages = await self._loading.get()
         if self._opened is None:
-            self._opened = messages, messages.begin(self._client, self._owner)
+            messages = await self._loading.get()
+            self._opened = self._opened or (messages, messages.begin(self._client, self._owner))
         return self._opened
 
     async def _call(self, message: Message) -> None:
         try:
-            messages, session = self._opened or await self._open()
+            messages, session = await self._open()
         except UnusableConfigError as problem:
             logger.warning("%s", problem)
             words = {"type": "text", "text": str(problem)}
@@ -221,7 +229,7 @@ class Relay:
     async def _answer_later(self, message: Message, asked: Asked) -> None:
         took = monotonic() - asked.at
         try:
-            messages, session = self._opened or await self._open()
+            messages, session = await self._open()
         except UnusableConfigError as problem:
             # A list of tools holds nothing private: without it a client would not show its user the reason.
             listed = _changed_members(message, without_secrets) if asked.method == "tools/list" else None
@@ -251,8 +259,10 @@ class Relay:
         self, message: Message, asked: Asked, messages: MessageShaper, session: Session, took: float
     ) -> Message:
         if "error" in message.data:
-            return _changed(message, "error", message.data["error"], messages.redaction.error(message.data["error"]))
-        result = exact_result(message)
+            tool = messages.full_name(asked.name, self.upstream.server_of(asked.name))
+            clean = messages.redaction.error(message.data["error"], tool)
+            return _changed(message, "error", message.data["error"], clean)
+        result = message.data.get("result")
         if not isinstance(result, dict):
             return _changed_members(message, messages.redaction.said)
         if asked.method == "tools/list":
@@ -260,9 +270,7 @@ class Relay:
         if asked.method != "tools/call":
             return _changed(message, "result", result, messages.redaction.answer(asked.name, result))
         self._remember_task(result, asked)
-        # A task was called long before its result is asked for.
-        timed = asked.at and asked not in self._calls_by_task_id.values()
-        about = {"duration_ms": round(took * 1000, 3)} if timed else {}
+        about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         server = self.upstream.server_of(asked.name)
         shaped = messages.shape_result(session, asked.name, asked.options, result, server=server, **about)
         return message if shaped == result else _changed(message, "result", result, shaped)
@@ -270,7 +278,9 @@ class Relay:
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
-            self._calls_by_task_id[task["taskId"]] = asked
+            self._calls_by_task_id[str(task["taskId"])] = asked
+            while len(self._calls_by_task_id) > _MOST_REMEMBERED:
+                del self._calls_by_task_id[next(iter(self._calls_by_task_id))]
 
     def _announce(self, messages: MessageShaper, session: Session) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""

@@ -153,6 +153,8 @@ class Upstream:
             self._initialize = message
         elif message.method == "notifications/initialized":
             self._initialized = message
+        elif message.cancelled_id is not None:
+            self._unanswered.pop(message.cancelled_id, None)  # the protocol wants no answer to it
         # One at a time: a message that comes while the server is greeted again waits until that is done.
         async with self._connecting:
             if self._transport is None and not await self._reconnected(message, known=known):
@@ -165,7 +167,10 @@ class Upstream:
         read = await asyncio.get_running_loop().run_in_executor(None, from_server, line) if large else from_server(line)
         messages = [self._with_own_id(message) for message in read]
         for message in messages:
-            await self._take(message)
+            try:
+                await self._take(message)
+            except Exception as fault:  # noqa: BLE001 (whatever is wrong with one message, the next one is read)
+                logger.error("a message of the server %r was lost: %s", self.name, type(fault).__name__)  # noqa: TRY400 (a fault's text may hold a secret)
         if not messages and (request_id := unreadable_answer_id(line)) in self._unanswered:
             await self.refused(request_id, outage.of_unreadable(self.name, line))
         return bool(messages)

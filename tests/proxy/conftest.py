@@ -10,7 +10,7 @@ import pytest
 
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
-from shaping.proxy.stdio import Loading, Options
+from shaping.proxy.serving import Loading, Options
 
 
 class Driver:

@@ -16,7 +16,7 @@ from shaping.proxy import relay, upstream
 from shaping.proxy.child import command_server
 from shaping.proxy.messages import may_hold_secret
 from shaping.proxy.relay import Relay
-from shaping.proxy.stdio import Loading, Options
+from shaping.proxy.serving import Loading, Options
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect
@@ -347,3 +347,51 @@ async def test_the_log_of_a_fault_of_ours_says_where_and_not_what(
     assert "the answer is withheld" in str(answer)
     assert "ValueError" in caplog.text
     assert "hunter222" not in caplog.text + str(answer)
+
+
+BIG = "123456789012345678901234567890"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"n":BIG}}}',
+        '{"jsonrpc":"2.0","id":"ID","result":{"content":[],"structuredContent":{"n":BIG}}}',
+        '{"jsonrpc":"2.0","id":ID,"error":null,"result":{"content":[],"structuredContent":{"n":BIG}}}',
+        '[{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"n":BIG}}}]',
+        f'{{"jsonrpc":"2.0","id":ID,"note":"{TOKEN}","result":{{"content":[],"structuredContent":{{"n":BIG}}}}}}',
+    ],
+)
+async def test_a_long_number_keeps_its_digits_however_its_message_is_written_anew(connect: Connect, raw: str) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.call("mirror", raw=raw.replace("BIG", BIG))
+    assert BIG in json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    "line", [{"jsonrpc": "2.0", "id": [1], "method": "ping"}, {"jsonrpc": "2.0", "id": {}, "method": "tools/call"}]
+)
+async def test_a_request_with_an_id_that_is_none_does_not_stop_the_next(connect: Connect, line: dict[str, Any]) -> None:
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.send(line)
+        await driver.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [1]}})
+        await driver.send({"jsonrpc": "2.0", "id": 90, "method": "tasks/result", "params": {"taskId": [1]}})
+        assert "result" in await driver.call("mirror", result={"content": []})
+
+
+async def test_a_cancelled_call_is_not_waited_for(connect: Connect, tmp_path: Path) -> None:
+    silent = tmp_path / "silent.py"
+    silent.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    if asked.get('method') == 'initialize':\n"
+        "        known = {'name': 's', 'version': '1'}\n"
+        "        result = {'protocolVersion': '2025-06-18', 'capabilities': {}, 'serverInfo': known}\n"
+        "        print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)\n"
+    )
+    async with connect(command_server([sys.executable, str(silent)])) as driver:
+        await driver.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "x"}})
+        assert driver.relay.is_busy
+        await driver.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+        assert not driver.relay.is_busy

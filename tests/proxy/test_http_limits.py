@@ -16,7 +16,7 @@ import pytest
 from shaping.proxy import http_server
 from shaping.proxy.child import command_server
 from shaping.proxy.http_server import serve_http
-from shaping.proxy.stdio import Loading, Options
+from shaping.proxy.serving import Loading, Options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Serving one client over standard input and output; shaping is loaded on a thread, while messages already pass."""
+"""Running a proxy: shaping is loaded on a thread, while a client over standard input and output is served already."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ async def _serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
 async def _serve_until_end(reader: PipeReader, relay: Relay) -> None:
     async def read() -> None:
         async for line in reader.lines():
-            await relay.from_client(line)
+            try:
+                await relay.from_client(line)
+            except Exception as fault:  # noqa: BLE001 (whatever is wrong with one message, the next one is read)
+                logger.error("a message of the client was lost: %s", type(fault).__name__)  # noqa: TRY400 (a fault's text may hold a secret)
 
     reading = asyncio.create_task(read())
     try:
