@@ -322,8 +322,10 @@ class MessageShaper:
     def _plan(
         self, generation: LoadedConfig, tool: str, options: ToolCallOptions, server: str = ""
     ) -> tuple[Plan, tuple[Warned, ...]]:
-        named, asked = self.full_name(tool, server), {"profile": options.profile, "request": options.request}
-        return self.shaper.choose(named, surface="mcp", generation=generation, **asked)
+        named = self.full_name(tool, server)
+        return self.shaper.choose(
+            named, surface="mcp", profile=options.profile, request=options.request, generation=generation
+        )
 
 
 def open_messages(

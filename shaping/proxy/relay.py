@@ -187,9 +187,9 @@ class Relay:
         return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
     async def _open(self) -> tuple[MessageShaper, Session]:
+        messages = await self._loading.get()
         if self._opened is None:
-            messages = await self._loading.get()
-            self._opened = self._opened or (messages, messages.begin(self._client, self._owner))
+            self._opened = messages, messages.begin(self._client, self._owner)
         return self._opened
 
     async def _call(self, message: Message) -> None:
