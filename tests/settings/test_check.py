@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import ConfigError, ConfigProblem, load
+from shaping.settings import ConfigError, load
 from shaping.settings.check import check
+from shaping.settings.jsonc import ConfigProblem
 from shaping.settings.sources import GIVEN_NAME, read_sources
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import ConfigError, LiveConfig, Overrides, load, shared
+from shaping.settings import ConfigError, Overrides, load
+from shaping.settings.live import LiveConfig, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
