@@ -8,7 +8,8 @@ thing itself and all below it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, join, parse, scan
 from shaping.paths.selection import through
@@ -110,16 +111,16 @@ class Restoring(State):
 
 @dataclass(frozen=True, slots=True)
 class Private(State):
-    """Rules for what must not leave; they hold for a member that stands for several, as `user.email` in flat tables."""
+    """Rules for what must not leave: in any spelling, and for `user.email` as one name, as in flat tables."""
 
     def member(self, key: str) -> Verdict | None:
         """Decide about a member by its key, and by each of the names that a key with dots is made of."""
-        verdict = self.judge(key, fits_key(key))
+        verdict = self.judge(key, fits_spelling(key))
         if verdict is None or "." not in key:
             return verdict
         state: State = self
         for name in key.split("."):
-            inner = state.judge(name, fits_key(name))
+            inner = state.judge(name, fits_spelling(name))
             if inner is None:
                 return None
             state = inner.state
@@ -134,6 +135,26 @@ class Private(State):
 def fits_key(key: str) -> Fits:
     """Return the test whether a name or pattern fits a key."""
     return lambda step: step.fits(key)
+
+
+def fits_spelling(key: str) -> Fits:
+    """Return the same test for a key in any case and, but for patterns, with other separators: `homeAddress`."""
+    return lambda step: (
+        step.fits(key)
+        or (
+            _plain(step.key) == _plain(key)
+            if isinstance(step, Name)
+            else Glob(step.pattern.casefold()).fits(key.casefold())
+        )
+    )
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return name.casefold().translate(_SEPARATORS)
+
+
+_SEPARATORS: Final = dict.fromkeys(map(ord, "_- "))
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:

@@ -18,6 +18,9 @@ CONFIG = {"tool_overrides": {"t": {"private": ["**.salary", "user.ssn", "home_ad
 COLUMNS = [{"name": "who", "type": "text"}, {"name": "salary", "type": "number"}]
 ROWS = [["Bob", HELD], ["Al", HELD], ["Eve", HELD]]
 CASES: dict[str, Any] = {
+    "a member in another case": {"user": {"SALARY": HELD}, "rows": [{"Salary": HELD}]},
+    "a member with other separators": {"homeAddress": str(HELD), "Home-Address": [str(HELD)], "home address": HELD},
+    "headers": f"Id: 1\nSalary: {HELD}\nState: open\nId: 2\nSalary: {HELD}\nState: open\n",
     "a header row": [["who", "salary"], *ROWS],
     "a header row whose first column is private": [["salary", "who"], [HELD, "Bob"], [HELD, "Al"]],
     "columns and rows": {"columns": ["who", "salary"], "rows": ROWS},
