@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
 
 
+logger = logging.getLogger("shaping")
+
 _MISSING = object()
 _ENTRY = frozenset({"name", "path", "type"})
 _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
@@ -271,9 +273,6 @@ def _compact(value: Any) -> bytes | None:
         return orjson.dumps(value)
     except TypeError:  # too deep, an integer too large, half of a surrogate pair
         return None
-
-
-logger = logging.getLogger("shaping")
 
 
 def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Secrets and private fields in what a model reads besides a tool's data: resources, prompts, `_meta`, errors, logs."""
+"""What goes out besides a tool's data: our own `_meta`, and all else without secrets and private fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client sessions: what a client was told stays true while its session lives, whatever happens to the config."""
+"""Client sessions: what a client was told stays true, and each call is entered in the ledger and the recording."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 
+# A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
+_IDLE_SECONDS = 1800.0
+_MOST_NAMED = 1000
+LOOK_SECONDS = 0.25  # between looks for a new config
+
+
 # Private API of the SDK that has no public equivalent, as of mcp 2.3.0; tests/mcp/test_private_api.py fails when it
 # moves, and the upper pin in pyproject.toml is the next major version.
 def connection_of(session: Any) -> Any:
@@ -54,12 +60,6 @@ async def send_raw(session: Any, method: str, params: dict[str, Any]) -> dict[st
     session._stamp(message, options)  # noqa: SLF001 (see above)
     result: dict[str, Any] = await session._dispatcher.send_raw_request(method, message["params"], options)  # noqa: SLF001 (see above)
     return result
-
-
-# A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
-_IDLE_SECONDS = 1800.0
-_MOST_NAMED = 1000
-LOOK_SECONDS = 0.25  # between looks for a new config
 
 
 @dataclass

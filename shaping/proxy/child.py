@@ -1,4 +1,4 @@
-"""A server that runs as a child process and speaks over its pipes."""
+"""A server that runs as a child process, and lines over pipes: read without looking at any byte twice."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from shaping.proxy.upstream import Log, ServerFactory
 
 
+# Closing its input asks a server to leave; clients give us two seconds for the whole way to its end.
+_LEAVE_SECONDS = 0.7
+_TERMINATE_SECONDS = 0.5
+# The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
+_EXIT_CODE_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
+_POLL_SECONDS = 0.02
+_LAST_LINES = 5
 # Lines that nobody has taken yet; beyond that the writer at the other end has to wait.
 _MOST_WAITING = 8 * 1024 * 1024
 
@@ -165,16 +173,6 @@ def _copy(source: int, target: int) -> None:
     with os.fdopen(source, "rb", 0) as given, os.fdopen(target, "wb", 0) as taken:
         while data := given.read(65536):
             taken.write(data)
-
-
-# Closing its input asks a server to leave; clients give us two seconds for the whole way to its end.
-_LEAVE_SECONDS = 0.7
-_TERMINATE_SECONDS = 0.5
-# The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
-_EXIT_CODE_SECONDS = 5.0
-_LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
-_POLL_SECONDS = 0.02
-_LAST_LINES = 5
 
 
 @dataclass(slots=True)

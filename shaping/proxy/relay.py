@@ -123,7 +123,7 @@ class Relay:
             asked.method in _SHAPED or ("error" in message.data and asked.method not in HANDSHAKE)
         ):
             await self._answer(message, asked)
-        elif may_hold_secret(message.line) or _may_be_private(message, asked):
+        elif _needs_a_look(message, asked):
             try:
                 messages, _ = await self._open()
             except UnusableConfigError as problem:
@@ -344,10 +344,13 @@ def _changed_members(message: Message, change: Callable[[Any], Any], besides: Co
     return write({**data, **changed, **rest})
 
 
-def _may_be_private(message: Message, asked: Asked | None) -> bool:
-    """Return whether a message says anything that may be private, whatever the config, which may not be loaded yet."""
+def _needs_a_look(message: Message, asked: Asked | None) -> bool:
+    """Return whether a message may say anything secret or private; a handshake mostly does not, and waits for nothing.
+
+    What is private only the config says, which may not be loaded yet.
+    """
     if asked is not None and asked.method in HANDSHAKE - {"ping"} and message.data.keys() <= _MEMBERS:
-        return any(name in message.line for name in _SAMPLES)
+        return may_hold_secret(message.line) or any(name in message.line for name in _SAMPLES)
     return any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"})
 
 

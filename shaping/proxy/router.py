@@ -1,4 +1,4 @@
-"""Several upstream servers as one: lists side by side, and each request to the server that it is for."""
+"""Requests of our own to a server, and several servers as one: lists side by side, each request to its server."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     from shaping.proxy.upstream import Receiver
 
 
+logger = logging.getLogger("shaping")
+
+# A server that is slow to start is left out after so long, and announced when it is there.
+START_PATIENCE = 10.0
+_INVALID_PARAMS = -32602
+_UNSUPPORTED_PROTOCOL_VERSION = -32022
+_HANDSHAKE_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+_LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+_NAMED = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
+_BY_URI = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
+_ANNOUNCED = ("tools", "prompts", "resources")
 # A server whose list never ends must not keep everything waiting.
 _MOST_PAGES = 100
 _PROTOCOL = "2025-11-25"
@@ -105,24 +121,6 @@ async def connected(upstream: Upstream) -> AsyncIterator[Requester]:
         yield requester
     finally:
         await upstream.close()
-
-
-logger = logging.getLogger("shaping")
-
-# A server that is slow to start is left out after so long, and announced when it is there.
-START_PATIENCE = 10.0
-_INVALID_PARAMS = -32602
-_UNSUPPORTED_PROTOCOL_VERSION = -32022
-_HANDSHAKE_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-_LISTS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
-_NAMED = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
-_BY_URI = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
-_ANNOUNCED = ("tools", "prompts", "resources")
 
 
 class Router:

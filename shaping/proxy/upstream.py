@@ -12,7 +12,22 @@ from shaping.proxy import outage
 from shaping.proxy.messages import Message, from_server, unreadable_answer_id, write
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
+
+    from shaping.errors import ErrorDetail
+
+    # Prints a line of the log of the server with a name.
+    Log: TypeAlias = Callable[[str, bytes], None]
+    ServerFactory: TypeAlias = Callable[[Log], "Upstream"]
+
+logger = logging.getLogger("shaping")
+_LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread
+
+# A little under the minute for which clients wait, so that they hear the reason and not their own clock.
+START_SECONDS = 55.0
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
+_LONGEST_PAUSE = 30.0
 
 
 class BackgroundTasks(set["asyncio.Task[None]"]):
@@ -30,25 +45,6 @@ class BackgroundTasks(set["asyncio.Task[None]"]):
         for task in self:
             if task is not asyncio.current_task():
                 task.cancel()
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shaping.errors import ErrorDetail
-
-    # Prints a line of the log of the server with a name.
-    Log: TypeAlias = Callable[[str, bytes], None]
-    ServerFactory: TypeAlias = Callable[[Log], "Upstream"]
-
-logger = logging.getLogger("shaping")
-_LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread
-
-# A little under the minute for which clients wait, so that they hear the reason and not their own clock.
-START_SECONDS = 55.0
-_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
-_LONGEST_PAUSE = 30.0
 
 
 class UpstreamTransport(Protocol):
