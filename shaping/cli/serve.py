@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -85,7 +85,7 @@ def serve(
     """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
     _need_extras()
     if not openapi and not scan:
-        _stop("give --openapi or --scan: there is nothing to serve")
+        raise stopped("give --openapi or --scan: there is nothing to serve")
     address = http if api is None else api
     place = None if address is None or only_list else free_address(address)
     recorder = None if record is None else Recorder(record)
@@ -103,17 +103,15 @@ def serve(
         _serve_mcp(registry, specs, place, typed=typed, recorder=recorder)
 
 
-def _stop(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT") -> NoReturn:
-    raise stopped(message, exit_code, code=code)
-
-
 def _need_extras() -> None:
     try:
         import fastmcp  # noqa: F401, PLC0415 (an extra)
         import httpx  # noqa: F401, PLC0415 (the same)
         import starlette  # noqa: F401, PLC0415 (the same)
     except ImportError:
-        _stop('serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE")
+        raise stopped(
+            'serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE"
+        ) from None
 
 
 def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:
@@ -126,14 +124,14 @@ def _http_config(
 ) -> HttpConfig:
     pairs = [tuple(part.strip() for part in header.split(":", 1)) for header in headers]
     if any(len(pair) != 2 for pair in pairs):
-        _stop("a header is given as 'Name: value'")
+        raise stopped("a header is given as 'Name: value'")
     named = [(kind, variable) for kind, variable in variables.items() if variable is not None]
     if len(named) > 1:
-        _stop("give one of --bearer, --api-key and --basic")
+        raise stopped("give one of --bearer, --api-key and --basic")
     auth = None
     for kind, variable in named:
         if not os.environ.get(variable):
-            _stop(f"the environment variable {variable} is not set")
+            raise stopped(f"the environment variable {variable} is not set")
         way: Literal["bearer", "api_key", "basic"] = kind  # type: ignore[assignment]  # the three names above
         auth = Auth(way, os.environ[variable])
     return HttpConfig(namespace, base_url, {pair[0]: pair[1] for pair in pairs}, auth)
@@ -153,25 +151,26 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
             registry.add(found.operations)
     except OSError as problem:
         code = "FILE_NOT_FOUND" if isinstance(problem, FileNotFoundError) else "BAD_ARGUMENT"
-        _stop(f"cannot read {problem.filename}: {problem.strerror}" if problem.filename else str(problem), code=code)
+        reason = f"cannot read {problem.filename}: {problem.strerror}" if problem.filename else str(problem)
+        raise stopped(reason, code=code) from None
     except DocumentError as problem:
-        _stop(str(problem))
+        raise stopped(str(problem)) from None
     except RegistrationError as problem:
-        _stop(str(problem), 1, code="CONFLICT")
+        raise stopped(str(problem), 1, code="CONFLICT") from None
     except Exception as problem:
         # Whatever the HTTP client calls a document that could not be had.
         if not type(problem).__module__.startswith("httpx"):
             raise
-        _stop(f"the document could not be fetched: {problem}", 1, code="UNAVAILABLE")
+        raise stopped(f"the document could not be fetched: {problem}", 1, code="UNAVAILABLE") from None
 
 
 def _chosen(registry: Registry, choice: OperationFilter, limit: int | None) -> list[Spec]:
     try:
         specs = choose(registry.list(), choice, limit=limit)
     except TooManyError as problem:
-        _stop(str(problem), 1, code="TOO_LARGE")
+        raise stopped(str(problem), 1, code="TOO_LARGE") from None
     if not specs:
-        _stop("nothing matches that choice", 1, code="OPERATION_NOT_FOUND")
+        raise stopped("nothing matches that choice", 1, code="OPERATION_NOT_FOUND")
     typer.echo(f"{_numbers(specs)}, {counted(cost(specs), 'token')} of tool definitions", err=True)
     return specs
 

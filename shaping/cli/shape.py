@@ -74,7 +74,8 @@ def shape(
             _print_shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
             return
         result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
-        _warn(_unmatched(_mcp_data(raw), kept, shaper.plan(tool, surface="mcp")))
+        data = Payload("", raw.decode(errors="replace")).data
+        _warn(_unmatched(data, kept, shaper.plan(tool, surface="mcp")))
     if as_json:
         print_result(result)
     else:
@@ -109,7 +110,9 @@ def _print_shaped(
     typer.echo(printed)
     _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
-        typer.echo(price(_token_counts(shaped, printed), envelope=plan.dialect != "none"), err=True)
+        same = printed == shaped.text
+        tokens = shaped.tokens if same else Tokens(shaped.tokens.before, printed, plan.tokenizer)
+        typer.echo(price(tokens, envelope=plan.dialect != "none"), err=True)
         if not _is_whole(printed, data):
             _print_missing(shaped, everything=whole)
         shaper.close()
@@ -155,12 +158,6 @@ def _warn(warnings: Iterable[Warned]) -> None:
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _token_counts(shaped: Shaped, printed: str) -> Tokens:
-    """Count what was printed, where that is not what a model would read."""
-    tokens = shaped.tokens
-    return tokens if printed == shaped.text else Tokens(tokens.before, printed, shaped.plan.tokenizer)
-
-
 def _meta(shaped: Shaped) -> dict[str, Any]:
     """Return the envelope members of --json: token counts, and what was left out."""
     meta = shaped.envelope.meta
@@ -198,10 +195,6 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
         expected = "expected an object with a list `content`; without --mcp it is shaped as data"
         raise stopped(f"{name} holds no MCP result: {expected}")
     return result
-
-
-def _mcp_data(raw: bytes) -> Any:
-    return Payload("", raw.decode(errors="replace")).data
 
 
 def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:

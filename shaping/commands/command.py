@@ -23,7 +23,7 @@ from shaping.commands.output import (
 )
 from shaping.commands.process import OURS, not_started, run_process
 from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
-from shaping.commands.storage import OutputStore
+from shaping.commands.storage import OutputStore, PartWriter
 from shaping.envelope import command_envelope
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
@@ -169,7 +169,7 @@ class _Tee:
 
 def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
     """Return a capture for one output, which spills to the store unless paths are private."""
-    writer = None if plan.private is not None else OutputStore(shaper).writer(plan.redact)
+    writer = None if plan.private is not None else PartWriter(OutputStore(shaper), plan.redact)
     return CapturedOutput(Capture(None if writer is None else writer.write, Rules.of(plan).important), writer)
 
 

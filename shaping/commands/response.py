@@ -127,12 +127,9 @@ class _Response:
         self._stored = StoredOutput(shaper, plan, finished)
 
     def respond(self) -> CommandResponse:
-        parsed = self._parsed
-        if parsed is None:
+        if self._parsed is None:
             return self._text()
-        if self._plain:
-            return self._data_as_text(parsed)
-        return self._in_envelope(parsed)
+        return self._data_as_text(self._parsed) if self._plain else self._in_envelope(self._parsed)
 
     def end_of_stream(self, data: Any) -> Envelope[Any]:
         meta = {"ref": self._stored.text_ref} if self._finished.stdout.capture.size else {}
@@ -414,8 +411,8 @@ class _Response:
             yield Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go")
         if self._parsed is None and self._selects and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
-        if self._parsed is not None and self._finished.invocation.fields:
-            yield from self._unmatched
+        if self._parsed is not None:
+            yield from unmatched(self._parsed.value, self._finished.invocation.fields, self._plan.private)
         if self._own is not None:
             yield from self._own.warnings
         yield from self._stored.warnings
@@ -427,11 +424,6 @@ class _Response:
         if fields is None or private is None:
             return fields is not None
         return (fields.include, fields.exclude, fields.rename) != (private.include, private.exclude, private.rename)
-
-    @cached_property
-    def _unmatched(self) -> list[Warned]:
-        value = None if self._parsed is None else self._parsed.value
-        return unmatched(value, self._finished.invocation.fields, self._plan.private)
 
     def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
         wire = orjson.dumps(render_wire(envelope, self._plan)).decode()

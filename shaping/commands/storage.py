@@ -21,7 +21,7 @@ from shaping.store.pages import Position
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.commands.output import Capture, CapturedOutput, Finished
+    from shaping.commands.output import CapturedOutput, Finished
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
@@ -51,10 +51,6 @@ class OutputStore:
         self.ttl = settings.ttl_seconds
         # Both outputs of one command must find room.
         self.limit = settings.max_bytes // 2
-
-    def writer(self, redact: Redact) -> PartWriter:
-        """Return a writer for one output."""
-        return PartWriter(self, redact)
 
     def keep(self, tool: str, content: bytes, value: Any, plan: Plan) -> str:
         """Store a value and return its ref."""
@@ -88,16 +84,17 @@ class PartWriter:
             return
         self._taken += len(chunk[:room])
         # One character a byte: what is no UTF-8 comes back as it was, and secrets are ASCII.
-        self._waiting += (
-            chunk[:room] if self._redactor is None else _bytes(self._redactor.feed(chunk[:room].decode("latin-1")))
-        )
+        if self._redactor is None:
+            self._waiting += chunk[:room]
+        else:
+            self._waiting += self._redactor.feed(chunk[:room].decode("latin-1")).encode("latin-1")
         while len(self._waiting) >= PART and not self.failed:
             self._put(PART)
 
     def finish(self) -> Stream:
         """Store the rest and return where all of it is."""
         if self._redactor is not None:
-            self._waiting += _bytes(self._redactor.finish())
+            self._waiting += self._redactor.finish().encode("latin-1")
         while self._waiting and not self.failed:
             self._put(PART)
         return Stream(self._prefix, self._parts, self._size, self._kept)
@@ -134,17 +131,6 @@ def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
         if part is None:
             raise ToolError("REF_NOT_FOUND", "a part of this output has made way for newer ones")
         yield part.payload
-
-
-def store_capture(capture: Capture, writer: PartWriter) -> Stream:
-    """Store what a capture still holds, and return where all of it is."""
-    if capture.whole:
-        writer.write(capture.held)
-    return writer.finish()
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("latin-1")
 
 
 class StoredOutput:
@@ -203,7 +189,10 @@ class StoredOutput:
         return OutputStore(self._shaper)
 
     def _stored(self, name: str, output: CapturedOutput) -> Any:
-        stream = store_capture(output.capture, output.writer or self._outputs.writer(self._plan.redact))
+        writer = output.writer or PartWriter(self._outputs, self._plan.redact)
+        if output.capture.whole:
+            writer.write(output.capture.held)
+        stream = writer.finish()
         if stream.kept < stream.size:
             lost = f"{stream.kept:,} of the {stream.size:,} bytes of {name} can be expanded; the rest is gone"
             self.warnings.append(Warned("NOT_KEPT", lost))

@@ -11,7 +11,7 @@ import pytest
 
 from shaping import interpret, tokens
 from shaping.commands.process import ProcessExit
-from shaping.commands.storage import PART, OutputStore, Stream, read_stream, streams_of
+from shaping.commands.storage import PART, OutputStore, PartWriter, Stream, read_stream, streams_of
 from shaping.errors import ToolError
 from shaping.shaper import Shaper
 from shaping.store import StoreError
@@ -284,7 +284,7 @@ def test_more_than_the_store_keeps_is_told(make_shaper: Callable[..., Shaper], r
 
 
 def test_a_key_across_the_border_of_two_parts_is_stored_in_neither(shaper: Shaper) -> None:
-    writer = OutputStore(shaper).writer(shaper.plan("x", surface="command").redact)
+    writer = PartWriter(OutputStore(shaper), shaper.plan("x", surface="command").redact)
     digits = Random(3)  # noqa: S311 (nobody's secret)
     body = "MIIEowIBAAKCAQEA" + "\n".join(b64encode(digits.randbytes(48)).decode() for _ in range(12))
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
@@ -350,9 +350,9 @@ def test_a_store_that_breaks_on_the_way_is_told_and_loses_no_answer(good: int, s
 
 
 def test_a_writer_that_failed_takes_no_more(shaper: Shaper) -> None:
-    shelf = OutputStore(shaper)
-    shelf.store = Failing(1)  # type: ignore[assignment]  # the same
-    writer = shelf.writer(shaper.plan("x", surface="command").redact)
+    outputs = OutputStore(shaper)
+    outputs.store = Failing(1)  # type: ignore[assignment]  # the same
+    writer = PartWriter(outputs, shaper.plan("x", surface="command").redact)
     for _ in range(4):
         writer.write(b"x\n" * (PART // 2))
     assert (writer.failed, writer.finish().kept) == (True, PART)
