@@ -35,9 +35,8 @@ from benchmarks.results import markdown_table, write_section
 from benchmarks.samples import issues, wide_table
 from shaping import Shaper, shape
 from shaping.budget import fit_value
-from shaping.cleaning import open_plain, quieten, redact_value, select_fields
+from shaping.cleaning import open_plain, quieten, redact_value, select_fields, without_empties
 from shaping.cleaning.omitted import members_missing
-from shaping.cleaning.prune import without_empties
 from shaping.encoders import encode
 from shaping.mcp.reading import read_result
 from shaping.parsers import parse

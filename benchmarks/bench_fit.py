@@ -43,7 +43,7 @@ def budgets(count: int) -> int:
         over += COUNTER.exact(text) > budget
         unparseable += orjson.loads(text)["data"] != fitted.value
         asked.append(recording.calls)
-        if fitted.truncated:
+        if fitted.omissions:
             cut += 1
             used.append(COUNTER.exact(text) / budget)
             lost += sum(not comes_back(value, omission.path, budget) for omission in fitted.omissions)
@@ -71,7 +71,7 @@ class Recording:
 
 def render(fitted: Fitted) -> str:
     shown = [[one.path, one.shown, one.total] for one in fitted.lists[:3]]
-    return orjson.dumps({"data": fitted.value, "truncated": fitted.truncated, "lists": shown}).decode()
+    return orjson.dumps({"data": fitted.value, "truncated": bool(fitted.omissions), "lists": shown}).decode()
 
 
 def comes_back(value: Any, path: str, budget: int) -> bool:

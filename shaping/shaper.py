@@ -10,7 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning import CleaningError, clean, data_in, envelope_in
+from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.envelope import Envelope
 from shaping.present import left_alone, observed, present, unshaped, untouched
@@ -145,7 +145,7 @@ class Shaper:
         return self.shape_by(plan, value, call)
 
     def shape_by(self, plan: Plan, value: Any, call: CallContext = _NO_CONTEXT) -> Shaped:
-        """Shape one value by a plan that is already chosen, as a session keeps the one it was advertised by."""
+        """Shape one value by a plan that was chosen before, as that of the MCP session in which a tool was listed."""
         if isinstance(value, Shaped):
             return value
         if isinstance(value, (ShapedDict, ShapedList)):
@@ -155,22 +155,17 @@ class Shaper:
             return untouched(value, plan, call)
         shaped = self._shape(plan, value, call) if plan.enabled else left_alone(value, plan, call)
         if self._recorder is not None:
-            self._recorder(shaped)
+            try:
+                self._recorder(shaped)
+            except Exception as fault:  # noqa: BLE001 (what is recorded must not cost the tool's answer either)
+                log_fault("recording the answer of %r failed with %s\n%s", plan.tool, fault)
         return shaped if mode == "on" else observed(value, shaped)
 
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
-        if type(value) is dict and call.page is None and call.source is None:
-            value, plan = envelope_in(value, plan)
-        if isinstance(value, Envelope):
-            # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
-            source = call.source or clean_envelope(value, plan)
-            call = replace(call, error=call.error or source.error, source=source)
-            value = value.data
-        if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
-            call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
-        call, started = clean_call(call, plan), perf_counter() if plan.debug else 0.0
+        started = perf_counter() if plan.debug else 0.0
         try:
+            value, plan, call = _read(value, plan, call)
             cleaned = clean(value, plan, call)
             for warned in cleaned.warnings:
                 if warned.code == "UNREADABLE_TEXT":
@@ -296,6 +291,20 @@ class Shaper:
             self._keeper = None
         if self._databases is not None:
             self._databases.close()
+
+
+def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallContext]:
+    """Read what a tool answered: the data of an envelope or of a text, and what is said about the call."""
+    if type(value) is dict and call.page is None and call.source is None:
+        value, plan = envelope_in(value, plan)
+    if isinstance(value, Envelope):
+        # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
+        source = call.source or clean_envelope(value, plan)
+        call = replace(call, error=call.error or source.error, source=source)
+        value = value.data
+    if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
+        call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
+    return value, plan, clean_call(call, plan)
 
 
 def _problem(problem: ConfigError) -> Warned:

@@ -10,7 +10,7 @@ import orjson
 from hypothesis import given, settings, strategies as st
 
 from shaping import Shaper, tokens, using
-from shaping.cleaning.prune import without_empties
+from shaping.cleaning import without_empties
 from shaping.encoders import decode
 from shaping.mcp.reading import data_schema
 from shaping.settings.plan import Empties

@@ -255,6 +255,25 @@ def _broken(value: Any, plan: Any) -> Any:
     raise RuntimeError
 
 
+@pytest.mark.parametrize("step", ["envelope_in", "data_in", "clean_call"])
+def test_a_fault_in_reading_an_answer_does_not_cost_it(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"shaping.shaper.{step}", _broken)
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    answer, told = ("[1, 2]", "[1, 2]") if step == "data_in" else ({"a": secret}, {"a": "[redacted:github-token]"})
+    shaped = Shaper({}).shape(answer, error=make_error("TIMEOUT", f"no answer for {secret}"))
+    assert shaped.data == told
+    assert secret not in str(shaped.value)
+    assert shaped.failed
+    assert [warned.code for warned in shaped.warnings] == ["SHAPING_FAULT"]
+
+
+def test_a_fault_of_a_recorder_does_not_cost_the_answer() -> None:
+    def record(shaped: object) -> None:
+        raise RuntimeError(shaped)
+
+    assert Shaper({}, recorder=record).shape({"a": 1}).data == {"a": 1}
+
+
 def test_an_envelope_that_a_tool_answers_with_is_shaped_and_not_wrapped_again() -> None:
     envelope = local_envelope({"a": 1, "b": None}, "search", warnings=["mind"], request_id="r1")
     assert Shaper({}).shape(envelope, profile="standard").value == {

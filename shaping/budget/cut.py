@@ -21,6 +21,15 @@ _HEAD: Final = 4  # elements of a column that it is worth showing for
 _HEAD_BYTES: Final = 128  # and how large they may be for that
 _WIDE: Final = 32  # members above which an object is a map, and measured coarsely
 _IDENTIFIES: Final = ("id", "key", "name", "number", "sha", "slug", "code", "ref", "title", "status", "path", "type")
+_SHORTEST: Final = 4  # elements: shorter lists are often as long as each other by chance
+_AXES: Final = ("time", "date", "timestamp", "timestamps", "index")
+_MARKED: Final = re.compile(r"…\[([\d,]+) characters left out\]…")
+_WORTH_KEEPING: Final = 16  # characters around a mark; fewer tell nothing
+_LINE_NEAR: Final = 120  # characters that an edge gives up for whole lines, and at most a fifth of all that is kept
+_WORD_NEAR: Final = 24  # characters that are given up for whole words; what is longer is no word
+_APART: Final = frozenset(',;|"()[]{}<>')  # between values, as a blank is; a dot or a dash may be inside one
+# No text has more than so many bytes a token in practice; what lies beyond is not looked at.
+_BYTES_A_TOKEN: Final = 32
 
 
 class TreeCutter:
@@ -125,10 +134,6 @@ def _matters(key: str) -> bool:
     return name.endswith(_IDENTIFIES) or "error" in name or name == "message"
 
 
-_SHORTEST: Final = 4  # elements: shorter lists are often as long as each other by chance
-_AXES: Final = ("time", "date", "timestamp", "timestamps", "index")
-
-
 def columns(value: Mapping[str, Any]) -> tuple[str, ...]:
     """Name the members that are columns of one table: most of the object's lists, and all of one length."""
     lengths = {key: len(member) for key, member in value.items() if isinstance(member, list) and member}
@@ -221,13 +226,6 @@ def _written(value: Any) -> int:
         return len(str(value))
 
 
-_MARKED: Final = re.compile(r"…\[([\d,]+) characters left out\]…")
-_WORTH_KEEPING: Final = 16  # characters around a mark; fewer tell nothing
-_LINE_NEAR: Final = 120  # characters that an edge gives up for whole lines, and at most a fifth of all that is kept
-_WORD_NEAR: Final = 24  # characters that are given up for whole words; what is longer is no word
-_APART: Final = frozenset(',;|"()[]{}<>')  # between values, as a blank is; a dot or a dash may be inside one
-
-
 def shorten(text: str, room: int) -> str:
     """Cut a string to so many characters, mark included; where not even the mark fits, only its beginning is left."""
     if len(text) <= room:
@@ -283,10 +281,6 @@ def _in_value(sign: str) -> bool:
 
 def _in_word(sign: str) -> bool:
     return sign.isalnum() or sign == "_"
-
-
-# No text has more than so many bytes a token in practice; what lies beyond is not looked at.
-_BYTES_A_TOKEN: Final = 32
 
 
 class Trim:

@@ -19,6 +19,40 @@ if TYPE_CHECKING:
 _MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
 
 Place: TypeAlias = "tuple[str, str]"  # the exact path, and the same with every element as `[]`
+_GUESS: Final = 4  # bytes a token, for the first try
+_LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
+# Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
+# because records are.
+_BLOCKS, _BLOCK, _UNEVEN = 24, 400, 0.618
+_CLEARLY, _NEARLY = 1.4, 1.05  # times under and over the limit, beyond which an estimate is enough
+_TRIES: Final = 32  # never reached in practice: every second try halves what is left
+# Of the limit: one more try costs more than it shows. Of a long text after a few tries, elements are larger than that.
+_ENOUGH, _ENOUGH_LATER, _FEW_TRIES, _LONG = 0.96, 0.9, 3, 2_000
+_AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be shown: tokens of the whole text, elements of any list, characters of any string."""
+
+    max_tokens: int | None = None
+    max_items: int | None = None
+    max_string: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A value within its budget, and what had to go."""
+
+    value: Json
+    omissions: tuple[Omission, ...] = ()
+    lists: tuple[Listed, ...] = ()
+    position: tuple[str, int] | None = None  # the first list or text that was cut, and where: the next page is there
+    fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
+    # Of the text that was counted; an estimate where that is far below the budget.
+    tokens: float = field(default=0, compare=False)
 
 
 @dataclass
@@ -95,14 +129,6 @@ def _tail(general: str, shown: int, places: list[tuple[str, int]]) -> Omission:
 def _grouped(general: str, reason: Reason, places: list[tuple[str, int]]) -> Omission:
     path = places[0][0] if len(places) == 1 else general
     return Omission(path, sum(count for _, count in places), reason)
-
-
-_GUESS: Final = 4  # bytes a token, for the first try
-_LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
-# Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
-# because records are.
-_BLOCKS, _BLOCK, _UNEVEN = 24, 400, 0.618
-_CLEARLY, _NEARLY = 1.4, 1.05  # times under and over the limit, beyond which an estimate is enough
 
 
 def fit_value(
@@ -200,41 +226,6 @@ class _Fitting:
 def _fitted(value: Any, kept: Any) -> Fitted:
     lack = lacks(value, kept)
     return Fitted(kept, lack.omissions(), lack.listed(), lack.first or lack.first_text)
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much may be shown: tokens of the whole text, elements of any list, characters of any string."""
-
-    max_tokens: int | None = None
-    max_items: int | None = None
-    max_string: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A value within its budget, and what had to go."""
-
-    value: Json
-    omissions: tuple[Omission, ...] = ()
-    lists: tuple[Listed, ...] = ()
-    position: tuple[str, int] | None = None  # the first list or text that was cut, and where: the next page is there
-    fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
-    # Of the text that was counted; an estimate where that is far below the budget.
-    tokens: float = field(default=0, compare=False)
-
-    @property
-    def truncated(self) -> bool:
-        """Whether anything was cut."""
-        return bool(self.omissions)
-
-
-T = TypeVar("T")
-
-_TRIES: Final = 32  # never reached in practice: every second try halves what is left
-# Of the limit: one more try costs more than it shows. Of a long text after a few tries, elements are larger than that.
-_ENOUGH, _ENOUGH_LATER, _FEW_TRIES, _LONG = 0.96, 0.9, 3, 2_000
-_AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 
 
 def search(limit: int, attempt: Callable[[int], tuple[T, float, bool]], room: int, over: int = 0) -> T | None:

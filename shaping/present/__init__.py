@@ -11,6 +11,7 @@ import orjson
 
 from shaping.budget.fitting import Budget, Fitted, fit_value
 from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning
+from shaping.cleaning.call import clean_error
 from shaping.envelope import local_envelope
 from shaping.present.notices import notice
 from shaping.present.original import Original
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from shaping.cleaning import Cleaned
     from shaping.envelope import Envelope
+    from shaping.errors import ErrorDetail
     from shaping.response import CallContext, Facts, Listed, Omission
     from shaping.settings import Plan
     from shaping.store.keeper import Originals
@@ -47,11 +49,11 @@ def present(
     facts: Facts,
     store: Originals,
     *,
-    timings: Mapping[str, float] | None = None,
+    timings: Mapping[str, float],
 ) -> Shaped:
     """Wrap cleaned data, and cut it where its text would be over the plan's budget."""
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
-    response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings or {})
+    response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
     if not _surely_fits(cleaned, plan):
         cut = _fit(response)
         response = response if _is_dearer(cut, response) else _with_file(cut)
@@ -204,7 +206,7 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
 
 
 def _is_dearer(cut: Presented, whole: Presented) -> bool:
-    """Whether the data cut to a number of elements or characters costs as much as all of it, by what is said of it."""
+    """Whether the cut data costs as much as all of it, because of what the response says about the cut."""
     plan = whole.plan
     if not cut.truncated or plan.limited_by_call or (plan.max_items is None and plan.max_string is None):
         return False
@@ -348,11 +350,21 @@ def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unsha
     log_fault("shaping %r failed with %s; its answer goes out unshaped\n%s", plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
     warnings = (*map(scrub_warning, call.warnings), warning)
+    error = _fail_safe_error(call.error, plan)
     envelope = local_envelope(
-        fail_safe(raw, plan), plan.tool, error=call.error, warnings=warnings, request_id=call.request_id
+        fail_safe(raw, plan), plan.tool, error=error, warnings=warnings, request_id=call.request_id
     )
     wire = envelope.render(plan.dialect, include=plan.envelope | {"warnings"}, debug=plan.debug)
     return Unshaped(plan, call, wire, envelope)
+
+
+def _fail_safe_error(error: ErrorDetail | None, plan: Plan) -> ErrorDetail | None:
+    """Return the error without private fields and secrets; where that fails too, only its code."""
+    try:
+        return None if error is None else clean_error(error, plan)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
+        log_fault("the error of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
+        return error and type(error)(code=error.code, message=WITHHELD)
 
 
 def _json(value: Any) -> str:

@@ -46,7 +46,7 @@ def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict
 
 
 def first_page_plan(now: Plan, meta: Mapping[str, str]) -> tuple[Plan, frozenset[str]]:
-    """Read the choices back into the plan of now, which still says what is private; and what names noise rules keep."""
+    """Return the plan by which a first page was shaped, with the private paths of today, and its arguments' names."""
     if "plan" not in meta:
         return now, frozenset()
     said: dict[str, Any] = orjson.loads(meta["plan"])

@@ -34,6 +34,12 @@ _COUNTED: Final = {"string": "characters", "depth": "members"}
 # How the reader of each surface asks for what was left out.
 _ASK: Final = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
 _SCHEMA: Final = {"mcp": 'sql="schema"', "command": "--sql schema", "python": 'sql="schema"'}
+_LENGTH: Final = 150  # characters of what is said of columns
+_FEW: Final = 6  # different values that are counted one by one
+_LOOKED_AT: Final = 20_000  # records; the counts of more would take longer than a reader gains
+_IDENTIFIER: Final = re.compile(r"(?:^|_)id$|[a-z]Id$|^ID$")  # its range says nothing
+_VALUE: Final = 24  # characters of one value
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,14 +240,6 @@ def _few(names: list[str], most: int) -> str:
     """Name the first of the members that were left out: what a reader does not know of, it cannot ask for."""
     more = ", …" if len(names) > most else ""
     return f" ({', '.join(names[:most])}{more})" if names and most else ""
-
-
-_LENGTH: Final = 150  # characters of what is said of columns
-_FEW: Final = 6  # different values that are counted one by one
-_LOOKED_AT: Final = 20_000  # records; the counts of more would take longer than a reader gains
-_IDENTIFIER: Final = re.compile(r"(?:^|_)id$|[a-z]Id$|^ID$")  # its range says nothing
-_VALUE: Final = 24  # characters of one value
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 
 
 def summarize_columns(records: list[Any], longest: int = _LENGTH) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class Original:
         return describe_tables(self._tables, paths, most)
 
     def missing_sections(self, head: int, count: int) -> str:
-        """List the files of a diff, or the parts of a log, that so many characters from there are missing of."""
+        """List the files of a diff, or the sections of a log, of which a cut of so many characters takes something."""
         text = self.cleaned.value
         if self._sections is None or not isinstance(text, str):
             return ""

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from shaping.cleaning import without_empties
 from shaping.cleaning.omitted import members_missing
-from shaping.cleaning.prune import without_empties
 from shaping.response import Omission
 from shaping.settings.plan import Empties
 
