@@ -16,7 +16,7 @@ COUNTER = counter("o200k_base")
 
 def render(fitted: Fitted) -> str:
     shown = [[one.path, one.shown, one.total] for one in fitted.lists]
-    return orjson.dumps({"data": fitted.value, "truncated": fitted.truncated, "lists": shown}).decode()
+    return orjson.dumps({"data": fitted.value, "truncated": bool(fitted.omissions), "lists": shown}).decode()
 
 
 def fit(value: Any, max_tokens: int) -> Fitted:
@@ -102,7 +102,7 @@ def test_where_no_row_can_be_shown_in_part_the_columns_are_cut_like_any_lists(bu
     value: Any = {f"{n} long name {'x y ' * 30}": ["words " * 60] * 4 for n in range(3)}
     fitted = fit(value, budget)
     assert COUNTER.exact(render(fitted)) <= budget
-    assert fitted.truncated
+    assert fitted.omissions
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Recording:
 
 def render(fitted: Fitted) -> str:
     shown = [[one.path, one.shown, one.total] for one in fitted.lists]
-    return orjson.dumps({"data": fitted.value, "truncated": fitted.truncated, "lists": shown}).decode()
+    return orjson.dumps({"data": fitted.value, "truncated": bool(fitted.omissions), "lists": shown}).decode()
 
 
 def fit(value: Any, max_tokens: int | None = None, **limits: int) -> Fitted:
@@ -275,7 +275,7 @@ def test_any_value_fits_any_budget_and_every_absence_is_explained(value: Any, bu
     assert COUNTER.exact(text) <= budget
     assert orjson.loads(text)["data"] == fitted.value
     assert unexplained(value, fitted.value, fitted.omissions) == []
-    assert fitted.truncated is (fitted.value != value)
+    assert bool(fitted.omissions) is (fitted.value != value)
     for omission in fitted.omissions:
         select(value, omission.path)
 
