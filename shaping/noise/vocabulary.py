@@ -67,14 +67,6 @@ ELEMENT_ARGUMENTS = _set("ref uid element elementRef target selector")
 # Values and the beginnings and marks of texts.
 LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
 PASSED: frozenset[object] = frozenset({"passed", "pass", "ok", "success", "succeeded", "successful", "green", True})
-LICENCE_PHRASES = (
-    "permission is hereby granted",
-    "apache license",
-    "general public license",
-    "redistribution and use in source",
-    "mozilla public license",
-    "warranty of merchantability",
-)
 CODE_MARKS = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ", "var ", "const ", "#include")
 TRACKERS = r"utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm"
 API_SEGMENTS = r"api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?"

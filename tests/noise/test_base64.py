@@ -92,20 +92,6 @@ def test_a_sequence_of_letters_is_no_code(letter: str) -> None:
     assert decoded(value) is value
 
 
-def test_long_tokens_go_from_records_that_have_another_identifier() -> None:
-    value: Any = [{"place_id": f"ChIJ{n}", "name": f"n{n}", "reference": token(n, 150 + n)} for n in range(3)]
-    reduced, omissions = reduce(value, ("opaque",))
-    assert reduced == [{"place_id": f"ChIJ{n}", "name": f"n{n}"} for n in range(3)]
-    assert omissions == [Omission("[].reference", 3, "opaque")]
-
-
-def test_long_tokens_are_counted_in_place_in_records_that_are_known_by_their_owners() -> None:
-    value: Any = [{"name": f"n{n}", "photos": [{"width": 400, "reference": token(n)}]} for n in range(3)]
-    reduced, omissions = reduce(value, ("opaque",))
-    assert reduced == [{"name": f"n{n}", "photos": [{"width": 400, "reference": "[190 characters]"}]} for n in range(3)]
-    assert omissions == [Omission("[].photos[].reference", 3, "opaque")]
-
-
 @pytest.mark.parametrize(
     "value",
     [

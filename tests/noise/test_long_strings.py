@@ -66,11 +66,6 @@ def test_failures_are_never_cut() -> None:
         assert cut(value) is value
 
 
-def test_licence_texts_are_cut_wherever_they_ride() -> None:
-    value: Any = [{"name": f"p{n}", "licences": [{"id": "MIT", "text": {"content": LICENCE}}]} for n in range(3)]
-    assert all(len(part["licences"][0]["text"]["content"]) < 140 for part in cut(value))
-
-
 def issues(count: int, body: str) -> Any:
     about = {"title": "t", "state": "open", "author": "ada", "labels": "bug", "created": "2026-10-01"}
     return [{"id": n, **about, "body": body} for n in range(count)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shaping.encoders import encode
 from shaping.noise.records import LONG, NoiseRule
 from shaping.noise.text import reduce_text
-from shaping.noise.vocabulary import CODE_MARKS, LICENCE_PHRASES, meaning
+from shaping.noise.vocabulary import CODE_MARKS, meaning
 from shaping.parsers import EXACT, FORMATS, parse_if_cheaper
 
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ def _limits(key: str, values: list[str], records: Records) -> tuple[int, int] | 
         return (LONG, _HEAD_CODE) if beside else None
     long = [value for value in values if len(value) > LONG]
     some = long[:: len(long) // _SOME + 1]
-    if all(map(_has_licence, some)):
-        return LONG, _HEAD_CODE
     if _mostly(_is_diff, some):
         return None
     elsewhere = _any_table(records) or _are_outliers(values)
@@ -82,11 +80,6 @@ def _are_outliers(values: list[str]) -> bool:
     """Whether most strings are short and a few are very long."""
     sizes = sorted(map(len, values))
     return 8 * sizes[len(sizes) // 2] < sizes[-1]
-
-
-def _has_licence(text: str) -> bool:
-    head = text[:_LOOK].lower()
-    return any(phrase in head for phrase in LICENCE_PHRASES)
 
 
 def _is_diff(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.records import BASE64, NoiseRule, all_codes, all_match, longest
+from shaping.noise.records import NoiseRule, all_codes, all_match, longest
 from shaping.noise.vocabulary import meaning
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ OPAQUE = NoiseRule("opaque", ("opaque", "hex"), opaque, least=2)
 
 _LETTERS = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _BLOB, _SURE = 200, 24  # letters from which they are bytes, and from which text in them is no accident
-_WORDS = re.compile(r"[a-z]{4,}")
 _LONGEST_TOKEN = 2000  # letters that no token or cursor has, but the picture of a page has
 _DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
-_CAPITALS, _SPELLED = 0.3, 0.25  # of the letters of a token: capitals and digits at least, words at most
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -85,46 +83,19 @@ def _size_of(code: str) -> str:
 
 
 def _take(key: str, values: list[str], records: Records) -> None:
-    """Take away what no one reads, where that leaves every record known."""
+    """Take bytes away, which no one reads, or say how many they are where they are all that a record has."""
     codes = list(filter(None, values))
-    if not codes or not all(map(_is_random, codes)):
-        return
-    bytes_ = min(map(len, codes)) >= _BLOB and records.kinds[key] == "long"
-    if not bytes_ and not _are_tokens(key, codes, records):
+    if not codes or min(map(len, codes)) < _BLOB or not all(map(_is_random, codes)):
         return
     if records.identified_without(key):
         records.drop_member(key, "opaque")
-    elif not meaning(key).identifies and (bytes_ or _have_owners(records)):
-        write = _size_of if bytes_ else _length_of
-        records.replace_texts(key, write, "opaque")
+    elif not meaning(key).identifies:
+        records.replace_texts(key, _size_of, "opaque")
 
 
 def _is_random(code: str) -> bool:
     """Return whether a text is encoded bytes, not what only has the same letters: a protein, a number, a line."""
     return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
-
-
-def _are_tokens(key: str, codes: list[str], records: Records) -> bool:
-    """Whether all codes are tokens; one of a kind is an answer, and so is what went wrong."""
-    said = meaning(key)
-    return len(records.rows) > 1 and not (said.diagnostic or said.verdict) and all(map(_is_token, codes))
-
-
-def _is_token(code: str) -> bool:
-    """Return whether letters are random, unlike a path or a name: capitals and digits everywhere, words nowhere."""
-    capitals = sum(1 for letter in code if letter.isupper() or letter.isdigit())
-    spelled = sum(map(len, _WORDS.findall(code)))
-    return len(code) >= BASE64 and capitals > _CAPITALS * len(code) and spelled < _SPELLED * len(code)
-
-
-def _length_of(token: str) -> str:
-    return f"[{len(token)} characters]"
-
-
-def _have_owners(records: Records) -> bool:
-    """Whether each record stands in another one, by which it is known."""
-    owners = records.owners() if records.owners is not None else ()
-    return len(owners) > 1 and len(set(map(id, owners))) == len(owners)
 
 
 BASE64_TEXT = NoiseRule("opaque", ("long", "base64"), base64)
