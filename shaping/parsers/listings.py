@@ -61,6 +61,7 @@ def _changes(lines: list[str]) -> Any:
 
 
 _ENTRY = re.compile(
+    r"(?: *(?P<inode>\d+) +(?P<blocks>\d+) +)?"
     r"(?P<mode>[bcdlps-][rwxsStT-]{9}[.+@]?) +(?P<links>\d+) +(?P<owned_by>\S+) +(?P<group>\S+) +"
     r"(?P<size>\d+(?:, *\d+)?|[\d.,]+[BKMGTP]) +"
     r"(?P<modified>[A-Z][a-z]{2} +\d+ +[\d:]+|\d+ [A-Z][a-z]{2} +[\d:]+|\d{4}-\d\d-\d\d \d\d:\d\d(?:\S* [+-]\d{4})?) "
@@ -113,10 +114,13 @@ def _are_paths(lines: list[str]) -> bool:
     return sum("/" in line for line in lines) >= _SLASHES * len(lines) and all(map(_PATH.fullmatch, lines))
 
 
-_MATCH = re.compile(r"(?P<path>(?:[A-Za-z]:)?[^\s:][^:\n]*?):(?P<line>\d+):(?:(?P<column>\d+): ?)?(?P<text>.*)")
+_MATCH = re.compile(
+    r"(?P<path>(?:[A-Za-z]:)?[^\s:][^:\n]*?):(?:(?P<line>\d+):(?:(?P<column>\d+): ?)?(?P<text>.*)|(?P<count>\d+)$)",
+    re.MULTILINE,
+)
 _IN_A_PATH = re.compile(r"[/\\.]")
 _CLOCK = re.compile(r"[^:]*\d[T _]\d\d:\d\d:\d\d")  # the line begins with a time, and is no place in a file
-_MATCHES, _REPEAT = 6, 2  # matches, and matches a file on average
+_MATCHES = 6
 
 
 def parse_grep(text: str) -> list[dict[str, Any]] | None:
@@ -127,6 +131,4 @@ def parse_grep(text: str) -> list[dict[str, Any]] | None:
     lines = text.strip("\n").split("\n")
     rows = matched(_MATCH, lines, _MATCHES)
     # The same line again and again is no list of places.
-    if rows is None or 2 * len(set(lines)) < len(lines) or len(rows) < _REPEAT * len({row["path"] for row in rows}):
-        return None
-    return rows
+    return None if rows is None or 2 * len(set(lines)) < len(lines) else rows

@@ -203,7 +203,7 @@ def _by_starts(heading: str, body: Sequence[str], starts: Sequence[int]) -> list
 
 
 def _fits(line: str, starts: Sequence[int]) -> bool:
-    return all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[0] != " "
+    return all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[:1] not in {"", " "}
 
 
 def _by_blanks(lines: Sequence[str], heads: int = 1) -> list[dict[str, Any]] | None:

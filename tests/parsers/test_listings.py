@@ -205,3 +205,27 @@ def test_lines_below_a_log_line_belong_to_its_message() -> None:
     rows: Any = parse(log).value  # type: ignore[union-attr]
     assert len(rows) == 12
     assert rows[3]["message"] == f"failed 3\n{trace}"
+
+
+def test_counts_of_matches_and_files_with_their_inodes_are_rows() -> None:
+    counts = parse("\n".join(f"shaping/parsers/f{n}.py:{n}" for n in range(9)))
+    assert counts is not None
+    assert counts.value[3] == {"path": "shaping/parsers/f3.py", "count": 3}
+    listed = parse("\n".join(f"  53086{n}      4 -rw-r--r--   1 root root 40{n} Nov 17 09:08 a/f{n}" for n in range(9)))
+    assert listed is not None
+    assert listed.value["entries"][2] == {
+        "inode": 530862,
+        "blocks": 4,
+        "mode": "-rw-r--r--",
+        "links": 1,
+        "owned_by": "root",
+        "group": "root",
+        "size": 402,
+        "modified": "Nov 17 09:08",
+        "name": "a/f2",
+    }
+
+
+def test_a_blank_line_in_a_list_of_packages_leaves_it_a_text() -> None:
+    head = "Desired=Unknown\n||/ Name   Version\n+++-======-=======\n"
+    assert parse(head + "ii  apt    2.6\n\nii  bash   5.2\nii  curl   7.8\n") is None
