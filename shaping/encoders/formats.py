@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, cell, quoted, read_cell
-from shaping.encoders.table.columns import columns
+from shaping.encoders.table.cells import MISSING, cell, columns, quoted, read_cell
 from shaping.parsers.json import read_json
 from shaping.response import import_extra
 

@@ -10,8 +10,7 @@ import orjson
 from hypothesis import given, settings, strategies as st
 
 from shaping.encoders.table import decode, encode
-from shaping.encoders.table.cells import MISSING, cell, cells, texts
-from shaping.encoders.table.columns import columns
+from shaping.encoders.table.cells import MISSING, cell, cells, columns, texts
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, ONLY, VALUE, name, quoted
-from shaping.encoders.table.columns import are_ragged
+from shaping.encoders.table.cells import MISSING, ONLY, VALUE, are_ragged, name, quoted
 from shaping.encoders.table.derive import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table

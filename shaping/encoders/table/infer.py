@@ -16,14 +16,17 @@ from shaping.encoders.table.cells import (
     ONLY,
     VALUE,
     Missing,
+    are_maps,
+    are_ragged,
     cell,
     cells,
+    columns,
     name,
     opened,
     quoted,
+    rare_members,
     texts,
 )
-from shaping.encoders.table.columns import are_maps, are_ragged, columns, rare_members
 from shaping.encoders.table.derive import (
     ColumnPath,
     Recurring,
