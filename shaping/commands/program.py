@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -147,15 +148,16 @@ def _record(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped 
     path = ledger_path()
     if not before or path is None:
         return
+    now = time.time()
     shaper.close()  # neither the thread of the store nor its connection comes along
     if threading.active_count() > 1 or (lock := begin_counting(path)) is None:
-        _enter(shaper, plan, before, after, shaped)
+        _enter(shaper, plan, before, after, shaped, now=now)
     elif os.fork() == 0:
         try:
             os.setsid()
             for number in range(3):
                 os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            _enter(shaper, plan, before, after, shaped)
+            _enter(shaper, plan, before, after, shaped, now=now)
         finally:
             os._exit(0)
     else:
@@ -166,7 +168,7 @@ _GUESSED: Final = 4_000  # characters
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None) -> None:
+def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None, *, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
     from shaping.ledger import MeasuredCall, open_ledger  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
     from shaping.ledger.texts import keep_output, keep_texts  # noqa: PLC0415 (loaded after the output went out)
@@ -194,6 +196,7 @@ def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped |
             config=plan.config_hash,
             added=None if shaped is None else lambda: f"{shaped.notice}{shaped.absent_line}",
             keep=keep if after != before else None,
+            time=now,
         )
     )
     ledger.close(_LEDGER_SECONDS)

@@ -55,14 +55,14 @@ exclude_when_tier  {"free":["items[].body"]}  tool override search (response_con
 include_only       items[].title              tool override search (response_config.json:7)
 """
     )
-    assert "27 other choices are as bundled; --all shows them\n" in result.stderr
+    assert "28 other choices are as bundled; --all shows them\n" in result.stderr
 
 
 def test_where_nothing_differs_there_is_only_the_profile() -> None:
     Path("response_config.json").unlink()
     result = run("--tool", "search")
     assert result.stdout == "profile  minimal  global (bundled)\n"
-    assert result.stderr.startswith("30 other choices are as bundled; --all shows them\n")
+    assert result.stderr.startswith("31 other choices are as bundled; --all shows them\n")
 
 
 def test_what_a_config_says_is_shown_even_where_the_default_is_the_same() -> None:
@@ -82,7 +82,7 @@ def test_what_a_preset_says_of_a_command_differs_from_the_default() -> None:
 def test_each_choice_says_which_file_and_line_or_profile_it_came_from(project: Path) -> None:
     result = run("--tool", "search", "--all")
     found = rows(result)
-    assert len(found) == 31
+    assert len(found) == 32
     assert found["include_only"] == ["items[].title", "tool override search (response_config.json:7)"]
     assert found["redact"][1] == "global (response_config.json:3)"
     assert found["max_tokens"] == ["20000", "profile minimal (bundled)"]
