@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
@@ -153,26 +152,18 @@ def _names(kind: type[BaseModel]) -> list[str]:
 
 
 _MOST_PAIRS = 20_000  # of patterns that are compared: a config of thousands must load as fast as it is long
-_EXTRAS = {"toon": "toon_format", "redis": "redis"}
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What a check found: problems that keep a config from being used, and warnings that do not."""
-
-    problems: tuple[ConfigProblem, ...]
-    warnings: tuple[ConfigProblem, ...]
-
-
-def check(sources: Sources) -> Findings:
-    """Find every problem and every warning in a config and its profiles."""
+def check(sources: Sources) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProblem, ...]]:
+    """Find the problems that keep a config or its profiles from being used, and warnings that do not."""
     problems = list(sources.unreadable)
     for document in sources.configs[1:]:
         problems += [*document.problems, *validate(document, ConfigFile)]
     for document in sources.beside:
         problems += [*document.problems, *validate(document, Profile)]
-    problems += [*_unknown_profiles(sources), *_cycles(sources), *_sections(sources), *_missing_extras(sources)]
-    return Findings(_in_order(problems), (*_ties(sources), *_strangers(sources)))
+    problems += [*_unknown_profiles(sources), *_cycles(sources.profiles), *_sections(sources)]
+    problems += _missing_extras(sources)
+    return _in_order(problems), (*_ties(sources), *_strangers(sources))
 
 
 def _in_order(problems: Iterable[ConfigProblem]) -> tuple[ConfigProblem, ...]:
@@ -205,19 +196,14 @@ def _unknown_profiles(sources: Sources) -> Iterator[ConfigProblem]:
             yield stanza.document.problem(keys, name, one_of(known), suggestion=suggestion_for(name, known))
 
 
-def _cycles(sources: Sources) -> Iterator[ConfigProblem]:
-    for cycle in sources.profiles.cycles():
-        yield _cycle(sources.profiles, cycle)
-
-
-def _cycle(profiles: Profiles, cycle: Sequence[str]) -> ConfigProblem:
-    # Every cycle has somebody who says `extends`: only the way to the root needs no word.
-    first = next(at for at, name in enumerate(cycle) if "extends" in profiles.source(name).choices)
-    chain = (*cycle[first:], *cycle[: first + 1])
-    stanza = profiles.source(chain[0])
-    says = f"goes round in a circle: {' -> '.join(chain)}"
-    keys = (*stanza.keys, "extends")
-    return stanza.document.problem(keys, chain[1], "a chain of profiles that ends", says=says)
+def _cycles(profiles: Profiles) -> Iterator[ConfigProblem]:
+    for cycle in profiles.cycles():
+        # Every cycle has somebody who says `extends`: only the way to the root needs no word.
+        first = next(at for at, name in enumerate(cycle) if "extends" in profiles.source(name).choices)
+        chain = (*cycle[first:], *cycle[: first + 1])
+        stanza = profiles.source(chain[0])
+        says = f"goes round in a circle: {' -> '.join(chain)}"
+        yield stanza.document.problem((*stanza.keys, "extends"), chain[1], "a chain of profiles that ends", says=says)
 
 
 def _sections(sources: Sources) -> Iterator[ConfigProblem]:
@@ -250,23 +236,19 @@ def _missing_extras(sources: Sources) -> Iterator[ConfigProblem]:
     for stanza in _stanzas(sources):
         yield from missing_encoder(stanza.document, stanza.keys)
     for document in sources.configs[1:]:
-        if document.choices("store").get("kind") == "redis" and not _installed("redis"):
-            yield _missing(document, ("store", "kind"), "store", "redis")
+        yield from _missing(document, ("store", "kind"), "redis", "redis")
 
 
 def missing_encoder(document: ConfigDocument, keys: Keys) -> Iterator[ConfigProblem]:
     """Find an encoding that is asked for at a place but not installed."""
-    if document.choices(*keys).get("encoding") == "toon" and not _installed("toon"):
-        yield _missing(document, (*keys, "encoding"), "encoding", "toon")
+    yield from _missing(document, (*keys, "encoding"), "toon", "toon_format")
 
 
-def _missing(document: ConfigDocument, keys: Keys, what: str, name: str) -> ConfigProblem:
-    hint = f"one that is installed: {what} '{name}' needs an extra: pip install \"shaping[{name}]\""
-    return document.problem(keys, name, hint)
-
-
-def _installed(extra: str) -> bool:
-    return find_spec(_EXTRAS[extra]) is not None
+def _missing(document: ConfigDocument, keys: Keys, extra: str, module: str) -> Iterator[ConfigProblem]:
+    if document.choices(*keys[:-1]).get(str(keys[-1])) == extra and find_spec(module) is None:
+        what = "encoding" if keys[-1] == "encoding" else "store"
+        hint = f"one that is installed: {what} '{extra}' needs an extra: pip install \"shaping[{extra}]\""
+        yield document.problem(keys, extra, hint)
 
 
 def _ties(sources: Sources) -> Iterator[ConfigProblem]:

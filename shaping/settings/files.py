@@ -91,20 +91,21 @@ def is_in_tree(path: Path, config: str | os.PathLike[str] | None, *, environ: Ma
 
 def user_directory(environ: Mapping[str, str]) -> Path:
     """Return the directory of a user's own config on this platform."""
-    given = environ.get("XDG_CONFIG_HOME")
-    return Path(given, _APP) if given else user_config_path(_APP, appauthor=False, roaming=True)
+    return _directory(environ, "XDG_CONFIG_HOME") or user_config_path(_APP, appauthor=False, roaming=True)
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
     """Return the user's cache directory."""
-    given = environ.get("XDG_CACHE_HOME")
-    return Path(given, _APP) if given else user_cache_path(_APP, appauthor=False)
+    return _directory(environ, "XDG_CACHE_HOME") or user_cache_path(_APP, appauthor=False)
 
 
 def data_directory(environ: Mapping[str, str]) -> Path:
     """Return the directory of what a user keeps: what was allowed."""
-    given = environ.get("XDG_DATA_HOME")
-    return Path(given, _APP) if given else user_data_path(_APP, appauthor=False)
+    return _directory(environ, "XDG_DATA_HOME") or user_data_path(_APP, appauthor=False)
+
+
+def _directory(environ: Mapping[str, str], variable: str) -> Path | None:
+    return Path(environ[variable], _APP) if environ.get(variable) else None
 
 
 def ledger_path(environ: Mapping[str, str] = os.environ) -> Path | None:

@@ -204,10 +204,10 @@ def load(
 
 def _checked(sources: Sources) -> tuple[ConfigProblem, ...]:
     """Return the warnings about sources that have no problems; raise ConfigError for any others."""
-    findings = check(sources)
-    if findings.problems:
-        raise ConfigError(findings.problems)
-    return findings.warnings
+    problems, warnings = check(sources)
+    if problems:
+        raise ConfigError(problems)
+    return warnings
 
 
 def _narrowed(sources: Sources, users: Sources, path: Path) -> tuple[Sources, ConfigProblem | None]:

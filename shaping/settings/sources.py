@@ -79,7 +79,7 @@ class Profiles:
         return tuple(sorted(self.stanzas))
 
     def lineage(self, name: str) -> tuple[str, ...]:
-        """List a profile and those it starts from, suggestion_for first; a cycle ends with the name that came twice."""
+        """List a profile and those it starts from, itself first; a cycle ends with the name that came twice."""
         line = {name: None}
         parent = self._parent(name)
         while parent is not None and parent not in line:

@@ -94,7 +94,7 @@ def test_brackets_that_close_are_good_patterns() -> None:
 
 
 def test_a_missing_extra_is_said_when_the_config_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.settings.check._installed", lambda extra: False)
+    monkeypatch.setattr("shaping.settings.check.find_spec", lambda module: None)
     config = {
         "global": {"encoding": "toon"},
         "profiles": {"mine": {"encoding": "toon"}},
@@ -151,8 +151,8 @@ def test_what_cannot_be_read_does_not_hide_what_can(
     config = write("response_config.json", '{"global": {')
     broken = write("profiles/broken.json", "nonsense")
     write("profiles/bad.json", {"encoding": "jsn", "extends": "nobody", "max_tokens": 0, "private": []})
-    findings = check(read_sources(None, cwd=project, environ=environ))
-    assert [(problem.file, problem.path) for problem in findings.problems] == [
+    problems, _ = check(read_sources(None, cwd=project, environ=environ))
+    assert [(problem.file, problem.path) for problem in problems] == [
         (str(config), "$"),
         (str(broken), "$"),
         *(
