@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,6 @@ import typer
 from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
 from shaping.parsers import EXACT, parse
-from shaping.tokens.savings import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def compacted(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:
-        return "".join(piece.decode() for _, piece in pieces(value))
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_bytes(file: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from shaping.paths import join
 from shaping.tokens.counters import DEFAULT, Method, TokenCount, by_characters, counter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from shaping.response import Json
     from shaping.tokens.counters import TokenCounter
@@ -90,14 +91,28 @@ class FieldCost:
 
 
 def by_field(value: Json, tokenizer: str = DEFAULT) -> list[FieldCost]:
-    """Attribute the tokens of a value's compact JSON to its fields, dearest first."""
+    """Attribute the tokens of a value's compact JSON to its fields, dearest first; a key belongs to its value."""
     exact = counter(tokenizer).exact
-    whole, parts = list(pieces(value)), defaultdict[str, list[bytes]](list)
-    for path, piece in whole:
-        parts[path].append(piece)
+    parts = defaultdict[str, list[bytes]](list)
+    waiting: list[tuple[str, Json]] = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        if isinstance(item, dict):
+            parts[path].append(b"{%s}" % (b"," * (len(item) - 1)))
+            for key, member in item.items():
+                inner = join(path, key)
+                parts[inner].append(orjson.dumps(key) + b":")
+                waiting.append((inner, member))
+        elif isinstance(item, list):
+            inner = join(path, slice(None))
+            parts[path].append(b"[]")
+            parts[inner] += [b","] * (len(item) - 1)
+            waiting += [(inner, element) for element in item]
+        else:
+            parts[path].append(orjson.dumps(item))
     apart = {path: exact(b"".join(found).decode()) for path, found in parts.items()}
     # At its edges a piece shares tokens with its neighbours: parts are scaled so that they add up to the whole.
-    scale = exact(b"".join(piece for _, piece in whole).decode()) / sum(apart.values())
+    scale = exact(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) / (sum(apart.values()) or 1)
     costs = _whole({path: tokens * scale for path, tokens in apart.items()})
     return sorted((FieldCost(path or ROOT, tokens) for path, tokens in costs.items()), key=lambda cost: -cost.tokens)
 
@@ -109,40 +124,6 @@ def add_up(documents: Sequence[Sequence[FieldCost]]) -> list[FieldCost]:
         for cost in document:
             totals[cost.path] += cost.tokens
     return sorted((FieldCost(path, tokens) for path, tokens in totals.items()), key=lambda cost: -cost.tokens)
-
-
-def pieces(value: Json) -> Iterator[tuple[str, bytes]]:
-    """Yield compact JSON piece by piece, each with the path it belongs to; a key belongs to its value."""
-    waiting: list[tuple[str, Json | bytes]] = [("", value)]
-    while waiting:
-        path, item = waiting.pop()
-        if isinstance(item, bytes):
-            yield path, item
-        elif isinstance(item, dict):
-            waiting += reversed(list(_members(path, item)))
-        elif isinstance(item, list):
-            waiting += reversed(list(_elements(path, item)))
-        else:
-            yield path, orjson.dumps(item)
-
-
-def _members(path: str, value: dict[str, Json]) -> Iterator[tuple[str, Json | bytes]]:
-    yield path, b"{"
-    for index, (key, member) in enumerate(value.items()):
-        inner = join(path, key)
-        yield inner, b"," * bool(index) + orjson.dumps(key) + b":"
-        yield inner, member
-    yield path, b"}"
-
-
-def _elements(path: str, value: list[Json]) -> Iterator[tuple[str, Json | bytes]]:
-    inner = join(path, slice(None))
-    yield path, b"["
-    for index, element in enumerate(value):
-        if index:
-            yield inner, b","
-        yield inner, element
-    yield path, b"]"
 
 
 def _whole(shares: dict[str, float]) -> dict[str, int]:

@@ -13,7 +13,6 @@ import types
 import uuid
 from collections.abc import AsyncIterator, Collection, Container, Iterator, Mapping, Set as AbstractSet
 from decimal import Decimal
-from pathlib import PurePath
 from typing import Any, TypeAlias, TypeVar
 
 import orjson
@@ -184,12 +183,8 @@ def _open_pydantic(value: Any) -> Any:
 
 
 def _open_other(value: Any) -> Any:
-    if isinstance(value, PurePath):
-        return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _binary(value)
-    if isinstance(value, (dt.date, dt.time, dt.timedelta)):
-        return value.isoformat() if not isinstance(value, dt.timedelta) else to_jsonable_python(value)
     if isinstance(value, types.SimpleNamespace):
         return dict(vars(value))
     if is_table(value):

@@ -36,9 +36,9 @@ def test_fields_are_named_by_their_paths_and_keys_belong_to_their_values() -> No
     assert {part.path for part in found} == {"(root)", "items", "items[]", "items[].name", "items[].n", '"odd.key"'}
 
 
-def test_a_document_as_deep_as_json_goes_is_attributed() -> None:
-    deep = orjson.loads(b"[" * 1_000 + b"]" * 1_000)
-    assert sum(part.tokens for part in by_field(deep)) == exact("[" * 1_000 + "]" * 1_000)
+def test_a_document_deeper_than_orjson_writes_is_attributed() -> None:
+    deep = orjson.loads(b"[" * 400 + b"]" * 400)
+    assert sum(part.tokens for part in by_field(deep)) == exact("[" * 400 + "]" * 400)
 
 
 def test_fields_of_several_documents_are_added_by_path() -> None:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import texts
 from shaping.tokens import CountingError, counter
 from shaping.tokens.counters import BpeCounter
-from shaping.tokens.encoding import NAMES
+from shaping.tokens.encoding import NAMES, Encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,3 +144,19 @@ def test_a_child_forked_during_the_load_can_count() -> None:
         os._exit(0 if counter.exact("one two three") == 3 else 1)
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_run_of_one_character_takes_no_more_merges_when_it_is_four_times_as_long() -> None:
+    merged: list[int] = []
+
+    class Watched(Encoding):
+        def _boundaries(self, piece: bytes) -> list[int]:
+            merged.append(len(piece))
+            return super()._boundaries(piece)
+
+    encoding, spent = Watched("o200k_base"), []
+    for size in (100_000, 400_000):
+        merged.clear()
+        encoding.count("a" * size)
+        spent.append(sum(merged))
+    assert max(spent) < 10_000
