@@ -12,7 +12,7 @@ import typer
 
 from shaping.cli.output import need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
-from shaping.clients.probe import started
+from shaping.clients.wrap import started
 from shaping.proxy.router import RequestError
 from shaping.proxy.upstream import ServerUnavailableError
 from shaping.settings.files import bundled_path

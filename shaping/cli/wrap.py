@@ -28,8 +28,15 @@ from shaping.clients.files import (
     project_files,
     read_config,
 )
-from shaping.clients.probe import asks_credentials, why_it_fails
-from shaping.clients.wrap import FAILS, Rewritten, WrapOptions, same_servers, server_names
+from shaping.clients.wrap import (
+    FAILS,
+    Rewritten,
+    WrapOptions,
+    asks_credentials,
+    same_servers,
+    server_names,
+    why_it_fails,
+)
 from shaping.settings import load
 from shaping.settings.jsonc import JsoncError, suggestion_for
 

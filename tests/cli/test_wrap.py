@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from shaping.cli.app import build
 from shaping.cli.wrap import _edit
-from shaping.clients.probe import asks_credentials, why_it_fails
+from shaping.clients.wrap import asks_credentials, why_it_fails
 from shaping.settings.files import exchange, replace_file
 
 if TYPE_CHECKING:
