@@ -121,9 +121,8 @@ COMMANDS: Final[Mapping[str, str]] = {
 # The modules that hold several commands; every other command has a module of its own name.
 _MODULES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("allow", "check", "explain", "init", "profiles"), "config"),
-    **dict.fromkeys(("last", "stats"), "ledger"),
+    **dict.fromkeys(("last", "report", "stats", "ui"), "ledger"),
     "query": "expand",
-    "report": "ui",
     "tokens": "bench",
     "unwrap": "wrap",
 }

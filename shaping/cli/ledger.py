@@ -1,4 +1,4 @@
-"""The commands that read the ledger, stats and last, and what others need of it: its file, how far back, prices."""
+"""The commands that read the ledger: stats, last, ui and report; its file, how far back they look, and prices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import time
+import webbrowser
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice, zip_longest
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shaping.cli.output import JSON, print_result, stopped
+from shaping.cli.output import CONFIG, JSON, free_address, page_address, print_result, stopped
 from shaping.ledger import LedgerDatabase, LedgerError, add_up
 from shaping.ledger.entries import GROUPS, group
 from shaping.ledger.prices import PriceError, load_prices
 from shaping.ledger.texts import REASONS, find_texts, marked_lines
 from shaping.page.data import PageSource, ShownCall
-from shaping.page.html import GONE, calls_document
+from shaping.page.html import GONE, calls_document, document
 from shaping.response import counted
 from shaping.settings import load
 from shaping.settings.files import ledger_path, write_file
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from shaping.ledger.prices import Price
     from shaping.ledger.texts import CallTexts
     from shaping.store import Store
+
 
 LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")
 SINCE = typer.Option("--since", metavar="TIME", help="How far back: 30m, 12h, 7d or 4w. [default: everything kept]")
@@ -52,6 +54,9 @@ NUMBER = typer.Argument(metavar="N", min=1, max=500, help="How many calls, the n
 TOOL = typer.Option("--tool", metavar="NAME", help="Only calls of this tool, as `shaping stats` names it.")
 FULL = typer.Option("--full", help="Show every line; without it, the first 40 of each side.")
 HTML = typer.Option("--html", metavar="FILE", help="Write the calls as one HTML file instead.", dir_okay=False)
+PORT = typer.Option("--at", metavar="HOST:PORT", help="Where to serve the page; PORT alone is loopback.")
+OPEN = typer.Option("--open/--no-open", help="Open the page in your browser.")
+OUTPUT = typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
 
 _UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _CLEAR: Final = "\x1b[2J\x1b[H"  # of a terminal
@@ -350,3 +355,52 @@ def _wrapped(lines: list[str], width: int) -> Iterator[tuple[str, bool]]:
     for line in lines:
         for at in range(0, max(len(line), 1), width):
             yield line[at : at + width], line.startswith("- ")
+
+
+def ui(
+    *,
+    at: Annotated[str, PORT] = "127.0.0.1:8765",
+    since: Annotated[str | None, SINCE] = None,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
+    open_it: Annotated[bool, OPEN] = True,
+) -> None:
+    """Show a live page: what was saved over time, by tool and by field, the last calls, and what was left out."""
+    try:
+        import uvicorn  # noqa: PLC0415 (an extra)
+
+        from shaping.operations.http_server import LOCAL_HOSTS  # noqa: PLC0415 (an extra)
+        from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
+    price = price_of(model, prices)
+    host, port = free_address(at)
+    address, token = page_address(host, port)
+    hosts = {f"{name}:{port}" for name in LOCAL_HOSTS}
+    with page_source(ledger, since, config, price) as source:
+        typer.echo(f"serving {address}", err=True)
+        if open_it:
+            webbrowser.open(address)
+        app = page_app(source, token=token, hosts=hosts)
+        quiet = {"access_log": False, "log_level": "warning", "timeout_graceful_shutdown": 1}
+        uvicorn.run(app, host=host, port=port, **quiet)  # type: ignore[arg-type]  # of several types
+
+
+def report(
+    *,
+    output: Annotated[str, OUTPUT] = "report.html",
+    since: Annotated[str | None, SINCE] = None,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
+) -> None:
+    """Write what `shaping ui` shows as one HTML file that needs no network."""
+    with page_source(ledger, since, config, price_of(model, prices)) as source:
+        written = document(source.collect())
+    if output == "-":
+        sys.stdout.write(written)
+    else:
+        write_page(Path(output), written)

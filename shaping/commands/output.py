@@ -262,9 +262,11 @@ def _tidied(text: str) -> list[str]:
 
     The blank lines of a diff are lines of a file, and without their space they cost no less.
     """
+    if _HUNK.search(text) and "\x1b" not in text:
+        return text.split("\n")
     lines = clean_lines(text)
     little = (len(text) - sum(map(len, lines)) - len(lines) + 1) * 50 < len(text)
-    return text.split("\n") if (little or _HUNK.search(text)) and not _CONTROLS.search(text) else lines
+    return text.split("\n") if little and not _CONTROLS.search(text) else lines
 
 
 def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:

@@ -12,13 +12,15 @@ from pydantic_core import to_json
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # SQLite itself stops at 2,000 columns; nobody writes a query over the seldom filled ones behind the first few hundred.
 _COLUMNS: Final = 500
 _TABLES: Final = 60
 _DEEPEST: Final = 6  # lists in lists in lists: deeper ones stay JSON text
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_DECIMAL: Final = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
+_LOOKED_AT: Final = 1_000  # values of a column, to find out whether it is one of text
 _WORD: Final = re.compile(r"\W+")
 _SCALARS: Final = frozenset({str, int, float, type(None)})
 _SHORT: Final = frozenset({int, float, bool, type(None)})
@@ -111,10 +113,14 @@ def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
             continue
         names = [table.parent] if table.parent else []
         names += [column.name for column in table.columns]
-        listed = ", ".join(map(quote, names))
+        columns = _cells(table)
+        # Numbers that stand as text, as in CSV, compare as numbers: as text, '9' would be more than 50.
+        kinds = [" NUMERIC" if _is_numeric(values) else "" for values in columns]
+        listed = ", ".join(f"{quote(name)}{kind}" for name, kind in zip(names, kinds, strict=True))
         connection.execute(f"CREATE TABLE {quote(table.name)} ({listed})")
         marks = ", ".join("?" * len(names))
-        connection.executemany(f"INSERT INTO {quote(table.name)} VALUES ({marks})", _cells(table))  # noqa: S608 (names are quoted, values are bound)
+        rows = zip(*columns, strict=True)
+        connection.executemany(f"INSERT INTO {quote(table.name)} VALUES ({marks})", rows)  # noqa: S608 (names are quoted, values are bound)
 
 
 def quote(name: str) -> str:
@@ -262,13 +268,21 @@ def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     return [{name: key, **member} for key, member in value.items()]
 
 
-def _cells(table: SqlTable) -> Iterator[tuple[Any, ...]]:
+def _cells(table: SqlTable) -> list[Sequence[Any]]:
     columns = [_bound(_values(table.rows, column), column) for column in table.columns]
     texts = (values for values, column in zip(columns, table.columns, strict=True) if not column.types <= _SHORT)
     table.longest = max((len(value) for values in texts for value in values if type(value) is str), default=0)
     for column in table.columns:
         column.values = None
-    return zip(*([table.owners] if table.parent else []), *columns, strict=True)
+    return [*([table.owners] if table.parent else []), *columns]
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    """Whether a column holds decimal numbers as text; zeros in front make it a code, many digits an identifier."""
+    written = (value for value in values if value is not None)
+    return any(type(value) is str for value in values[:_LOOKED_AT]) and all(
+        type(value) is str and _DECIMAL.fullmatch(value) is not None for value in written
+    )
 
 
 def _values(rows: Sequence[Any], column: Column) -> Sequence[Any]:

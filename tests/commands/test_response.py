@@ -487,7 +487,7 @@ def test_a_failure_in_a_programs_envelope_is_one_even_if_it_exits_with_0(shaper:
 
 
 def test_blank_lines_of_a_diff_stay_as_they_are(shaper: Shaper, respond_to: Any) -> None:
-    body = "".join(f" line {n} of the file\n \n \n-old {n}\n+new {n}\n" for n in range(40))
+    body = "".join(f" line {n} of the file\n \n \n-old {n}  \n+new {n}\t\n+\n+\n+\n" for n in range(40))
     raw = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,160 +1,160 @@\n{body}"
     response = respond_to(shaper, ["git", "diff"], raw, dialect="none")
     assert (response.stdout, response.stderr) == (raw, "")

@@ -321,3 +321,11 @@ ODD = [{"labels": {"prometheus.io/port": 9000 + n}, "prometheus.io/port": n, "ma
 )
 def test_a_column_with_odd_characters_is_named_with_underscores_or_quoted_as_it_is(column: str, most: int) -> None:
     assert ask(Database(ODD), f"SELECT max({column}) AS n FROM items") == [{"n": most}]  # noqa: S608 (a test's own words)
+
+
+def test_numbers_that_stand_as_text_compare_as_numbers() -> None:
+    rows = [{"price": f"{n}.10", "code": f"{n:04}", "note": "9" if n else "none"} for n in range(100)]
+    database = Database(rows)
+    assert database.query("SELECT count(*) AS n FROM items WHERE price > 50").records == [{"n": 50}]
+    assert database.query("SELECT sum(price) AS n FROM items WHERE price = '7.10'").records == [{"n": 7.1}]
+    assert database.query("SELECT code FROM items WHERE price < 1").records == [{"code": "0000"}]
