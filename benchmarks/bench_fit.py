@@ -79,7 +79,7 @@ def comes_back(value: Any, path: str, budget: int) -> bool:
     wanted = select(value, path)
     page = expand(kept, ref, SECRET, path=path, render=page_text, counter=COUNTER, max_tokens=None)
     small = expand(kept, ref, SECRET, path=path, render=page_text, counter=COUNTER, max_tokens=max(budget, 300))
-    return bool(page.value == wanted) and COUNTER.exact(small.text) <= max(budget, 300)
+    return bool(page.value == wanted) and COUNTER.exact(page_text(small)) <= max(budget, 300)
 
 
 def page_text(page: Expanded) -> str:
