@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]
+_OPTIONS = frozenset({"tool", "profile", "config", "shaper", "if_none_match", "state_changing", "form"})
 _PAIR = 2  # a content and its artifact
 # Whether a decorated function is being called: of several inside each other, the outermost speaks to the framework.
 _RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
@@ -55,6 +56,9 @@ def shape(function: Any = None, /, **options: Any) -> Any:
     returns the text that a model should read, and raises a coded `ToolError` where it fails; with
     `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text.
     """
+    if unknown := sorted(options.keys() - _OPTIONS):
+        known, given = ", ".join(sorted(_OPTIONS)), ", ".join(unknown)
+        raise TypeError(f"shape() knows {known}; not {given}. Budgets and fields are in the config or a `using` block")
     if function is None:
         return lambda given: _decorate(given, DecoratedTool(given, **options), options)
     return _decorate(function, DecoratedTool(function))

@@ -584,6 +584,11 @@ def test_the_annotation_that_a_framework_prints_is_readable() -> None:
     assert repr(inspect.signature(find).return_annotation) == "<class 'shaping.ShapedAnswer'>"
 
 
+def test_an_option_that_there_is_not_is_named_with_those_there_are() -> None:
+    with pytest.raises(TypeError, match=r"shape\(\) knows config, form, .* tool; not max_tokens\. Budgets"):
+        shape(max_tokens=50)  # type: ignore[call-overload]  # what is refused
+
+
 def test_options_over_a_shaped_function_are_refused_and_none_change_nothing() -> None:
     @shape
     def rows() -> list[int]:
