@@ -31,7 +31,6 @@ Format: TypeAlias = Literal[
     "blocks",
     "pairs",
     "yaml",
-    "words",
 ]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)  # in the order in which they are tried, the strictest first
 # Their data says all that the text says; of the others the layout is lost.
@@ -39,7 +38,7 @@ EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
 # The modules of their functions, `parse_` and the format's name, where they are not called as the format is.
 _MODULES: Final[dict[str, str]] = {
     **dict.fromkeys(("lines", "python"), "json"),
-    **dict.fromkeys(("pipes", "csv", "table", "blocks", "words"), "rows"),
+    **dict.fromkeys(("pipes", "csv", "table", "blocks"), "rows"),
     **dict.fromkeys(("commits", "files", "grep"), "listings"),
 }
 
@@ -49,7 +48,7 @@ _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 # From the start of a line alone: from every letter of a line without end it would take hours.
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _LINE_END = re.compile(r"\n")
-_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table", "words")
+_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind

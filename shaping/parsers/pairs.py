@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from shaping.parsers.rows import CODE, number
+from shaping.parsers.yaml import looks_like_yaml
 
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
 # A name and its value, after a colon, dots, an equals sign or two spaces.
@@ -149,7 +150,8 @@ def _outline(text: str) -> Any:
         gap = "" if words else "\n"
     outer = [words for indent, words in lines if indent == lines[0][0]]
     named = sum(1 for words in outer if _ENTRY.fullmatch(words.strip()))
-    if len(lines) < _LEAST or CODE.search(text) or named < _SURE * len(outer):
+    # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
+    if len(lines) < _LEAST or looks_like_yaml(text) or CODE.search(text) or named < _SURE * len(outer):
         return None
     try:
         value = _members(lines)

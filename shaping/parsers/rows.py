@@ -120,9 +120,8 @@ _DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
 _EMPTY_LINES = re.compile(r"\n\s*\n")
-_WORDS, _MANY_LINES = 4, 16  # of rows without headings
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
-_IN_PLACE = 0.9  # of the cells stand under their heading; a long one shifts those after it
+_IN_PLACE, _NEARLY_ALL = 0.9, 0.97  # of the cells stand under their heading; a long one shifts those after it
 
 
 def parse_blocks(text: str) -> list[dict[str, Any]] | None:
@@ -134,28 +133,11 @@ def parse_blocks(text: str) -> list[dict[str, Any]] | None:
     if len(headings) > 1:
         return None
     heading = headings.pop()
-    rows = _by_words([heading, *(line.rstrip() for block in blocks for line in block[2:])], aligned=False)
+    rows = _by_words([heading, *(line.rstrip() for block in blocks for line in block[2:])], in_place=0)
     if rows is None:
         return None
     taken = iter(rows)
     return [{"title": block[0].strip(), "rows": list(islice(taken, len(block) - 2))} for block in blocks]
-
-
-def parse_words(text: str) -> list[list[str | int | float]] | None:
-    """Return lines of as many words each, as programs print rows without headings; the last cell is the rest."""
-    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
-    if len(lines) < _MANY_LINES:
-        return None
-    counts = {len(line.split()) for line in lines}
-    least, most = min(counts), max(counts)
-    if least < _WORDS or most > least + 1 or CODE.search(text):
-        return None
-    cells = [line.split() for line in lines]
-    # In the columns of rows are numbers, paths, flags; words in one of them are those of sentences.
-    if any(all(row[at].isalpha() for row in cells) for at in range(least)):
-        return None
-    columns = [_column([row[at] if at < len(row) else "" for row in cells]) for at in range(most)]
-    return list(map(list, zip(*columns, strict=True)))
 
 
 def parse_table(text: str) -> list[dict[str, Any]] | None:
@@ -181,7 +163,13 @@ def parse_table(text: str) -> list[dict[str, Any]] | None:
         return _by_starts(lines[0], lines[2:], starts)
     if named:
         starts = [found.start() for found in _CELL.finditer(lines[0])]
-        return _by_starts(lines[0], lines[1:], starts) or _by_blanks(lines) or _by_words(lines)
+        # Headings that one space divides are two where the words below them stand under their own.
+        return (
+            _by_blanks(lines)
+            or _by_words(lines, in_place=_NEARLY_ALL)
+            or _by_starts(lines[0], lines[1:], starts)
+            or _by_words(lines)
+        )
     found = _by_blanks(lines) or _by_words(lines)
     return found if found is not None and _has_numbers(found) else None
 
@@ -235,23 +223,23 @@ def _by_blanks(lines: Sequence[str], heads: int = 1) -> list[dict[str, Any]] | N
     return records(names, rows[heads:])
 
 
-def _by_words(lines: Sequence[str], *, aligned: bool = True) -> list[dict[str, Any]] | None:
+def _by_words(lines: Sequence[str], *, in_place: float = _IN_PLACE) -> list[dict[str, Any]] | None:
     """Read rows of as many words as there are headings; the last column takes the rest of the line."""
     headings = list(_WORD.finditer(lines[0]))
     names, count = [found[0] for found in headings], len(headings)
     body = [line.split(None, count - 1) for line in lines[1:]]
     if count < 3 or len(body) < _LEAST or not are_names(names) or any(len(row) != count for row in body):
         return None
-    if not aligned:
+    if not in_place:
         return _with_rest(names, body)
-    in_place = 0
+    found = 0
     for line in lines[1:]:
         cells = list(_WORD.finditer(line))[:count]
-        in_place += sum(
+        found += sum(
             cell.start() < heading.end() and cell.end() > heading.start()
             for cell, heading in zip(cells, headings, strict=True)
         )
-    return records(names, body) if in_place >= _IN_PLACE * count * len(body) else None
+    return records(names, body) if found >= in_place * count * len(body) else None
 
 
 def _with_rest(names: list[str], body: list[list[str]]) -> list[dict[str, Any]] | None:

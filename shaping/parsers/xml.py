@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import Comment, ParseError, ProcessingInstruction, TreeBuilder
 
 from shaping.parsers.rows import number
 
@@ -25,13 +25,19 @@ def parse_xml(text: str) -> Any:
     if not _START.match(text) or _PAGE.match(text) or not text.rstrip().endswith(">"):
         return None
     from defusedxml.common import DefusedXmlException  # noqa: PLC0415 (few texts are XML: costs 10 ms)
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415 (few texts are XML: costs 10 ms)
+    from defusedxml.ElementTree import DefusedXMLParser  # noqa: PLC0415 (few texts are XML: costs 10 ms)
 
     try:
-        root = fromstring(text)
+        parser = DefusedXMLParser(target=TreeBuilder(insert_comments=True, insert_pis=True))
+        parser.feed(text)
+        root = parser.close()
         if root.tag == "plist" and len(root) == 1:
             return _property(root[0])
-        return {_name(root.tag): _value(root, _repeated(root), 0)}
+        value = _value(root, _repeated(root), 0)
+        spaces = dict.fromkeys(space for each in root.iter() for space in _NAMESPACE.findall(str(each.tag)))
+        if spaces and type(value) is dict and "xmlns" not in value:
+            value = {"xmlns": " ".join(space[1:-1] for space in spaces), **value}
+        return {_name(root.tag): value}
     except (ParseError, DefusedXmlException, ValueError):
         return None
 
@@ -56,7 +62,7 @@ def _repeated(root: Element) -> set[tuple[str, str]]:
     """Return the names of elements that some parent has several of: those are lists wherever they stand."""
     found = set()
     for parent in root.iter():
-        names = Counter(child.tag for child in parent)
+        names = Counter(child.tag for child in parent if not _is_comment(child))
         found |= {(parent.tag, name) for name, count in names.items() if count > 1}
     return found
 
@@ -68,19 +74,28 @@ def _value(element: Element, repeated: set[tuple[str, str]], depth: int) -> Any:
     if len(element) and (words or any((child.tail or "").strip() for child in element)):
         raise ValueError("elements between words are a text with markup")
     members: dict[str, Any] = {_name(key): number(value) for key, value in element.attrib.items()}
-    runs = [tag for tag, _ in groupby(child.tag for child in element)]
-    names = dict.fromkeys(runs)
-    if len(runs) > len(names) + (len(names) >= _MEMBERS) or len(set(map(_name, names)) | members.keys()) < len(
-        names
-    ) + len(members):
-        raise ValueError("a name comes twice: the order of the elements says something")
+    comments = [(child.text or "").strip() for child in element if _is_comment(child)]
+    members |= {"comment": "\n".join(comments)} if comments else {}
+    runs = [tag for tag, _ in groupby(child.tag for child in element if not _is_comment(child))]
+    names: dict[Any, None] = dict.fromkeys(runs)
+    if len(runs) > len(names) + (len(names) >= _MEMBERS):
+        raise ValueError("a name comes back after others: the order of the elements says something")
+    own = len(element.attrib) + bool(comments)
+    if ProcessingInstruction in names or len(set(map(_name, names)) | members.keys()) < len(names) + own:
+        raise ValueError("a name stands for two things")
     for tag in names:
         values = [_value(child, repeated, depth + 1) for child in element.iterfind(tag)]
         members[_name(tag)] = values if (element.tag, tag) in repeated else values[0]
     if not members:
         return number(words) if words else None
-    return {**members, "text": words} if words and "text" not in members else members
+    if words and "text" in members:
+        raise ValueError("a name stands for two things")
+    return {**members, "text": words} if words else members
 
 
 def _name(tag: str) -> str:
     return _NAMESPACE.sub("", tag)
+
+
+def _is_comment(element: Any) -> bool:
+    return element.tag is Comment

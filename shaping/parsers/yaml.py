@@ -29,7 +29,7 @@ def parse_yaml(text: str) -> Any:
     first = text[:_HEAD].split("\n")[:-1]
     if len(first) > _LEAST and sum(1 for line in first if _LINE.fullmatch(line)) < len(first) // 4:
         return None
-    if not _NESTED.search(text) or _COMMENT.search(text) or _ALIAS.search(text) or not _looks_like_yaml(text):
+    if _COMMENT.search(text) or _ALIAS.search(text) or not looks_like_yaml(text):
         return None
     from yaml import YAMLError, load_all  # noqa: PLC0415 (few texts are YAML: costs 20 ms)
 
@@ -43,9 +43,10 @@ def parse_yaml(text: str) -> Any:
     return documents[0] if len(documents) == 1 else documents
 
 
-def _looks_like_yaml(text: str) -> bool:
+def looks_like_yaml(text: str) -> bool:
+    """Whether nearly all lines of a text are those of nested mappings and lists."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < _LEAST:
+    if len(lines) < _LEAST or not _NESTED.search(text):
         return False
     # The lines of a block of text are whatever they are.
     fitting = sum(1 for line in lines if _LINE.fullmatch(line))

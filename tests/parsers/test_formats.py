@@ -85,7 +85,7 @@ PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for 
 @pytest.mark.parametrize(
     ("text", "name", "value"),
     [
-        (NMAP, "xml", {"run": {"args": "nmap -O", "start": 1399586326, "version": 5.21, "host": [
+        (NMAP, "xml", {"run": {"xmlns": "urn:x", "args": "nmap -O", "start": 1399586326, "version": 5.21, "host": [
             {"address": [{"addr": "192.168.1.1", "type": "ipv4"}, {"addr": "6C:2E", "type": "mac"}], "name": "router"},
             {"address": [{"addr": "192.168.1.3", "type": "ipv4"}], "note": {"kind": "short", "text": "two words"},
              "empty": None},
@@ -216,19 +216,6 @@ def test_a_property_list_is_what_it_holds() -> None:
     assert parse(text.replace("<key>On</key>", "")) is None
 
 
-def test_rows_without_headings_are_lists_of_their_words() -> None:
-    lines = [f"7f53b{n:03x}000-7f53b{n:03x}fff r--p {n:08x} fd:00 79{n % 3} /usr/lib/libm-2.32.so" for n in range(20)]
-    parsed = parse("\n".join([*lines, "7ffd000-7ffdfff rw-p 00000000 00:00 0"]))
-    assert parsed is not None
-    assert parsed.value[2] == ["7f53b002000-7f53b002fff", "r--p", "00000002", "fd:00", 792, "/usr/lib/libm-2.32.so"]
-    assert parsed.value[20][5] == ""
-
-
-def test_sentences_and_code_are_no_rows_of_words() -> None:
-    assert parse("".join(f"the process number {n} has ended now\n" for n in range(40))) is None
-    assert parse("".join(f"exports.name{n} = 0x{n};\n" for n in range(40))) is None
-
-
 def test_what_is_indented_below_names_are_their_members() -> None:
     text = "Neighbors:\n\n" + "\n".join(
         f"Local port1.0.{n}:\n  Chassis ID ....... 0050.56a6.9a{n}\n  TTL .............. 3601 (secs)\n"
@@ -296,3 +283,27 @@ def test_lines_of_names_and_values_are_records() -> None:
     assert parsed is not None
     assert parsed.value[4] == {"time": "10:04", "level": "info", "msg": "it began: 4", "path": "/a/4"}
     assert parse("\n".join(f"a=1 b=2 c={n} and words" for n in range(9))) is None
+
+
+def test_what_xml_says_twice_under_one_name_leaves_it_a_text() -> None:
+    assert parse('<list><item id="1" text="Save">Writes the file</item></list>') is None
+    assert parse('<a xmlns:x="urn:x"><b title="1" x:title="2"/></a>') is None
+    assert parse("<a><?pi x?><b>21</b></a>") is None
+
+
+def test_comments_of_xml_are_kept() -> None:
+    parsed = parse("<a><!-- one --><b>21</b><!-- two --></a>")
+    assert parsed is not None
+    assert parsed.value == {"a": {"comment": "one\ntwo", "b": 21}}
+
+
+def test_yaml_with_comments_is_no_outline() -> None:
+    tasks = "".join(f"  - name: t{n}\n    cmd: run {n}  # {n}\n    when: yes\n" for n in range(6))
+    assert parse(f"tasks:\n{tasks}") is None
+
+
+def test_headings_that_one_space_divides_are_two_columns() -> None:
+    rows = "\n".join(f"root     {n:5}  0.0 {n:6} {n * 7:5} ?        S    00:0{n} python x{n}" for n in range(9))
+    parsed = parse(f"USER       PID %CPU    VSZ   RSS TTY      STAT TIME  COMMAND\n{rows}")
+    assert parsed is not None
+    assert list(parsed.value[0]) == ["USER", "PID", "%CPU", "VSZ", "RSS", "TTY", "STAT", "TIME", "COMMAND"]

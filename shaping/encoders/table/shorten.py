@@ -178,8 +178,8 @@ def _of_times(column: list[str]) -> tuple[str, str]:
         return date, ""
     month = _edges(_MONTH, _beginning(min(column), max(column)))
     if month:
-        zones = {_ending(_ZONE, text) for text in column}
-        return month, zones.pop() if len(zones) == 1 else ""
+        hours, zones = {text[10:] for text in column}, {_ending(_ZONE, text) for text in column}
+        return month, (hours if len(hours) == 1 else zones).pop() if len(zones) == 1 else ""
     for which in (_ZONE, _OFFSET):
         zone, times = Counter(_ending(which, text) for text in column).most_common(1)[0]
         if times >= _MOSTLY * len(column):
