@@ -16,7 +16,7 @@ import orjson
 import typer
 
 from shaping.cli.app import PlainCommand
-from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, print_failure, progress
+from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, print_failure, progress, stopped
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
 from shaping.commands.response import render_wire
@@ -96,10 +96,10 @@ def run(
         "timeout": timeout,
         "etag": etag,
     }
+    if not (command or cursor):
+        missing = stopped("there is no command to run; give one after --: shaping run -- git log")
+        raise print_failure(missing.detail, 2) if as_json else missing
     try:
-        if not (command or cursor):
-            hint = "Give one after --: shaping run -- git log"
-            raise ToolError("BAD_ARGUMENT", "there is no command to run", hint=hint)  # noqa: TRY301 (reported below)
         if cursor:
             code = _next_page(config, cursor, options)
         else:

@@ -115,6 +115,8 @@ class Totals:
     def __str__(self) -> str:
         asked = f"; {self.expansions:,} expansion{'' if self.expansions == 1 else 's'}" if self.expansions else ""
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
+        if self.saved < 0:
+            return f"cost {-self.saved:,} tokens more than the {self.before:,} without shaping, net in {calls}{asked}"
         return f"saved {self.saved:,} of {self.before:,} tokens net in {calls}{asked}"
 
 
