@@ -165,7 +165,7 @@ def build() -> typer.Typer:
     """Make the Typer application."""
     app = typer.Typer(
         name="shaping",
-        help="Cut what tools return down to what an agent needs, and lose nothing.",
+        help="Cut what tools return down to what an agent needs; the rest can be asked back.",
         epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly, 5 there is "
         "nothing at a ref or a path; `shaping run` exits as its command does, or with 124 to 127.",
         cls=LazyGroup,

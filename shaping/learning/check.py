@@ -124,7 +124,10 @@ def answer(contract: AnswerContract, data: Any) -> Any:
         return found[0] if len(found) == 1 else found
     import jmespath  # noqa: PLC0415 (an extra; a config that names one is refused without it)
 
-    return jmespath.search(contract.jmespath or "", data)
+    try:
+        return jmespath.search(contract.jmespath or "", data)
+    except jmespath.exceptions.JMESPathError:  # such as the length of a list that is not there
+        return None
 
 
 def _place(contract: AnswerContract) -> str:

@@ -113,6 +113,7 @@ class _Tried:
     steps: list[list[SuggestedRule]]
     taken: int = 0
     now: int = 0
+    enough: int = 0  # what they may cost, where a target is reached; the rules that would save more are not needed
 
     @property
     def gain(self) -> int:
@@ -121,15 +122,21 @@ class _Tried:
 
 
 def _reach(tried: Sequence[_Tried], target: float) -> None:
-    """Take steps until so much is saved, the step that saves most first; between equals the first by name."""
-    before = sum(one.before for one in tried)
+    """Take steps until so much is saved: the one that saves most, or the smallest that is enough."""
+    goal = sum(one.before for one in tried) * (1 - target)
     for one in tried:
         one.taken = 0
-    while sum(one.costs[one.taken] for one in tried) > before * (1 - target):
-        best = max(tried, key=lambda one: one.gain, default=None)
-        if best is None or best.gain <= 0:
+    while (cost := sum(one.costs[one.taken] for one in tried)) > goal:
+        gains = sorted((one.gain, at) for at, one in enumerate(tried) if one.gain > 0)
+        if not gains:
             return
-        best.taken += 1
+        enough = (at for gain, at in gains if cost - gain <= goal)
+        tried[next(enough, gains[-1][1])].taken += 1
+    for one in sorted(tried, key=lambda one: one.gain):
+        while one.taken and cost + one.costs[one.taken - 1] - one.costs[one.taken] <= goal:
+            one.taken -= 1
+            cost += one.costs[one.taken] - one.costs[one.taken + 1]
+        one.enough = round(one.costs[one.taken] + goal - cost)
 
 
 class _Tool:
@@ -151,8 +158,10 @@ class _Tool:
     def suggestion(self, tried: _Tried) -> ToolSuggestion:
         """Return what the steps that are taken come to."""
         self._prepare()
-        found, cost = self._found, tried.costs[tried.taken]
-        rules = tuple(self._measured(tried.steps[tried.taken]))
+        found, chosen = self._found, tried.steps[tried.taken]
+        while chosen and chosen[-1].key == "exclude_fields" and self._cost(chosen[:-1]) <= tried.enough:
+            chosen = chosen[:-1]
+        cost, rules = self._cost(chosen), tuple(self._measured(chosen))
         return ToolSuggestion(found.name, found.form, found.calls, tried.before, tried.now, cost, rules)
 
     def _prepare(self) -> None:

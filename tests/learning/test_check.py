@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from shaping import Recorder, Shaper
+from shaping.learning.check import check_call
 from shaping.learning.drift import Baseline, DriftWatch, baseline_path, find_drift
 from shaping.learning.statistics import read_traffic
+from shaping.learning.traffic import ToolCall
 from shaping.settings import load
 
 TOOLS = [
@@ -244,3 +246,13 @@ def test_rules_for_no_tool_and_hidden_paths_that_never_matched_are_told(tmp_path
         "shpo/*: these rules match no tool of this traffic",
     ]
     assert "shop/lst: these rules match no tool of this traffic; write 'shop/list'" in done.stderr
+
+
+def test_a_question_that_cannot_be_asked_of_what_is_left_is_not_kept() -> None:
+    pytest.importorskip("jmespath")
+    answers = [{"question": "How many lines?", "jmespath": "length(lines)"}]
+    config = {"tool_overrides": {"orders": {"answers": answers, "exclude_fields": ["lines"]}}}
+    report = check_call(Shaper(config), ToolCall("orders", {"id": 1, "lines": [{"sku": "a"}]}, "value"))
+    (failure,) = report.failures.values()
+    assert (failure.raw, failure.read) == ("1", "null")
+    assert "exclude_fields" in failure.reason

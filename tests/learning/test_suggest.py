@@ -70,6 +70,20 @@ def test_what_was_used_stays_and_what_says_nothing_goes(traffic: Path) -> None:
     assert by_tool["hub/list"].after < by_tool["hub/list"].now < by_tool["hub/list"].before
 
 
+def test_no_more_rules_are_taken_than_the_target_needs(traffic: Path) -> None:
+    def saved(target: float | None) -> tuple[float, int]:
+        found = suggest(read_traffic(traffic), target=target)
+        share = 1 - sum(one.after for one in found) / sum(one.before for one in found)
+        return share, sum(len(one.rules) for one in found)
+
+    most, all_rules = saved(0.99)
+    least, _ = saved(0.01)
+    half = least + (most - least) / 2
+    reached, rules = saved(half)
+    assert half <= reached < most
+    assert rules <= all_rules
+
+
 def test_a_target_is_reached_and_the_values_of_other_sessions_that_were_used_are_still_read(
     traffic: Path, tmp_path: Path
 ) -> None:
