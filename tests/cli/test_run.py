@@ -246,8 +246,8 @@ def test_a_cursor_needs_no_command_and_neither_is_a_wrong_call() -> None:
     page = json.loads(shaping("run", "--json", "--cursor", cursor, "--max-tokens", "150").stdout)
     assert (page["ok"], page["meta"]["cursor"] != cursor) == (True, True)
     done = shaping("run")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "there is no command to run; give one after --: shaping run -- git log\n"
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"there is no command to run; give one after --: shaping run -- git log\n"
 
 
 def test_switched_off_it_leaves_a_commands_output_to_the_byte(tmp_path: Path) -> None:
