@@ -316,7 +316,7 @@ def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | 
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments)
-    left = orjson.dumps(quiet) if omissions else written
+    left = written if quiet is value else orjson.dumps(quiet)
     if len(written) - len(left) <= NOTICE:
         return value, StepNotes(written=written)
     return quiet, StepNotes(omissions=tuple(omissions), saved=len(written) - len(left), written=left)

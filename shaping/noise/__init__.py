@@ -191,8 +191,7 @@ def _with_data(
         written += [part.before, text, part.after]
     # Only the whole can be asked back: a text has no members to name.
     # Where all of the data is there, only the layout of the text is gone: nothing that anybody has to be told.
-    gone = [Omission("", number, reason) for reason, number in counts.items()]
-    return "".join(written), gone or [Omission("", len(parts), "boilerplate", tokens=0)]
+    return "".join(written), [Omission("", number, reason) for reason, number in counts.items()]
 
 
 def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:

@@ -226,7 +226,7 @@ def reduce_text(
     if is_diff(text):
         return text, []
     if "boilerplate" in groups and (folded := _as_levels(text)) is not None:
-        return folded, [Omission("", 1, "boilerplate", tokens=0)]
+        return folded, []  # only the drawing is gone
     reduced = text
     reasons: dict[Reason, None] = {}
     for reason, rule in _RULES:
