@@ -115,7 +115,7 @@ def _are_paths(lines: list[str]) -> bool:
 
 
 _MATCH = re.compile(
-    r"(?P<path>(?:[A-Za-z]:)?[^\s:][^:\n]*?):(?:(?P<line>\d+):(?:(?P<column>\d+): ?)?(?P<text>.*)|(?P<count>\d+)$)",
+    r"(?P<path>(?:[A-Za-z]:)?[^\s:]+?):(?:(?P<line>\d+):(?:(?P<column>\d+): ?)?(?P<text>.*)|(?P<count>\d+)$)",
     re.MULTILINE,
 )
 _IN_A_PATH = re.compile(r"[/\\.]")

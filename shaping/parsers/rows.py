@@ -165,7 +165,8 @@ def parse_table(text: str) -> list[dict[str, Any]] | None:
         starts = [found.start() for found in _CELL.finditer(lines[0])]
         # Headings that one space divides are two where the words below them stand under their own.
         return (
-            _by_blanks(lines)
+            _by_blanks(lines, single=True)
+            or _by_blanks(lines)
             or _by_words(lines, in_place=_NEARLY_ALL)
             or _by_starts(lines[0], lines[1:], starts)
             or _by_words(lines)
@@ -194,8 +195,8 @@ def _fits(line: str, starts: Sequence[int]) -> bool:
     return all(start >= len(line) or line[start - 1] == " " for start in starts[1:]) and line[:1] not in {"", " "}
 
 
-def _by_blanks(lines: Sequence[str], heads: int = 1) -> list[dict[str, Any]] | None:
-    """Read columns between the places where every line is blank; so many lines are headings."""
+def _by_blanks(lines: Sequence[str], heads: int = 1, *, single: bool = False) -> list[dict[str, Any]] | None:
+    """Read columns between the places where every line is blank; so many lines are headings, or `single` words."""
     if len(lines) < _LEAST + heads:
         return None
     width = max(map(len, lines))
@@ -210,9 +211,9 @@ def _by_blanks(lines: Sequence[str], heads: int = 1) -> list[dict[str, Any]] | N
         # Words without a heading are part of the cells left of them, and headings without words of that heading.
         headed = any(line[start:stop].strip() for line in lines[:heads])
         worded = any(line[start:stop].strip() for line in lines[heads:])
-        if (headed and worded) or not starts:
+        if (headed and (worded or single)) or not starts:
             starts.append(first if starts and first and lines[0][first:start].count(" ") == 1 else start)
-        first = 0 if worded else start
+        first = 0 if worded or single else start
     edges = list(pairwise([*starts, width]))
     rows = [[line[start:stop].strip() for start, stop in edges] for line in lines]
     names = [" ".join(filter(None, cells)) for cells in zip(*rows[:heads], strict=True)]

@@ -307,3 +307,27 @@ def test_headings_that_one_space_divides_are_two_columns() -> None:
     parsed = parse(f"USER       PID %CPU    VSZ   RSS TTY      STAT TIME  COMMAND\n{rows}")
     assert parsed is not None
     assert list(parsed.value[0]) == ["USER", "PID", "%CPU", "VSZ", "RSS", "TTY", "STAT", "TIME", "COMMAND"]
+
+
+def test_a_column_without_cells_is_one_of_its_own() -> None:
+    rows = "\n".join(f"web    {n:4} root  cwd  unknown                      /proc/{n}/cwd" for n in range(9))
+    parsed = parse(f"COMMAND PID USER   FD  TYPE    DEVICE SIZE/OFF NODE NAME\n{rows}")
+    assert parsed is not None
+    assert parsed.value[2] == {
+        "COMMAND": "web",
+        "PID": 2,
+        "USER": "root",
+        "FD": "cwd",
+        "TYPE": "unknown",
+        "DEVICE": "",
+        "SIZE/OFF": "",
+        "NODE": "",
+        "NAME": "/proc/2/cwd",
+    }
+
+
+def test_an_access_log_is_no_list_of_matches() -> None:
+    line = '19.2.1.{0} - - [14/May/2024:06:25:2{0} +0000] "GET /app.js HTTP/1.1" 304 33 "-" "Mozilla"'
+    parsed = parse("\n".join(line.format(n) for n in range(9)))
+    assert parsed is not None
+    assert parsed.format == "log"
