@@ -63,6 +63,7 @@ _CLAUSES: Final = """
 _AFTER_TABLE: Final = frozenset(_CLAUSES.split())
 _CTE: Final = re.compile(r"(?:\bwith|\brecursive|,)\s+([A-Za-z_]\w*)\s*(?:\([^)]*\)\s*)?as\s*\(", re.IGNORECASE)
 _FLAGS: Final = {"'true'": "1", "'false'": "0"}
+_IS: Final = {"=": "IS", "==": "IS", "!=": "IS NOT", "<>": "IS NOT"}
 _COMPARES: Final = frozenset({"=", "==", "!=", "<>", "<", ">", "<=", ">=", "like", "glob", "regexp"})
 _EXPLAIN: Final = re.compile(r"\s*(?:--[^\n]*\s*|/\*.*?\*/\s*)*explain\b", re.IGNORECASE | re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
@@ -165,6 +166,8 @@ class Database:
                 text = _by_path(text, columns)
             elif token.lastgroup == "text" and before in _COMPARES and self._is_flag(earlier):
                 text = _FLAGS.get(text.lower(), text)
+            elif text == "''" and before in _IS and self._is_numeric(earlier):
+                parts[-2:], text = [f" {_IS[before]} "], "NULL"
             parts.append(text)
             earlier, before = before, text.lower()
         return "".join((*parts, sql[end:]))
@@ -185,8 +188,17 @@ class Database:
 
     def _is_flag(self, text: str) -> bool:
         """Whether a column holds true and false alone, which SQLite has as 1 and 0."""
-        name = text.rpartition(".")[2].strip('"`')
-        return name in self._flags
+        return _last_name(text) in self._flags
+
+    def _is_numeric(self, text: str) -> bool:
+        """Whether a column holds numbers that stood as text: its empty cells are null."""
+        return _last_name(text) in self._numeric
+
+    @cached_property
+    def _numeric(self) -> frozenset[str]:
+        columns = [column for table in self.tables for column in table.columns]
+        texts = {column.name.lower() for column in columns if not column.numeric}
+        return frozenset(column.name.lower() for column in columns) - texts
 
     @cached_property
     def _flags(self) -> frozenset[str]:
@@ -224,6 +236,10 @@ class Database:
         listed = ", ".join(table.name for table in self.tables[:8])
         message = f"no such {kind}: {name}.{did_you_mean(similar)} The tables are: {listed}."
         return ToolError("BAD_ARGUMENT", message, hint=_HINT)
+
+
+def _last_name(text: str) -> str:
+    return text.rpartition(".")[2].strip('"`')
 
 
 def _refused() -> ToolError:

@@ -19,10 +19,10 @@ _COLUMNS: Final = 500
 _TABLES: Final = 60
 _DEEPEST: Final = 6  # lists in lists in lists: deeper ones stay JSON text
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
-_DECIMAL: Final = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
-_LOOKED_AT: Final = 1_000  # values of a column, to find out whether it is one of text
+_DECIMAL: Final = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,15})?")
 _WORD: Final = re.compile(r"\W+")
 _SCALARS: Final = frozenset({str, int, float, type(None)})
+_KINDS: Final = {str: "text", int: "int", float: "num", bool: "bool"}
 _SHORT: Final = frozenset({int, float, bool, type(None)})
 # Members by which a child table names its parent, where their values are unique.
 _KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
@@ -38,14 +38,22 @@ class Column:
     name: str
     trail: tuple[str, ...]
     types: frozenset[type] = frozenset()
-    values: Sequence[Any] | None = (
-        None  # one for each row, until they are in SQLite; None where they are still to be read
-    )
+    # One for each row, until they are in SQLite; None where they are still to be read.
+    values: Sequence[Any] | None = None
+    numeric: bool = False  # numbers that stand as text; found out when they are loaded
 
     @property
     def is_flag(self) -> bool:
         """Whether it holds true and false, and nothing else but null."""
         return bool in self.types and self.types <= {bool, type(None)}
+
+    @property
+    def kind(self) -> str:
+        """The types of its values, for somebody who is about to write a query."""
+        names = {_KINDS.get(kind, "json") for kind in self.types - {type(None)}}
+        if self.numeric:
+            names = names - {"text"} or {"num"}
+        return "|".join(sorted(names)) or "null"
 
     @property
     def dotted(self) -> str:
@@ -66,11 +74,11 @@ class SqlTable:
 
     def schema(self) -> dict[str, Any]:
         """Describe the table for somebody who is about to write a query."""
-        names = [self.parent, *(column.name for column in self.columns)] if self.parent else None
+        columns = [f"{column.name} {column.kind}" for column in self.columns]
         return {
             "table": self.name,
             "rows": len(self.rows),
-            "columns": ", ".join(names or [column.name for column in self.columns]),
+            "columns": ", ".join([self.parent, *columns] if self.parent else columns),
         }
 
 
@@ -111,12 +119,10 @@ def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
     for table in tables:
         if not table.columns:
             continue
-        names = [table.parent] if table.parent else []
-        names += [column.name for column in table.columns]
         columns = _cells(table)
-        # Numbers that stand as text, as in CSV, compare as numbers: as text, '9' would be more than 50.
-        kinds = [" NUMERIC" if _is_numeric(values) else "" for values in columns]
-        listed = ", ".join(f"{quote(name)}{kind}" for name, kind in zip(names, kinds, strict=True))
+        names = [(column.name, column.numeric) for column in table.columns]
+        names = [(table.parent, _are_decimal(table.owners)), *names] if table.parent else names
+        listed = ", ".join(quote(name) + (" NUMERIC" if numeric else "") for name, numeric in names)
         connection.execute(f"CREATE TABLE {quote(table.name)} ({listed})")
         marks = ", ".join("?" * len(names))
         rows = zip(*columns, strict=True)
@@ -269,7 +275,7 @@ def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _cells(table: SqlTable) -> list[Sequence[Any]]:
-    columns = [_bound(_values(table.rows, column), column) for column in table.columns]
+    columns = [_as_numbers(_bound(_values(table.rows, column), column), column) for column in table.columns]
     texts = (values for values, column in zip(columns, table.columns, strict=True) if not column.types <= _SHORT)
     table.longest = max((len(value) for values in texts for value in values if type(value) is str), default=0)
     for column in table.columns:
@@ -277,12 +283,36 @@ def _cells(table: SqlTable) -> list[Sequence[Any]]:
     return [*([table.owners] if table.parent else []), *columns]
 
 
-def _is_numeric(values: Sequence[Any]) -> bool:
-    """Whether a column holds decimal numbers as text; zeros in front make it a code, many digits an identifier."""
-    written = (value for value in values if value is not None)
-    return any(type(value) is str for value in values[:_LOOKED_AT]) and all(
-        type(value) is str and _DECIMAL.fullmatch(value) is not None for value in written
-    )
+def _as_numbers(values: Sequence[Any], column: Column) -> Sequence[Any]:
+    """Have numbers that stand as text, as in CSV, compare as numbers: as text, '9' would be more than 50.
+
+    Empty cells among them become null, which is neither more nor less than a number and no part of an average.
+    """
+    if str not in column.types or not column.types <= _SCALARS:
+        return values
+    column.numeric = _are_decimal(values)
+    if not column.numeric:
+        return values
+    return [None if type(value) is str and not value.strip() else value for value in values]
+
+
+def _are_decimal(values: Sequence[Any]) -> bool:
+    """Whether all texts are decimal numbers; zeros in front make a code, many digits an identifier."""
+    decimals: set[int] = set()
+    zero_at_end = False
+    found = False
+    for value in values:
+        if type(value) is not str or not value.strip():
+            continue
+        found = True
+        if not _DECIMAL.fullmatch(value):
+            return False
+        fraction = value.partition(".")[2]
+        if fraction:
+            decimals.add(len(fraction))
+            zero_at_end = zero_at_end or fraction[-1] == "0"
+    # 3.9 and 3.10 are versions: as a number, 3.10 would be 3.1.
+    return found and not (zero_at_end and len(decimals) > 1)
 
 
 def _values(rows: Sequence[Any], column: Column) -> Sequence[Any]:

@@ -34,6 +34,13 @@ def test_records_are_asked_whatever_file_they_are_in(tmp_path: Path, name: str, 
     assert json.loads(done.stdout)["data"] == [{"state": "closed", "n": 3}, {"state": "open", "n": 4}]
 
 
+def test_prices_of_a_csv_compare_as_numbers_though_some_are_empty(tmp_path: Path) -> None:
+    prices = ["" if n % 7 == 0 else f"{n}.{n % 100:02}" for n in range(200)]
+    (tmp_path / "orders.csv").write_text("id,price\n" + "\n".join(f"{n},{price}" for n, price in enumerate(prices)))
+    done = run(str(tmp_path / "orders.csv"), "SELECT count(*) AS n FROM items WHERE price > 50", "--json")
+    assert json.loads(done.stdout)["data"] == [{"n": sum(float(price or 0) > 50 for price in prices)}]
+
+
 def test_standard_input_is_read_and_a_table_printed() -> None:
     done = run("-", "SELECT id, state FROM items", stdin=json.dumps(ISSUES * 3))
     assert done.stdout.splitlines()[-1] == "7,open"
@@ -49,7 +56,7 @@ def test_what_a_config_makes_private_cannot_be_asked_for(tmp_path: Path) -> None
 
 def test_without_a_query_the_tables_are_listed(tmp_path: Path) -> None:
     (tmp_path / "issues.json").write_text(json.dumps({"issues": ISSUES}))
-    assert "id, state, user_login" in run(str(tmp_path / "issues.json")).stdout
+    assert "id int, state text, user_login text" in run(str(tmp_path / "issues.json")).stdout
 
 
 def test_an_answer_that_is_kept_is_asked_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,7 +241,7 @@ def test_what_an_answer_left_out_can_be_asked_for(asked: Any) -> None:
 
     sql = "SELECT state, count(*) AS n FROM items GROUP BY state"
     assert expand(sql=sql)["data"] == [{"state": "closed", "n": 1000}, {"state": "open", "n": 2000}]
-    assert expand(sql="schema")["data"][0]["columns"] == "id, state, title"
+    assert expand(sql="schema")["data"][0]["columns"] == "id int, state text, title text"
     assert expand(path="[2999].title")["data"] == "Issue 2999"
     page = expand(cursor=cut["cursor"], path=None)
     assert page["data"][0]["id"] == len(cut["data"])

@@ -127,7 +127,11 @@ def test_columns_of_one_name_are_told_apart_in_the_answer(issues: Database) -> N
 
 
 def test_the_schema_lists_tables_rows_and_columns(issues: Database) -> None:
-    assert issues.query("schema").records[1] == {"table": "result_labels", "rows": 30, "columns": "result_id, name"}
+    assert issues.query("schema").records[1] == {
+        "table": "result_labels",
+        "rows": 30,
+        "columns": "result_id, name text",
+    }
 
 
 def test_the_answer_says_whether_there_were_more_rows(issues: Database) -> None:
@@ -329,3 +333,26 @@ def test_numbers_that_stand_as_text_compare_as_numbers() -> None:
     assert database.query("SELECT count(*) AS n FROM items WHERE price > 50").records == [{"n": 50}]
     assert database.query("SELECT sum(price) AS n FROM items WHERE price = '7.10'").records == [{"n": 7.1}]
     assert database.query("SELECT code FROM items WHERE price < 1").records == [{"code": "0000"}]
+
+
+def test_empty_cells_among_numbers_that_stand_as_text_are_null() -> None:
+    rows = [{"price": "" if n % 4 == 0 else f"{n}.50", "stock": None if n % 2 else str(n)} for n in range(100)]
+    database = Database(rows)
+
+    def count(condition: str) -> int:
+        return int(ask(database, f"SELECT count(*) AS n FROM items WHERE {condition}")[0]["n"])  # noqa: S608 (a test's own words)
+
+    assert (count("price > 50"), count("price < 50"), count("stock >= 90")) == (38, 37, 5)
+    assert (count("price IS NULL"), count("price = ''"), count("price<>''")) == (25, 25, 75)
+    assert ask(database, "SELECT max(price) AS most, avg(stock) AS mean FROM items") == [{"most": 99.5, "mean": 49.0}]
+
+
+def test_versions_stay_text() -> None:
+    database = Database([{"version": "3.9"}, {"version": "3.10"}, {"version": ""}])
+    assert [row["version"] for row in ask(database, "SELECT version FROM items")] == ["3.9", "3.10", ""]
+
+
+def test_the_schema_names_the_type_of_each_column() -> None:
+    row = {"id": 1, "name": "Ann", "price": "9.50", "ratio": 0.5, "on": True, "odd": {}, "mixed": 1, "none": None}
+    columns = Database([row, {**row, "price": "", "mixed": "x"}]).query("schema").records[0]["columns"]
+    assert columns == ("id int, name text, price num, ratio num, on bool, odd json, mixed int|text, none null")
