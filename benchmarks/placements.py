@@ -10,6 +10,8 @@ from __future__ import annotations
 import html
 import json
 import logging
+import re
+from base64 import b64encode, urlsafe_b64encode
 from collections import namedtuple
 from contextlib import contextmanager
 from dataclasses import dataclass, field, make_dataclass
@@ -208,10 +210,12 @@ NESTING: dict[str, Callable[[Any], Any]] = {
     "with comments": lambda value: f"// users\n{json.dumps(value, indent=1)} // end",
     "cut short": lambda value: json.dumps(value)[:-2],
     "cut at its start": lambda value: json.dumps(value)[1:],
-    "escaped": lambda value: "".join(rf"\u{ord(c):04x}" if c in "eti" else c for c in json.dumps(value)),
+    "escaped": lambda value: re.sub(r"(?<!\\)[eti]", lambda found: rf"\u{ord(found[0]):04x}", json.dumps(value)),
     "escaped by hand": lambda value: json.dumps(value).replace('"', '\\"'),
     "HTML": lambda value: f"<pre>{html.escape(json.dumps(value))}</pre>",
     "bytes": lambda value: json.dumps(value).encode(),
+    "base64": lambda value: b64encode(json.dumps(value).encode()).decode(),
+    "base64 for URLs": lambda value: urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("="),
 }
 FLAT: dict[str, Callable[[Any], Any]] = {
     "yaml": lambda value: _pairs(value, ": "),

@@ -30,6 +30,7 @@ _DEEPEST = 200
 _FARTHEST = 4  # objects around a header within which its rows are looked for
 _ROWS_DEEPEST = 8  # objects and lists around its rows, in those
 _DELIMITERS = ",;\t|"
+_SCALARS = (str, int, float)
 
 
 @dataclass(slots=True)
@@ -83,6 +84,8 @@ class NamedApart:
                 nested.append(key)
         if named and any(_fits(_HOLDING, key) or _is_series(item) for key, item in value.items() if key not in named):
             return {key: item if key in named else self.replace(item, (*place, key)) for key, item in value.items()}
+        if "th" in named:  # an HTML table of one column
+            around.add(1, frozenset({0}), 1)
         return self._with_nested(value, nested, place, around) if nested else value
 
     def _with_nested(
@@ -152,6 +155,9 @@ class NamedApart:
             return value
         if type(value) is dict:
             members = {key: self._below(item, headers, (*place, key), depth - 1) for key, item in value.items()}
+            if 1 in headers.columns and type(members.get("td")) in _SCALARS:
+                members["td"] = self.replace(members["td"], (*place, "td"))
+                headers.matched.add(1)
             return value if all(map(_same, members.values(), value.values())) else members
         if not any(type(item) in (dict, list) for item in value):
             return self._row(value, self._columns(value, headers), place)

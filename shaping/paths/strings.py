@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from base64 import b64decode
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
@@ -36,6 +37,9 @@ _MOST_STARTS = 16
 _MOST_ESCAPES = 3  # kinds of escapes inside each other
 _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
 _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
+_SHORTEST_BASE64 = 24  # characters: fewer hold no name and its value
+_BASE64 = re.compile(rf"\s*+(?:data:[^,\n]{{0,200}};base64,)?([A-Za-z0-9+/_\s-]{{{_SHORTEST_BASE64},}}+={{0,2}})\s*+")
+_URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _BLANK = re.compile(r"[\s\ufeff]*")
@@ -144,10 +148,15 @@ class StringFilter:
 
     def _is_worth_a_look(self, text: str) -> bool:
         """Return whether a string inside data may hold data, or a field that must not leave."""
-        return "{" in text or "[" in text or (self.withhold and not text.isalnum())
+        if "{" in text or "[" in text:
+            return True
+        return self.withhold and (len(text) >= _SHORTEST_BASE64 or not text.isalnum())
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
         names = _named(state.exclude)
+        if self.withhold and (plain := _base64_text(text)) and (hit := _first_hit([plain], names, words=True)):
+            self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, withheld=True))
+            return WITHHELD.format(hit)
         if _IS_WITHHELD.fullmatch(text) or not (state.partial or _may_concern(text, names)):
             return text
         parts: list[str] = []
@@ -268,6 +277,18 @@ def _literal(text: str, start: int) -> Found | None:
         if isinstance(value, dict | list | tuple):
             return Found(start, end, json.loads(json.dumps(value)))
     return None
+
+
+def _base64_text(text: str) -> str:
+    """Return the text that base64 holds, alone or in a data URI; nothing where it holds none."""
+    found = _BASE64.fullmatch(text)
+    if found is None:
+        return ""
+    code = re.sub(r"\s", "", found[1]).rstrip("=").translate(_URL_SAFE)
+    try:
+        return b64decode(code + "=" * (-len(code) % 4), validate=True).decode()
+    except ValueError:
+        return ""
 
 
 def _quoted(text: str) -> Found | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,9 @@ CASES: dict[str, Any] = {
     "a member in another case": {"user": {"SALARY": HELD}, "rows": [{"Salary": HELD}]},
     "a member with other separators": {"homeAddress": str(HELD), "Home-Address": [str(HELD)], "home address": HELD},
     "headers": f"Id: 1\nSalary: {HELD}\nState: open\nId: 2\nSalary: {HELD}\nState: open\n",
+    "bytes": json.dumps([{"id": number, "salary": HELD} for number in range(20)]).encode(),
+    "base64": {"blob": b64encode(json.dumps({"who": "Bob", "salary": HELD}).encode()).decode()},
+    "a data URI": "data:application/json;base64," + b64encode(json.dumps({"salary": HELD, "id": 1}).encode()).decode(),
     "a header row": [["who", "salary"], *ROWS],
     "a header row whose first column is private": [["salary", "who"], [HELD, "Bob"], [HELD, "Al"]],
     "columns and rows": {"columns": ["who", "salary"], "rows": ROWS},
@@ -52,6 +56,9 @@ CASES: dict[str, Any] = {
         "<table><thead><tr><th>who</th><th class='x'> Salary </th></tr></thead>"
         f"<tbody><tr><td>Bob</td><td>{HELD}</td></tr></tbody></table>"
     ),
+    "an HTML table of one column": (
+        f"<table><thead><tr><th>salary</th></tr></thead><tbody><tr><td>{HELD}</td></tr><tr><td>{HELD}</td></tr></tbody></table>"
+    ),
     "definitions": f"<dl><dt>salary</dt><dd>{HELD}</dd></dl>",
     "XML with a name attribute": f"<row><field name='salary'>{HELD}</field><field name='who'>Bob</field></row>",
     "lines of JSON": f'["who","salary"]\n["Bob",{HELD}]\n["Al",{HELD}]',
@@ -70,6 +77,7 @@ def test_a_private_value_that_stands_apart_from_its_name_does_not_leave(case: st
     if shaped.ref is not None:
         out += shaper.expand(shaped.ref).text
     assert str(HELD) not in out.replace(",", "")
+    assert "c2FsYXJ5" not in out, "the name in base64"
 
 
 def test_it_holds_where_texts_that_cannot_be_read_may_pass() -> None:
