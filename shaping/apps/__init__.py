@@ -1,5 +1,340 @@
-"""Click and Typer applications whose every command answers with an envelope."""
+"""Click and Typer applications that answer with envelopes, exit by a table, and describe themselves in a manifest."""
 
-from shaping.apps.app import manifest_of, shape_click, shape_typer
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, partial
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import orjson
+import typer
+from pydantic import PydanticSchemaGenerationError, TypeAdapter
+from pydantic.errors import PydanticUserError
+
+from shaping.apps.response import CommandCall, answers_only, exit_for
+from shaping.errors import Redirect, ToolError, make_error
+from shaping.errors.codes import EXIT_TABLES
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from shaping.errors.codes import ExitTable
 
 __all__ = ["manifest_of", "shape_click", "shape_typer"]
+
+
+class OutputFormat(StrEnum):
+    """How an answer is printed."""
+
+    text = "text"
+    json = "json"
+
+
+_HELP = {
+    "output": "Print text for people, or a JSON envelope for programs.",
+    "fields": "Comma-separated paths: keep only these of the data.",
+    "limit": "The most elements to show of any list.",
+    "cursor": "The cursor of a cut answer: show what comes next.",
+    "etag": "The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
+    "quiet": "Print nothing but the answer.",
+    "verbose": "Print all data, with warnings and what was left out.",
+    "debug": "Print everything that is known about the call.",
+}
+NAMES = tuple(_HELP)
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """The added options of one call."""
+
+    output: OutputFormat = OutputFormat.text
+    fields: str | None = None
+    limit: int | None = None
+    cursor: str | None = None
+    etag: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+    @property
+    def as_json(self) -> bool:
+        """Whether a program reads the answer."""
+        return self.output == OutputFormat.json
+
+    @property
+    def profile(self) -> str | None:
+        """The profile that is asked for."""
+        return "debug" if self.debug else "standard" if self.verbose else None
+
+
+def typer_options() -> list[Any]:
+    """Build the options for a Typer command from a function's signature."""
+    option: Callable[..., Any] = typer.Option
+
+    def added(
+        *,
+        output: Annotated[OutputFormat, option(help=_HELP["output"])] = OutputFormat.text,
+        fields: Annotated[str | None, option(help=_HELP["fields"])] = None,
+        limit: Annotated[int | None, option(help=_HELP["limit"], min=1)] = None,
+        cursor: Annotated[str | None, option(help=_HELP["cursor"])] = None,
+        etag: Annotated[str | None, option(help=_HELP["etag"])] = None,
+        quiet: Annotated[bool, option("--quiet", help=_HELP["quiet"])] = False,
+        verbose: Annotated[bool, option("--verbose", help=_HELP["verbose"])] = False,
+        debug: Annotated[bool, option("--debug", help=_HELP["debug"])] = False,
+    ) -> None: ...
+
+    # The annotations are text here, and name what only this function knows.
+    added.__annotations__ = _evaluated(added, locals())
+    app = typer.Typer(add_completion=False)
+    app.command()(added)
+    return [param for param in typer.main.get_command(app).params if param.name in NAMES]
+
+
+def click_options() -> list[Any]:
+    """Build the options for a Click command."""
+    import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
+
+    kinds: dict[str, dict[str, Any]] = {
+        "output": {"type": click.Choice([form.value for form in OutputFormat]), "default": OutputFormat.text.value},
+        "limit": {"type": click.IntRange(min=1)},
+        **{name: {"is_flag": True} for name in ("quiet", "verbose", "debug")},
+    }
+    return [click.Option([f"--{name}"], help=text, **kinds.get(name, {})) for name, text in _HELP.items()]
+
+
+def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
+    """Remove the added options from a call's parameters and return them; the command's own options stay."""
+    taken = {name: params.pop(name, None) for name in NAMES if name not in own}
+    given = {name: value for name, value in taken.items() if value is not None}
+    return CallOptions(**{**given, "output": OutputFormat(given.get("output", OutputFormat.text))})
+
+
+def wants_json(args: Sequence[str]) -> bool:
+    """Return whether a command line that could not be parsed asks for JSON."""
+    return "--output=json" in args or ("--output", "json") in pairwise(args)
+
+
+def _evaluated(function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any]:
+
+    scope = vars(sys.modules[__name__])
+    return get_type_hints(function, {**scope, **names}, include_extras=True)
+
+
+def manifest_of(
+    command: Any,
+    *,
+    name: str,
+    version: str | None = None,
+    renamed: Mapping[str, str] | None = None,
+    exit_codes: Mapping[int, str],
+    outputs: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Describe a Click or Typer application for a program: its commands, their flags, exit codes and output schemas.
+
+    `exit_codes` names each number; `renamed` maps old command names to new ones; `outputs` gives the JSON Schema of a
+    command's data by the command's name, where its return annotation does not say.
+    """
+    schemas = outputs or {}
+    found: dict[str, Any] = {
+        "name": name,
+        "version": version,
+        "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaf_commands(command)],
+        "exit_codes": {str(number): meaning for number, meaning in exit_codes.items()},
+        "renamed": [{"command": old, "replacement": new} for old, new in (renamed or {}).items()],
+    }
+    return {**found, "etag": blake2b(orjson.dumps(found), digest_size=8).hexdigest()}
+
+
+def leaf_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the commands that are no groups, each with the words that call it."""
+    if not hasattr(command, "commands"):
+        yield path, command
+        return
+    for word, inner in command.commands.items():
+        yield from leaf_commands(inner, (*path, word))
+
+
+def _command(path: tuple[str, ...], leaf: Any, schema: Any) -> dict[str, Any]:
+    params = [param for param in leaf.params if not getattr(param, "hidden", False)]
+    return {
+        "name": " ".join(path),
+        "help": _sentence(leaf.help),
+        "arguments": [_param(param) for param in params if param.param_type_name == "argument"],
+        "flags": [_param(param) for param in params if param.param_type_name == "option"],
+        "output": _returned(leaf.callback) if schema is None else schema,
+    }
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split())
+
+
+def _param(param: Any) -> dict[str, Any]:
+    members = {
+        "name": param.opts[0] if param.param_type_name == "option" else param.name,
+        "aliases": [*param.opts[1:], *param.secondary_opts] if param.param_type_name == "option" else [],
+        "type": _type(param),
+        "choices": _choices(param),
+        "required": param.required,
+        "multiple": bool(getattr(param, "multiple", False)) or param.nargs == -1,
+        "default": _default(param),
+        "help": getattr(param, "help", None),
+    }
+    return {key: value for key, value in members.items() if value is not None and value != []}
+
+
+def _type(param: Any) -> str:
+    if getattr(param, "is_flag", False):
+        return "boolean"
+    if hasattr(param, "type"):
+        return str(param.type.name)
+    annotation = param.type_descriptor.annotation
+    return str(getattr(annotation, "__name__", annotation))
+
+
+def _choices(param: Any) -> list[str] | None:
+    kind = param.type if hasattr(param, "type") else param.type_descriptor
+    choices = getattr(kind, "choices", None)
+    return None if choices is None else [str(getattr(choice, "value", choice)) for choice in choices]
+
+
+def _default(param: Any) -> Any:
+    default = param.default
+    return default if isinstance(default, (str, int, float)) and default is not False else None
+
+
+def _returned(callback: Callable[..., Any] | None) -> Any:
+    """Return the JSON Schema of a function's return annotation, or an empty one."""
+    try:
+        hint = get_type_hints(callback).get("return", Any) if callback is not None else Any
+        return TypeAdapter(hint).json_schema()
+    except (PydanticSchemaGenerationError, PydanticUserError, NameError, TypeError):
+        return {}
+
+
+@dataclass(frozen=True)
+class ShapedApp:
+    """An application being shaped: its name, its shaper, and the commands that have other names now."""
+
+    name: str
+    given_shaper: Shaper | None
+    renamed: Mapping[str, str]
+    version: str | None = None
+    exit_codes: ExitTable | None = None
+
+    @property
+    def exit_table(self) -> ExitTable:
+        """The table of exit codes: the application's own choice, or the config's."""
+        return self.exit_codes or self.shaper.generation.config.exit_codes
+
+    @cached_property
+    def shaper(self) -> Shaper:
+        """The application's shaper, or one that is made at the first call."""
+        return self.given_shaper or Shaper(expandable=True)
+
+
+def shape_click(
+    command: Any,
+    *,
+    name: str | None = None,
+    shaper: Shaper | None = None,
+    renamed: Mapping[str, str] | None = None,
+    version: str | None = None,
+    exit_codes: ExitTable | None = None,
+) -> Any:
+    """Shape a Click application in place: what its commands return is their data, printed as text or as an envelope.
+
+    Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag`, `--quiet`, `--verbose` and
+    `--debug`, and a group gets the command `manifest`. `name` is the program's in tool names (`app list`), `version`
+    goes into the manifest, `renamed` maps old names of commands to new ones, and `exit_codes` is `contract` (3 for
+    wrong arguments) or `posix` (2).
+    """
+    import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
+
+    app = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
+    if hasattr(command, "commands"):
+        listing = click.Command("manifest", callback=partial(_manifest, command, app), help=_manifest.__doc__)
+        command.commands.setdefault("manifest", listing)
+    return _shaped(command, app, click_options)
+
+
+def shape_typer(
+    app: Any,
+    *,
+    name: str | None = None,
+    shaper: Shaper | None = None,
+    renamed: Mapping[str, str] | None = None,
+    version: str | None = None,
+    exit_codes: ExitTable | None = None,
+) -> Any:
+    """Shape a Typer application and return the command to call instead; the options are those of `shape_click`."""
+    command: Any = typer.main.get_command(app)
+    described = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
+    if hasattr(command, "commands"):
+        helper = typer.Typer(add_completion=False)
+
+        @helper.command(help=_manifest.__doc__)
+        def manifest() -> Any:
+            return _manifest(command, described)
+
+        command.commands.setdefault("manifest", typer.main.get_command(helper))
+        command.commands["manifest"].name = "manifest"
+    return _shaped(command, described, typer_options)
+
+
+def _manifest(command: Any, app: ShapedApp) -> dict[str, Any]:
+    """List every command: its flags, its exit codes and the schema of what it prints."""
+    exits = {number: entry.name for number, entry in EXIT_TABLES[app.exit_table].items()}
+    return manifest_of(command, name=app.name, version=app.version, renamed=app.renamed, exit_codes=exits)
+
+
+def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> Any:
+    for path, leaf in leaf_commands(command):
+        own = [param.name for param in leaf.params]
+        leaf.params = [*leaf.params, *(param for param in options() if param.name not in own)]
+        leaf.invoke = partial(_invoke, leaf.invoke, app, " ".join((app.name, *path)), own)
+    command.main = partial(_main, command.main, app)
+    return command
+
+
+def _invoke(invoke: Callable[[Any], Any], app: ShapedApp, tool: str, own: Sequence[str], context: Any) -> None:
+    """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
+    options = take_options(context.params, own)
+    answering = CommandCall(app.shaper, tool, options, app.exit_table)
+    code = answering.next_page() if options.cursor else answering.call(partial(invoke, context))
+    if code:
+        context.exit(code)
+
+
+def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
+    """Run the application; a command line that cannot be read or has moved is answered like any other call."""
+    words = list(sys.argv[1:] if args is None else args)
+    if not extra.pop("standalone_mode", True):
+        return main(words, *more, standalone_mode=False, **extra)
+    as_json = wants_json(words)
+    with answers_only() if as_json else nullcontext():
+        try:
+            _refuse_renamed(app, words)
+            done = main(words, *more, standalone_mode=False, **extra)
+        except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
+            options = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
+            sys.exit(exit_for(problem, app.name, options, app.exit_table))
+        sys.exit(done if isinstance(done, int) else 0)
+
+
+def _refuse_renamed(app: ShapedApp, words: Sequence[str]) -> None:
+    for old, new in app.renamed.items():
+        before = old.split()
+        if list(words[: len(before)]) == before:
+            rest = words[len(before) :]
+            replacement = shlex.join([*app.name.split(), *new.split(), *rest])
+            redirect = Redirect(command=replacement, permanent=True, reason="renamed")
+            message = f"'{app.name} {old}' is now '{app.name} {new}'"
+            raise ToolError.of(make_error("REDIRECTED", message, redirect=redirect, phase="validation"))

@@ -31,7 +31,7 @@ from shaping.values import to_plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shaping.apps.app import CallOptions
+    from shaping.apps import CallOptions
     from shaping.envelope import Envelope
     from shaping.errors.codes import ExitTable
     from shaping.shaper import Shaper

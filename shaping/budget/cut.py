@@ -12,7 +12,7 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from shaping.budget.fitting import Budget
+    from shaping.budget import Budget
 
 _EMPTY: Final = 2  # bytes of [] or {}
 _MARK: Final = 40  # bytes of a string that is all mark

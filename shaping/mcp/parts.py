@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget.fitting import count_near
+from shaping.budget import count_near
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, is_listing, is_text, read_result

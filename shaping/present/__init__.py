@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.budget.fitting import Budget, Fitted, fit_value
+from shaping.budget import Budget, Fitted, fit_value
 from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning
 from shaping.cleaning.call import clean_error
 from shaping.envelope import local_envelope
