@@ -8,7 +8,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.parsers.sections import sections_of
-from shaping.parsers.terminal import error_lines
+from shaping.parsers.terminal import error_lines, find_traces
 from shaping.response import counted, cut_end
 
 if TYPE_CHECKING:
@@ -195,6 +195,10 @@ class _Choice:
         for step in range(1, _AROUND + 1):
             for at in _from_both_ends(self._matter):
                 yield from (near for near in (at + step, at - step) if 0 <= near <= last)
+        # The frames nearest to an exception say most: Python writes them last.
+        for trace in find_traces(self._lines, self._matter):
+            python = trace.exceptions[-1] == trace.lines[-1]
+            yield from reversed(trace.lines) if python else trace.lines
         yield from _from_both_ends(range(len(self._lines)))
 
     def _cost(self, at: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +29,9 @@ _ERROR_WORDS: Final = tuple(
         "unknown ", "illegal ", "missing ", "not ok", "✗", "✖", "✘", "\ne ", "\ne\t",
     )
 )  # fmt: skip
+_HEADING: Final = "Traceback (most recent call last)"
+_FRAME = re.compile(r"\s+(?:at\s|\.\.\.\s\d+\s)")
+_CAUSE = re.compile(r"\s*(?:Caused by|Suppressed): ")
 _LOCATION = re.compile(rb":\d+:\d+:\s")
 
 
@@ -38,7 +41,7 @@ def is_error_line(line: str) -> bool:
 
 
 def error_lines(lines: Sequence[str]) -> list[int]:
-    """Return the indexes of the lines that report an error."""
+    """Return the indexes of the lines that report an error, the exceptions of tracebacks included."""
     text = b"\n" + "\n".join(lines).encode(errors="replace").lower() + b"\n"
     hits = {found.start() for found in _LOCATION.finditer(text)}
     for word in _ERROR_WORDS:
@@ -53,7 +56,53 @@ def error_lines(lines: Sequence[str]) -> list[int]:
         before = at
         if (not found or found[-1] != index) and is_error_line(lines[index]):
             found.append(index)
-    return found
+    exceptions = {at for trace in find_traces(lines, found) for at in trace.exceptions}
+    return sorted(exceptions.union(found)) if exceptions else found
+
+
+class Trace(NamedTuple):
+    """A traceback: its lines, and those of them that name an exception."""
+
+    lines: range
+    exceptions: Sequence[int]
+
+
+def find_traces(lines: Sequence[str], errors: Iterable[int]) -> list[Trace]:
+    """Find the tracebacks that begin with an error line."""
+    traces: list[Trace] = []
+    for at in errors:
+        if traces and at < traces[-1].lines.stop:
+            continue
+        trace = _python_trace(lines, at) or _stack_trace(lines, at)
+        if trace is not None:
+            traces.append(trace)
+    return traces
+
+
+def _python_trace(lines: Sequence[str], at: int) -> Trace | None:
+    column = lines[at].find(_HEADING)
+    if column < 0 or at + 1 == len(lines):
+        return None
+    # The heading can stand behind the time of a log's line, and its frames below at the margin.
+    if lines[at][:column].strip() and lines[at + 1][:1].isspace():
+        column = 0
+    end = at + 1
+    while end < len(lines) - 1 and (lines[end][column : column + 1].isspace() or not lines[end].strip()):
+        end += 1
+    return Trace(range(at, end + 1), (end,))
+
+
+def _stack_trace(lines: Sequence[str], at: int) -> Trace | None:
+    """Find the frames of Java, JavaScript and C#, which stand below their exception."""
+    # A log's line can report the error before the line of the exception.
+    named = next((near for near in (at, at + 1) if near + 1 < len(lines) and _FRAME.match(lines[near + 1])), None)
+    if named is None:
+        return None
+    end = named + 1
+    while end < len(lines) and (_FRAME.match(lines[end]) or _CAUSE.match(lines[end])):
+        end += 1
+    causes = (cause for cause in range(named + 1, end) if _CAUSE.match(lines[cause]))
+    return Trace(range(at, end), (named, *causes))
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")

@@ -132,6 +132,31 @@ def test_cut_text_says_how_much_is_gone_and_how_to_get_it() -> None:
     assert shaping("run", "--max-tokens", "12", "--", "seq", "1", "1000").stderr == b"(cut)\n"
 
 
+_PYTHON = ["Traceback (most recent call last):"]
+_PYTHON += [f'  File "/srv/pay{n}.py", line {n}, in step_{n}\n    gateway.step_{n}(order)' for n in range(7)]
+_PYTHON += ["pay.CardDeclined: order 8841"]
+_JAVA = ["com.shop.Rejected: charge", *(f"\tat com.shop.Pay{n}.run(Pay{n}.java:{n})" for n in range(9))]
+_JAVA += ["Caused by: com.shop.CardDeclined: order 8841", "\tat com.shop.Card.run(Card.java:7)", "\t... 9 more"]
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(_PYTHON, id="Python"),
+        pytest.param(["09:05:01 app | " + line for line in "\n".join(_PYTHON).split("\n")], id="a prefix"),
+        pytest.param(_JAVA, id="Java"),
+    ],
+)
+def test_a_traceback_in_a_log_is_kept_to_its_exception(home: Path, trace: list[str]) -> None:
+    around = [f"2026-11-17 09:{n // 60 % 60:02}:{n % 60:02},123 INFO worker: order {n} in 3 ms" for n in range(1200)]
+    error = "2026-11-17 09:05:01,123 ERROR worker: charging order 8841 failed"
+    (home / "app.log").write_text("\n".join([*around[:300], error, *trace, *around[300:], ""]))
+    cut = shaping("run", "--max-tokens", "4000", "--", "cat", "app.log").stdout.decode()
+    assert "\n".join([error, *trace]) in cut
+    least = shaping("run", "--max-tokens", "250", "--", "cat", "app.log").stdout.decode()
+    assert "CardDeclined: order 8841" in least
+
+
 def test_a_cut_is_marked_also_where_something_is_private(home: Path) -> None:
     (home / "response_config.json").write_text('{"global": {"private": ["**.salary"]}}')
     assert b"999 lines" in shaping("run", "--max-tokens", "40", "--", "seq", "1", "1000").stdout
