@@ -225,7 +225,7 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
     for key in sorted(strings, key=sizes.__getitem__):
         if sizes[key] < _WORTH or not _SEPARATOR.search(next(filter(None, strings[key]))):
             continue
-        template = _template(strings[key], {name: source for name, source in sources.items() if name != key}, prefix)
+        template = _template(key, strings, sources, prefix)
         if template and sizes[key] - len(template) - len(key) > _WORTH:
             derived[key] = template
             sources.pop(key, None)
@@ -249,15 +249,25 @@ def _strings(column: list[Any]) -> list[str | None] | None:
     return [None if value is MISSING else str(value) for value in column]
 
 
-def _template(target: list[str | None], sources: Mapping[str, list[str | None]], prefix: str) -> str | None:
+def _template(
+    own: str, strings: Mapping[str, list[str | None]], sources: Mapping[str, list[str | None]], prefix: str
+) -> str | None:
     """Return the template of the longest source that is found everywhere alike."""
+    target = strings[own]
     present = [at for at, text in enumerate(target) if text is not None]
     first, last = present[0], present[-1]
     one, other = str(target[first]), str(target[last])
     near = []
     for key, source in sources.items():
         begin, end = source[first], source[last]
-        if begin and end and begin in one and end in other and (len(present) > 2 or len(begin) >= _SHORT):
+        if (
+            key != own
+            and begin
+            and end
+            and begin in one
+            and end in other
+            and (len(present) > 2 or len(begin) >= _SHORT)
+        ):
             near.append((begin, key))
     for known, key in sorted(near, key=lambda found: -len(found[0])):
         for parts in (one.split(known), one.rsplit(known, 1)):

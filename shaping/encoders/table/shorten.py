@@ -149,8 +149,10 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
     start, end = _of_times(column) if is_time else _of_links(column)
     if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
         return None
+    before, after = len(start), len(end)
+    # All links have both; a few times may have neither.
     between = [
-        text[len(start) : len(text) - len(end)] if text.startswith(start) and text.endswith(end) else text
+        text[before : len(text) - after] if not is_time or (text.startswith(start) and text.endswith(end)) else text
         for text in column
     ]
     around = f"{start}{{}}{end}"
