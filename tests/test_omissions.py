@@ -10,7 +10,7 @@ import pytest
 
 from shaping import Shaper, tokens, using
 from shaping.present.notices import missing
-from shaping.response import Omission, grouped
+from shaping.response import Omission, Warned, grouped
 
 NOISY = [
     {
@@ -36,10 +36,11 @@ def test_what_the_config_left_out_is_listed_with_its_price_under_standard() -> N
 
 
 def test_nulls_and_empties_are_told_as_one_entry_each() -> None:
-    value = Shaper({}).shape([{"a": None, "b": []}, {"a": None, "c": None, "d": 1}], profile="standard").value
+    records = [{"a": None, "b": []}, {"a": None, "c": None, "d": 1}] * 20
+    value = Shaper({}).shape(records, profile="standard").value
     assert value["omissions"] == [
-        {"path": "**", "count": 3, "reason": "null"},
-        {"path": "[].b", "count": 1, "reason": "empty", "tokens": 1},
+        {"path": "**", "count": 60, "reason": "null"},
+        {"path": "[].b", "count": 20, "reason": "empty", "tokens": 22},
     ]
 
 
@@ -240,15 +241,63 @@ RECORDS: list[dict[str, Any]] = [
 def test_null_and_empty_members_are_named_once_below_a_list(profile: str, value: Any) -> None:
     with using(dialect="none"):
         shaped = Shaper({}).shape(value, tool="t", profile=profile)
-    assert shaped.absent == {"null": ("assignee", "milestone"), "empty": ("labels", "user")}
-    assert shaped.text.endswith("\nnull: assignee, milestone; empty: labels, user")
+    assert shaped.absent == {"null": ("assignee", "milestone", "user.company"), "empty": ("labels",)}
+    assert shaped.text.endswith("\nnull: assignee, milestone, user.company; empty: labels")
     assert "null" not in orjson.dumps(shaped.data).decode()
 
 
 def test_null_and_empty_members_of_one_record_are_named_too() -> None:
     with using(dialect="none"):
-        shaped = Shaper({}).shape(RECORDS[0], tool="t")
-    assert shaped.text.splitlines()[-1] == "null: assignee, milestone; empty: labels, user"
+        shaped = Shaper({}).shape(RECORDS[0] | dict.fromkeys(("closed_by", "closed_at", "locked_at")), tool="t")
+    last = "null: assignee, milestone, closed_by, closed_at, locked_at, user.company; empty: labels"
+    assert shaped.text.splitlines()[-1] == last
+
+
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+def test_an_object_of_nulls_is_not_called_empty(profile: str) -> None:
+    records = [{"id": n, "name": f"m{n}", "silenced": {"*": None} if n == 1 else {}} for n in range(40)]
+    shaped = Shaper({}).shape(records, tool="t", profile=profile)
+    assert shaped.absent == {"empty": ("silenced",), "null": ('silenced."*"',)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"id": 4, "name": "x", "deleted_at": None},
+        {"id": 4, "mount": {"a": None, "b": [], "c": "kv"}, "auth": None},
+        [{"id": n, "nextLink": None} for n in range(3)],
+    ],
+)
+def test_nulls_stay_in_the_envelope_where_listing_their_absence_costs_more(value: Any) -> None:
+    shaped = Shaper({}).shape(value, tool="t", profile="standard")
+    assert shaped.data == value
+    assert shaped.tokens.after <= shaped.tokens.before
+
+
+def test_a_list_of_left_out_fields_that_costs_more_than_it_saves_is_not_written() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"exclude_fields": ["b", "c"]}}})
+    shaped = shaper.shape({"a": "one", "b": 2, "c": 3}, tool="t", profile="standard")
+    assert shaped.text == '{"a":"one"}'
+    assert [each["path"] for each in shaped.value["omissions"]] == ["b", "c"]
+
+
+def test_a_text_keeps_its_lines_beside_warnings() -> None:
+    text = "[uwsgi]\nmaster = true\n\n[database]\nurl = postgresql://app:h7Gk29sLq0@db1:5432/app\npool = 20"
+    shaper = Shaper({})
+    marked = text.replace("h7Gk29sLq0", "[redacted:database-url]")
+    assert shaper.shape(text, tool="t", profile="standard").text == marked
+    warned = shaper.shape(text, tool="t", profile="standard", warnings=(Warned("STALE", "from a cache"),))
+    assert warned.text == f"{marked}\n(STALE: from a cache)"
+    assert [each.code for each in warned.warnings] == ["STALE", "REDACTED"]
+
+
+def test_a_text_that_a_budget_cut_keeps_its_lines_in_an_envelope() -> None:
+    text = "\n".join(f"{n} a line of the report" for n in range(2000))
+    with using(profile="standard", max_tokens=500):
+        shaped = Shaper({}).shape(text, tool="t")
+    assert shaped.text.startswith("0 a line of the report\n1 a line of the report\n")
+    assert "left out: " in shaped.text.splitlines()[-1]
+    assert tokens.exact(shaped.text) <= 500
 
 
 def test_names_that_would_cost_more_than_they_saved_are_not_written() -> None:
@@ -280,9 +329,9 @@ def test_nulls_and_empties_are_counted_among_the_omissions_with_a_ref() -> None:
         ("[].assignee", 5, "null"),
         ("[].milestone", 5, "null"),
         ("[].labels", 5, "empty"),
-        ("[].user", 5, "empty"),
+        ("[].user.company", 5, "null"),
     }
-    assert [(one["count"], one["ref"]) for one in shaped.value["omissions"]] == [(10, shaped.ref), (10, shaped.ref)]
+    assert [(one["count"], one["ref"]) for one in shaped.value["omissions"]] == [(15, shaped.ref), (5, shaped.ref)]
     assert shaper.expand(shaped.ref or "", "[].assignee").data == [None] * 5
 
 

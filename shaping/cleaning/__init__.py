@@ -222,6 +222,12 @@ def without_empties(value: Any, flags: Empties) -> Any:
     return value if value and not kept and type(kept) in {dict, list} else kept
 
 
+def with_absent(cleaned: Cleaned, plan: Plan) -> Cleaned:
+    """Return the data with the members that were dropped because they are null or empty."""
+    value, _ = redact_value(cleaned.selected, plan)
+    return cleaned._replace(value=value, pruned=cleaned.selected, size=None)
+
+
 def _object(value: dict[str, Any], flags: Empties) -> dict[str, Any]:
     if len(value) > _MANY and _MAY_GO.isdisjoint(map(type, value.values())):
         return value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.budget import Budget, Fitted, fit_value
-from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning
+from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning, with_absent
 from shaping.cleaning.call import clean_error
 from shaping.envelope import local_envelope
 from shaping.present.notices import notice
@@ -53,6 +53,9 @@ def present(
 ) -> Shaped:
     """Wrap cleaned data, and cut it where its text would be over the plan's budget."""
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
+    if original.keeps_absent:
+        cleaned = with_absent(cleaned, plan)
+        original = replace(original, cleaned=cleaned)
     response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
     if not _surely_fits(cleaned, plan):
         cut = _fit(response)

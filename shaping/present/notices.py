@@ -107,7 +107,7 @@ def _most_tokens(response: Presented) -> float:
 
 
 def _notice(response: Presented, size: _Size) -> str:
-    parts = _lists(response, size)
+    parts = [*missing_fields(response), *_lists(response, size)]
     if response.truncated and response.original.file is not None:
         # What noise rules took is not in the file.
         parts += [
@@ -122,6 +122,12 @@ def _notice(response: Presented, size: _Size) -> str:
     elif response.worth_a_line:
         parts += _unlisted(response, size)
     return f"\n({'; '.join(parts)})" if parts else ""
+
+
+def missing_fields(response: Presented) -> list[str]:
+    """Say that a list of fields matches nothing, where whoever asked for them was not told."""
+    told = response.call.warnings
+    return [each.message for each in response.warnings if each.code == "NO_SUCH_FIELD" and each not in told]
 
 
 def noise_notice(response: Presented) -> str:

@@ -42,6 +42,7 @@ _NAMES = 80
 _SURE = 1.25
 _LOOKED_INTO = 5_000_000  # bytes of data; to find the tables of more takes longer than a reader gains
 _LITTLE = 200  # characters of members that are null or empty
+_ENTRY = '{"path":"**","count":2,"reason":"null"},'  # of an envelope that lists what was left out, for its price
 _LINE_BREAK = 2  # tokens, where a closing bracket no longer ends the text
 
 
@@ -155,15 +156,25 @@ class Original:
         line = "; ".join(f"{reason}: {_some(names)}" for reason, names in self.absent.items())
         return line and "\n" + (line if self.plan.redact.off else scrub(line))
 
+    @property
+    def keeps_absent(self) -> bool:
+        """Whether null and empty members stay, because the envelope would list their absence at a higher price."""
+        dropped = self.cleaned.pruned is not self.cleaned.selected and not self.cleaned.omissions
+        return self._lists_omissions and dropped and not self.plan.empties.asked and not self.absent_pays
+
+    @property
+    def _lists_omissions(self) -> bool:
+        return self.plan.dialect != "none" and self.plan.omissions in {"list", "full"}
+
     @cached_property
     def absent_pays(self) -> bool:
-        """Whether the line costs less than dropping the null and empty members saved."""
+        """Whether naming the null and empty members costs less than dropping them saved."""
         counts = {each.path: each.count for each in self._absent}
         if sum(counts.values()) == 1:
             return False  # of one member no line is cheaper than the member
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
-        line, dropped = self.absent_line.strip(), "".join(members)
+        line, dropped = self.absent_line.strip() + self._lists_omissions * len(self.absent) * _ENTRY, "".join(members)
         cost, gain = cheap(line), cheap(dropped) * often / once
         # Guessed where that is sure, and where little is at stake: exact counts would cost every answer more time than
         # this line is worth.

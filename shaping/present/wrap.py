@@ -11,8 +11,8 @@ import orjson
 from shaping.cleaning import redact_value
 from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
-from shaping.present.notices import noise_notice, omission_members
-from shaping.tokens import count
+from shaping.present.notices import missing_fields, noise_notice, omission_members
+from shaping.tokens import count, counter
 from shaping.values import MARK, BigInteger, mark_numbers
 
 if TYPE_CHECKING:
@@ -32,13 +32,11 @@ def wire_value(response: Presented) -> Any:
     """Write the response in the plan's dialect; a plain success in `lean` needs no envelope object for that."""
     plan, call = response.plan, response.call
     plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
-    if plain and not _known_meta(response):
+    if plain and not _known_meta(response) and not missing_fields(response):
         return {"data": response.fitted.value}
-    return _rendered(response.envelope, plan)
-
-
-def _rendered(envelope: Envelope[Any], plan: Plan) -> Any:
-    return envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+    # Data that is empty because of a wrong name in the config says so, whatever else is told.
+    include = plan.envelope | {"warnings"} if missing_fields(response) else plan.envelope
+    return response.envelope.render(plan.dialect, include=include, debug=plan.debug)
 
 
 def tag_of(value: Any) -> str:
@@ -49,7 +47,8 @@ def tag_of(value: Any) -> str:
 def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     """Write the price of the text into the text; the second count includes the number itself."""
     for _ in range(2):
-        price = int(count(encode_value(_rendered(envelope, plan), plan)[0], plan.tokenizer))
+        rendered = envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
+        price = int(count(encode_value(rendered, plan)[0], plan.tokenizer))
         envelope = envelope.model_copy(update={"meta": envelope.meta.model_copy(update={"estimated_tokens": price})})
     return envelope
 
@@ -126,6 +125,9 @@ def _plan_said(response: Presented) -> dict[str, Any]:
 
 # Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
 SMALL = 128
+# Members of a lean envelope that can be told in lines below the data instead.
+_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD"})
+_IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
 _MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 
 
@@ -135,15 +137,41 @@ def write(response: Presented) -> tuple[str, str]:
     if bare and response.not_modified:
         return "not modified", "text"
     value = response.value
-    if response.plan.dialect == "lean" and response.plan.encoding != "json" and value.keys() == {"data"}:
+    foldable = response.plan.dialect == "lean" and response.plan.encoding != "json"
+    if foldable and value.keys() == {"data"}:
         # An envelope of which nothing but the data is left would only make the text dearer.
         value = value["data"]
+    elif foldable and value.keys() <= _IN_LINES and isinstance(value.get("data"), str):
+        return _with_lines(response)
     text, encoding = _write_numbers(value, response)
     only_data = bare or value is not response.value
     text = _with_absent(response, text, encoding, only_data=only_data)
     if only_data and not bare and encoding != "json":
         text += noise_notice(response)
+    if foldable and not only_data and value.keys() <= _IN_LINES and _is_dearer(text, response):
+        return _with_lines(response)
     return (text + response.notice if bare else text), encoding
+
+
+def _with_lines(response: Presented) -> tuple[str, str]:
+    """Write the data in its own form, and what an envelope would say about it in lines below.
+
+    Nothing is said of redacted values: the marks in their places say it. Of fields that there are none of, the notice
+    says it.
+    """
+    text, encoding = _write_numbers(response.value["data"], response)
+    text = _with_absent(response, text, encoding, only_data=True)
+    warnings = () if response.terse else (each for each in response.warnings if each.code not in _SAID)
+    return "".join((text, *(f"\n({warned})" for warned in warnings), response.notice)), encoding
+
+
+def _is_dearer(text: str, response: Presented) -> bool:
+    """Whether a text costs more than what the tool sent, where nothing was cut."""
+    before = response.text_before()
+    if response.truncated or 2 * len(text) < len(before):
+        return False
+    exact = counter(response.plan.tokenizer).exact
+    return exact(text) > exact(before)
 
 
 def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bool) -> str:

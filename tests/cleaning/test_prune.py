@@ -78,7 +78,8 @@ def test_what_is_left_out_is_one_entry_for_each_path_and_reason() -> None:
     value = {"items": [{"x": None, "y": []}, {"x": None, "y": {"z": None}}, {"x": 1}], "o": {}, "k": 1}
     assert set(empties_left_out(value, ALL)) == {
         Omission("items[].x", 2, "null"),
-        Omission("items[].y", 2, "empty"),
+        Omission("items[].y", 1, "empty"),
+        Omission("items[].y.z", 1, "null"),
         Omission("o", 1, "empty"),
     }
 
@@ -106,7 +107,13 @@ def test_every_absence_is_counted(value: Any) -> None:
 
 def _missing(value: Any, kept: Any) -> int:
     if isinstance(value, dict):
-        return sum(1 if key not in kept else _missing(item, kept[key]) for key, item in value.items())
+        return sum(_missing_member(item, kept, key) for key, item in value.items())
     if isinstance(value, list):
         return sum(_missing(old, new) for old, new in zip(value, kept, strict=True))
     return 0
+
+
+def _missing_member(item: Any, kept: dict[str, Any], key: str) -> int:
+    if key in kept:
+        return _missing(item, kept[key])
+    return _missing(item, {}) if isinstance(item, dict) and item else 1

@@ -60,6 +60,12 @@ def server(config: Any = None, **options: Any) -> FastMCP[Any]:
     return made
 
 
+async def test_a_model_reads_that_a_list_of_fields_matches_nothing() -> None:
+    async with Client(server({"tool_overrides": {"issues": {"include_only": ["nmber"]}}})) as client:
+        text = (await client.call_tool_mcp("issues", {})).content[0].text
+    assert "include_only names nothing that this answer has (nmber)" in text
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_one_line_shapes_every_tool_and_its_schema(mode: str) -> None:
     async with Client(server(), mode=mode) as client:
