@@ -149,10 +149,13 @@ def _separated(text: str) -> str:
 class _Screen:
     """As much of a terminal as progress displays use."""
 
-    _FURTHEST: Final = 1000  # columns; a program that moves beyond is not painting a line
+    # Columns; a program that moves beyond is not painting a line. A wider row stays as it is, and what would be painted
+    # over it begins a new one: painting it again and again would cost its width each time.
+    _FURTHEST: Final = 1000
 
     def __init__(self) -> None:
         self._rows = [""]
+        self._tells_error = [False]  # of each row
         self._row = self._column = 0
 
     def show(self, text: str) -> str:
@@ -162,8 +165,10 @@ class _Screen:
             elif step["line"]:
                 self._down()
             elif step["control"]:
+                self._leave_wide_row()
                 self._control(step["control"])
             elif step["move"]:
+                self._leave_wide_row()
                 self._move(step["move"], int(step["number"][:4] or 0))
         return "\n".join(self._rows)
 
@@ -171,17 +176,28 @@ class _Screen:
         row, start = self._rows[self._row].ljust(self._column), self._column
         self._column += len(text)
         self._rows[self._row] = row[:start] + text + row[self._column :]
+        # What is written is looked at once, and not the whole row with each step.
+        self._tells_error[self._row] |= is_error_line(text)
 
     def _down(self) -> None:
+        if self._row + 1 == len(self._rows):
+            self._begin_row()
+        else:
+            self._row, self._column = self._row + 1, 0
+
+    def _begin_row(self) -> None:
         self._row, self._column = self._row + 1, 0
-        if self._row == len(self._rows):
-            self._rows.append("")
+        self._rows.insert(self._row, "")
+        self._tells_error.insert(self._row, False)
+
+    def _leave_wide_row(self) -> None:
+        if len(self._rows[self._row]) > self._FURTHEST:
+            self._begin_row()
 
     def _control(self, control: str) -> None:
         if control == "\r":
-            if is_error_line(self._rows[self._row]):
-                self._rows.insert(self._row + 1, "")
-                self._row += 1
+            if self._tells_error[self._row]:
+                self._begin_row()
             self._column = 0
         elif control == "\b":
             self._column = max(0, self._column - 1)
@@ -204,9 +220,9 @@ class _Screen:
             self._column = 0
 
     def _erase(self, part: int) -> None:
-        row = self._rows[self._row]
-        if is_error_line(row):
+        if self._tells_error[self._row]:
             return
+        row = self._rows[self._row]
         self._rows[self._row] = {0: row[: self._column], 1: " " * self._column + row[self._column :]}.get(part, "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +26,6 @@ _KINDS: Final = {str: "text", int: "int", float: "num", bool: "bool"}
 _SHORT: Final = frozenset({int, float, bool, type(None)})
 # Members by which a child table names its parent, where their values are unique.
 _KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
-_MISSING: Final = object()
 # What a cut answer names of the tables inside its records.
 _LONGEST, _CHILD_COLUMNS = 110, 4
 
@@ -203,15 +202,19 @@ class _Member:
 
 def _members(rows: list[dict[str, Any]], *, outermost: bool = True) -> dict[tuple[str, ...], _Member]:
     """Find the members of records, those of nested records included, and the types of their values."""
-    names: dict[str, None] = dict.fromkeys(rows[0])
-    in_order = list(names)
+    in_order = list(rows[0])
     same = all(list(row) == in_order for row in rows)
-    if not same:
-        names = dict.fromkeys(chain.from_iterable(rows))
+    if same:
+        by_name = {name: list(map(itemgetter(name), rows)) for name in in_order}
+    else:
+        # One walk over what the records have: keys that differ in each would cost keys times records.
+        by_name = {}
+        for row in rows:
+            for name, value in row.items():
+                by_name.setdefault(name, []).append(value)
     found: dict[tuple[str, ...], _Member] = {}
-    for name in names:
-        values = list(map(itemgetter(name), rows)) if same else [row.get(name, _MISSING) for row in rows]
-        types = set(map(type, values)) - {object}
+    for name, values in by_name.items():
+        types = set(map(type, values))
         inner = [value for value in values if type(value) is dict and value] if dict in types else []
         if inner and len(found) < _COLUMNS and _uniform_map(inner[0]) is None:
             for trail, member in _members(inner, outermost=False).items():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from shaping.parsers import terminal
 from shaping.parsers.terminal import clean_lines, is_error_line, render_terminal
 
 
@@ -84,3 +85,22 @@ def test_lines_that_tell_of_an_error(line: str) -> None:
 @pytest.mark.parametrize("line", ["0 errors", "no errors found", "10 passed, 0 failed", "terror", "all is well", ""])
 def test_lines_that_do_not(line: str) -> None:
     assert not is_error_line(line)
+
+
+@pytest.mark.parametrize("text", ["a " * 4_000 + "\r" * 8_000, "a" * 8_000 + "\x1b[1K" * 2_000, "abc\x1b[1K" * 2_000])
+def test_painting_a_line_again_and_again_looks_at_each_character_once(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def count(line: str) -> bool:
+        looked.append(len(line))
+        return is_error_line(line)
+
+    monkeypatch.setattr(terminal, "is_error_line", count)
+    render_terminal(text)
+    assert sum(looked) <= len(text)
+
+
+def test_what_would_be_painted_over_a_very_wide_row_begins_a_new_one() -> None:
+    assert render_terminal("x" * 2_000 + "\rdone") == "x" * 2_000 + "\ndone"

@@ -356,3 +356,12 @@ def test_the_schema_names_the_type_of_each_column() -> None:
     row = {"id": 1, "name": "Ann", "price": "9.50", "ratio": 0.5, "on": True, "odd": {}, "mixed": 1, "none": None}
     columns = Database([row, {**row, "price": "", "mixed": "x"}]).query("schema").records[0]["columns"]
     assert columns == ("id int, name text, price num, ratio num, on bool, odd json, mixed int|text, none null")
+
+
+def test_records_whose_keys_all_differ_have_the_types_of_what_they_hold() -> None:
+    [table] = find_tables([{"id": 1, "a": 1}, {"id": 2, "b": "x"}, {"a": None}])
+    assert {column.name: column.types for column in table.columns} == {
+        "id": frozenset({int}),
+        "a": frozenset({int, type(None)}),
+        "b": frozenset({str}),
+    }
