@@ -75,6 +75,9 @@ class Warned:
         return f"{where}: {self.message}" if where else self.message
 
 
+TOOL_WARNING = "TOOL"  # the code of what a tool says by `note`
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What only the application knows about its tools."""

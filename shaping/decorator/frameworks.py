@@ -10,7 +10,8 @@ import orjson
 
 from shaping.cleaning import log_fault
 from shaping.errors import ToolError
-from shaping.response import required
+from shaping.response import TOOL_WARNING, required
+from shaping.settings.context import note
 
 if TYPE_CHECKING:
     from shaping.decorator import DecoratedTool
@@ -96,7 +97,7 @@ def report_error(shaped: Shaped, error: Exception | None, tool: DecoratedTool, *
     if not nested:
         _log_fault(shaped, error, tool)
         if inside_fastmcp():
-            _raise_in_fastmcp(_envelope(shaped), error)
+            _raise_in_fastmcp(shaped, error)
         if inside_sdk(tool) and not tool.yields:
             return _sdk_result(_envelope(shaped))
     if shaped.plan.dialect == "none" or tool.form != "envelope":
@@ -131,10 +132,14 @@ def _is_protocol_error(error: Exception) -> bool:
     return module is not None and isinstance(error, module.MCPError)
 
 
-def _raise_in_fastmcp(envelope: Any, error: Exception | None) -> NoReturn:
+def _raise_in_fastmcp(shaped: Shaped, error: Exception | None) -> NoReturn:
     from fastmcp.exceptions import ToolError as FastMCPError  # noqa: PLC0415 (an extra, loaded by now)
 
-    raise FastMCPError(orjson.dumps(envelope).decode()) from error
+    for warned in shaped.envelope.warnings:
+        if warned.code == TOOL_WARNING:
+            # Middleware of ours writes the error anew, from what was raised and noted.
+            note(warning=warned.message)
+    raise FastMCPError(orjson.dumps(_envelope(shaped)).decode()) from error
 
 
 def _sdk_result(envelope: Any) -> Any:

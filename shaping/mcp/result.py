@@ -11,6 +11,7 @@ import orjson
 from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import find_client
+from shaping.envelope.dialects.members import warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
     TEXT,
@@ -165,7 +166,7 @@ def _within_limit(
 def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     data = read_parts(result, context)
     if not data.parts:
-        return with_meta(result, context.plan, (), context.client, marked=context.marked)
+        return _without_data(shaper, result, context)
     shaped = shape_parts(shaper, result, data, context)
     if (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
@@ -182,6 +183,21 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
             return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
     return with_meta(written, context.plan, shaped, context.client, marked=context.marked)
+
+
+def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+    """Return a result that has pictures or nothing at all, with a text block for what the tool noted."""
+    noted = _noted(shaper, context)
+    if noted and noted[0].notice:
+        block = {"type": "text", "text": noted[0].notice.strip()}
+        result = {**result, "content": [*(result.get("content") or ()), block]}
+    return with_meta(result, context.plan, noted, context.client, marked=context.marked)
+
+
+def _noted(shaper: Shaper, context: ResultContext) -> list[Shaped]:
+    """Return the warnings of a call as the notice below an empty text; nothing where it has none."""
+    plan = replace(context.plan, dialect="none")
+    return [shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
 
 
 def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
@@ -227,6 +243,9 @@ def _write_error(
 ) -> dict[str, Any]:
     """Write an error: the code and the tool's own words, or the coded envelope where profile or dialect ask for it."""
     plan = context.plan
+    noted = _noted(shaper, context)
+    notice = noted[0].notice if noted else ""
+    texts = [text.removesuffix(notice) for text in texts]
     refused = error.phase == "validation" and bool(error.details)
     words = error.message if refused or not texts else _joined([own_words(texts[0]), *texts[1:]]) or error.message
     coded = _is_json(words)
@@ -236,9 +255,10 @@ def _write_error(
     if plan.dialect != "none":
         text = shaped[0].text
     elif plan.debug or "error" in plan.envelope:
-        text = orjson.dumps({"error": model_members(told)}).decode()
+        said = {"error": model_members(told), **warnings_member(shaped[0].envelope, plan.envelope, debug=False)}
+        text = orjson.dumps(said).decode()
     else:
-        text = words if coded else model_text(told)
+        text = (words if coded else model_text(told)) + notice
     out = {"content": [{"type": "text", "text": text}], "isError": True}
     return with_meta(out, plan, shaped, context.client, marked=context.marked, **{ERROR: error.members()})
 
@@ -275,6 +295,9 @@ def _written(
     out.pop("structuredContent", None)
     if structured is not None:
         out["structuredContent"] = structured
+        if structured is not result.get("structuredContent") and NOTICE in structured and _misfit(out, context):
+            # The schema may allow no text beside the data; the model reads the notice in the text.
+            out["structuredContent"] = {name: structured[name] for name in structured if name != NOTICE}
     elif context.client.fails_on_json_lists and (value := _bare_json(out["content"])) is not None:
         out["structuredContent"] = {"result": value[0]}
     return out
@@ -365,9 +388,9 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
 
     It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
     """
-    warning = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
-    logger.warning("%r: %s", context.tool, warning.message)
-    call = replace(context.call, if_none_match=None, warnings=(*context.call.warnings, warning))
+    mismatch = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
+    logger.warning("%r: %s", context.tool, mismatch.message)
+    call = replace(context.call, if_none_match=None, warnings=(*context.call.warnings, mismatch))
     plan = protecting_plan(context.plan)
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.envelope.dialects.members import is_excluded
 from shaping.redaction import scrub
-from shaping.response import EMPTY, counted
+from shaping.response import EMPTY, TOOL_WARNING, counted
 from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", 
 # What a member is called at the end of its path.
 _LAST: Final = re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
 ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
+_OPEN: Final = "\n("  # begins a line below the data
 _MOST: Final = 150  # tokens of the line below a cut list
 _BYTES: Final = 4  # of JSON that one token stands for, at the most
 # What is counted, where it is not called as the reason is.
@@ -87,6 +89,24 @@ def notice(response: Presented) -> str:
         return _page_notice(response)
     if response.terse:
         return "\n(cut)" if response.truncated else ""
+    omitted, noted = _omission_notice(response), tool_notice(response)
+    return f"{noted[:-1]}; {omitted.removeprefix(_OPEN)}" if omitted and noted else noted or omitted
+
+
+def tool_notice(response: Presented) -> str:
+    """Write what the tool said by `note` as a line below its data."""
+    warnings = tool_warnings(response)
+    return f"{_OPEN}warning: {'; '.join(warnings)})" if warnings else ""
+
+
+def tool_warnings(response: Presented) -> list[str]:
+    """Return what the tool said by `note`."""
+    if not response.cleaned.warnings or is_excluded("warnings", response.plan.envelope):
+        return []
+    return [warned.message for warned in response.cleaned.warnings if warned.code == TOOL_WARNING]
+
+
+def _omission_notice(response: Presented) -> str:
     count, most = counter(response.plan.tokenizer).exact, _most_tokens(response)
     lines = (_notice(response, size) for size in _SIZES)
     # The smallest goes out where even that is longer, as by the names of its lists.

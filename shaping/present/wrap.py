@@ -11,7 +11,8 @@ import orjson
 from shaping.cleaning import redact_value
 from shaping.envelope import local_envelope
 from shaping.envelope.model import UpgradeHint
-from shaping.present.notices import missing_fields, noise_notice, omission_members
+from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
+from shaping.response import TOOL_WARNING
 from shaping.tokens import count, counter
 from shaping.values import MARK, BigInteger, mark_numbers
 
@@ -32,7 +33,7 @@ def wire_value(response: Presented) -> Any:
     """Write the response in the plan's dialect; a plain success in `lean` needs no envelope object for that."""
     plan, call = response.plan, response.call
     plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
-    if plain and not _known_meta(response) and not missing_fields(response):
+    if plain and not (_known_meta(response) or missing_fields(response) or tool_warnings(response)):
         return {"data": response.fitted.value}
     # Data that is empty because of a wrong name in the config says so, whatever else is told.
     include = plan.envelope | {"warnings"} if missing_fields(response) else plan.envelope
@@ -126,7 +127,7 @@ def _plan_said(response: Presented) -> dict[str, Any]:
 # Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
 SMALL = 128
 # Members of a lean envelope that can be told in lines below the data instead.
-_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD"})
+_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", TOOL_WARNING})
 _IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
 _MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 
@@ -135,7 +136,7 @@ def write(response: Presented) -> tuple[str, str]:
     """Write a response and name its form; the bare dialect has no member for a notice, so it stands below the data."""
     bare = response.plan.dialect == "none"
     if bare and response.not_modified:
-        return "not modified", "text"
+        return f"not modified{tool_notice(response)}", "text"
     value = response.value
     foldable = response.plan.dialect == "lean" and response.plan.encoding != "json"
     if foldable and value.keys() == {"data"}:

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from shaping.response import Warned
+from shaping.response import TOOL_WARNING, Warned
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.plan import Overrides
 
@@ -111,7 +111,7 @@ class CallNotes:
         if self.upgrade_hints:
             about["upgrade_hints"] = tuple(self.upgrade_hints)
         if self.warnings:
-            about["warnings"] = tuple(Warned("TOOL", text) for text in self.warnings)
+            about["warnings"] = tuple(Warned(TOOL_WARNING, text) for text in self.warnings)
         return about
 
 

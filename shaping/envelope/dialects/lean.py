@@ -27,9 +27,9 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     if envelope.error is not None or debug:
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
     out |= members.common_members(envelope, include, debug, ("upgrade_hints",))
-    included, never = "warnings" in include, members.is_excluded("warnings", include)
-    if not never and ((envelope.warnings and (debug or included)) or (debug and included)):
-        out["warnings"] = members.write_warnings(envelope.warnings)
+    shown = members.shown_warnings(envelope, include, debug)
+    if shown or (debug and "warnings" in include and not members.is_excluded("warnings", include)):
+        out["warnings"] = members.write_warnings(shown)
     out |= _where_set(envelope, include, debug)
     if envelope.error is None or envelope.data is not None or debug:
         out["data"] = envelope.data
@@ -73,7 +73,7 @@ def _nothing_to_add(envelope: Envelope[Any], include: Collection[str]) -> bool:
     ):
         return False
     if not include:
-        return True
+        return not members.shown_warnings(envelope, include, debug=False)
     return not envelope.warnings and not meta["extensions"] and not any(members.is_set(meta.get(n)) for n in include)
 
 

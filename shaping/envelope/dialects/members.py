@@ -13,7 +13,7 @@ from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, 
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import LEAN, LEAN_COARSE
 from shaping.errors.detail import Phase, Redirect
-from shaping.response import Listed, Omission, Warned
+from shaping.response import TOOL_WARNING, Listed, Omission, Warned
 
 LONGEST_WAIT = 10.0**9  # seconds; whatever claims more, NaN included, is not a duration
 _LONGEST_MESSAGE = 2000
@@ -191,8 +191,17 @@ def write_warnings(warnings: Iterable[Warned]) -> list[Any]:
 
 def warnings_member(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:
     """Return the warnings as a member, where they are to be sent."""
-    shown = not is_excluded("warnings", include) and (debug or (envelope.warnings and "warnings" in include))
-    return {"warnings": write_warnings(envelope.warnings)} if shown else {}
+    shown = shown_warnings(envelope, include, debug)
+    return {"warnings": write_warnings(shown)} if shown or (debug and not is_excluded("warnings", include)) else {}
+
+
+def shown_warnings(envelope: Envelope[Any], include: Collection[str], debug: bool) -> tuple[Warned, ...]:
+    """Return the warnings to send: all where a profile includes them, and what the tool itself noted everywhere."""
+    if not envelope.warnings or is_excluded("warnings", include):
+        return ()
+    if debug or "warnings" in include:
+        return envelope.warnings
+    return tuple(warned for warned in envelope.warnings if warned.code == TOOL_WARNING)
 
 
 def read_warnings(wire: Any) -> tuple[Warned, ...]:
