@@ -16,7 +16,7 @@ from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.parts import ResultContext, ToolEntry, decide
 from shaping.mcp.reading import advertised_schema, shows_no_more, usable
-from shaping.mcp.redaction import MessageRedaction, with_meta
+from shaping.mcp.redaction import MessageRedaction, well_formed, with_meta
 from shaping.mcp.result import error_result, shape_call, text_of
 from shaping.mcp.sessions import CallRecorder, Session, Sessions
 from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, is_dropped, log_idle_rules, tool_entry
@@ -222,6 +222,7 @@ class MessageShaper:
         """
         started, server, options = perf_counter(), server or self.server, options or _NO_OPTIONS
         context = self._context(session, tool, options, server, **about)
+        result = well_formed(result) if self.is_on else result
         shaped = shape_call(self.shaper, result, context)
         self._call_log.record_call(session, context, result, shaped, options, server=server, started=started)
         return shaped

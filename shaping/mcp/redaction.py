@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import re
 import secrets
 from dataclasses import asdict, replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
 
+logger = logging.getLogger("shaping")
 
 MARK = "shaping"
 ERROR = "shaping/error"
@@ -43,9 +45,43 @@ _KEY = secrets.token_bytes(32)
 
 def is_shaped(result: Mapping[str, Any]) -> bool:
     """Return whether this process has shaped this very result."""
-    mark = (result.get("_meta") or {}).get(MARK)
+    meta = result.get("_meta")
+    mark = meta.get(MARK) if isinstance(meta, dict) else None
     tag = mark.get("tag") if isinstance(mark, dict) else None
     return isinstance(tag, str) and hmac.compare_digest(tag, _tag(result))
+
+
+def well_formed(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a result whose content is a list of blocks and whose `_meta` is an object, as all who read it expect.
+
+    A server may send any JSON there: a block that is no object becomes a text, and `_meta` that is none goes.
+    """
+    content, meta = result.get("content", []), result.get("_meta", {})
+    if isinstance(content, list) and all(map(_is_block, content)) and isinstance(meta, dict):
+        return result
+    logger.warning("a result has content or _meta that the protocol does not allow; it is read as text")
+    out = {key: value for key, value in result.items() if key != "_meta" or isinstance(meta, dict)}
+    if content is None:
+        del out["content"]
+    elif "content" in result:
+        out["content"] = [_as_block(block) for block in (content if isinstance(content, list) else [content])]
+    return out
+
+
+def _is_block(block: Any) -> bool:
+    return isinstance(block, dict) and (block.get("type") != "text" or isinstance(block.get("text"), str))
+
+
+def _as_block(block: Any) -> dict[str, Any]:
+    if _is_block(block):
+        return dict(block)
+    if isinstance(block, dict):
+        return {**block, "text": _as_text(block.get("text", ""))}
+    return {"type": "text", "text": _as_text(block)}
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else write_json(value).decode()
 
 
 def is_for_model(result: Mapping[str, Any]) -> bool:
@@ -141,8 +177,11 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
 
 def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
-    """Take secrets and private fields out of a tool's result but for its data, which is shaped."""
-    result = _without_private(result, plan)
+    """Take secrets and private fields out of a tool's result but for its data, which is shaped.
+
+    The members of `_meta` that only shaping writes go too: a server's own would be believed.
+    """
+    result = _without_private(_without_forged(result), plan)
     if plan.redact.off:
         return result, []
     hits: list[Warned] = []
@@ -156,8 +195,16 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
         ]
     if result.get("_meta"):
         # Names are the protocol's and the server's own there: a progressToken is no secret.
-        out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, {MARK}, names=False)
+        out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, (), names=False)
     return (out, hits) if hits else (result, hits)
+
+
+def _without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = result.get("_meta") or {}
+    if MARK not in meta and ERROR not in meta:
+        return result
+    kept = {key: value for key, value in meta.items() if key not in {MARK, ERROR}}
+    return {key: kept if key == "_meta" else value for key, value in result.items() if key != "_meta" or kept}
 
 
 def _is_bare(block: Mapping[str, Any]) -> bool:
@@ -166,12 +213,11 @@ def _is_bare(block: Mapping[str, Any]) -> bool:
 
 def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Return a result that is not shaped, without secrets and private fields; base64 in it stays as it is."""
-    out = dict(redact_around(result, plan)[0])
+    out = dict(redact_around(well_formed(result), plan)[0])
     if "content" in out:
         out["content"] = [_unshaped_block(block, plan) for block in out["content"]]
-    structured = out.get("structuredContent")
-    if isinstance(structured, dict):
-        out["structuredContent"] = _unshaped_structure(structured, plan)
+    if "structuredContent" in out:
+        out["structuredContent"] = unshaped_structure(out["structuredContent"], plan)
     return out
 
 
@@ -352,11 +398,16 @@ def binary_members(value: Mapping[str, Any]) -> set[str]:
     return {name for name in _BINARY if isinstance(value.get(name), str) and _BASE64.fullmatch(value[name])}
 
 
-def _unshaped_structure(structured: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    binary = binary_members(structured)
+def unshaped_structure(structured: Any, plan: Plan) -> Any:
+    """Return structured content of any JSON kind without secrets and private fields."""
     if plan.private is not None:
         # A framework may have put the data under a member of its own, so that paths begin anywhere.
         plan = replace(plan, private=plan.private.at_any_depth())
+    if isinstance(structured, str):
+        return _unshaped_text(structured, plan)
+    if not isinstance(structured, dict):
+        return without_private_and_secrets(structured, plan)
+    binary = binary_members(structured)
     clean = without_private_and_secrets({key: value for key, value in structured.items() if key not in binary}, plan)
     return {key: structured[key] if key in binary else clean[key] for key in structured if key in {*binary, *clean}}
 
@@ -364,10 +415,14 @@ def _unshaped_structure(structured: dict[str, Any], plan: Plan) -> dict[str, Any
 def _unshaped_block(block: Any, plan: Plan) -> Any:
     if not isinstance(block.get("text"), str):
         return block
-    data = read_data(block["text"]) if plan.private is not None else None
+    return {**block, "text": _unshaped_text(block["text"], plan)}
+
+
+def _unshaped_text(text: str, plan: Plan) -> Any:
+    data = read_data(text) if plan.private is not None else None
     if isinstance(data, dict | list) and (clean := without_private_and_secrets(data, plan)) != data:
-        return {**block, "text": orjson.dumps(clean).decode()}
-    return {**block, "text": without_private_and_secrets(block["text"], plan)}
+        return orjson.dumps(clean).decode()
+    return without_private_and_secrets(text, plan)
 
 
 def _block(

@@ -33,6 +33,8 @@ from shaping.mcp.redaction import (
     redact_around,
     redact_whole,
     unshaped_result,
+    unshaped_structure,
+    well_formed,
     with_meta,
     with_warnings,
 )
@@ -105,6 +107,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         if mode == "observe":
             shape_parts(shaper, result, read_parts(result, context), context)
             return dict(result)
+        result = well_formed(result)
         if not plan.enabled or not is_shown_to_model(result, context):
             return redact_whole(result, plan)
         clean, hits = redact_around(result, plan)
@@ -117,8 +120,8 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
 
 
 def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
-    """Return whether a model reads a result: it is an answer, and neither it nor its tool is for an app alone."""
-    return context.entry.for_model and is_for_model(result) and not _is_for_app_only(result)
+    """Return whether a model reads a result: it is an answer, and its tool is not defined for an app alone."""
+    return context.entry.for_model and is_for_model(result)
 
 
 def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
@@ -291,7 +294,10 @@ def _written(
     if not chosen.structured and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
         # It says how the structured content is wrapped, and there is none.
         out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
-    structured = result.get("structuredContent") if context.entry.for_app else _structured(result, data, shaped, chosen)
+    if context.entry.for_app:
+        structured = unshaped_structure(result.get("structuredContent"), context.plan)
+    else:
+        structured = _structured(result, data, shaped, chosen)
     out.pop("structuredContent", None)
     if structured is not None:
         out["structuredContent"] = structured
@@ -404,13 +410,6 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
         if not _misfit(every, context):
             written, shaped = every, of_every
     return with_meta(written, context.plan, shaped, context.client, marked=context.marked)
-
-
-def _is_for_app_only(result: Mapping[str, Any]) -> bool:
-    """Return whether a result is drawn by an app (MCP Apps) and never shown to the model."""
-    ui = (result.get("_meta") or {}).get("ui")
-    visibility = ui.get("visibility") if isinstance(ui, dict) else None
-    return isinstance(visibility, list) and "model" not in visibility
 
 
 def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:

@@ -244,10 +244,10 @@ def test_channels_that_differ_in_nulls_order_or_spelling_are_sent_once(
     assert {key: value for key, value in sent.items() if value is not None} == {"number": 1, "user": {"login": "ada"}}
 
 
-def test_a_result_that_only_an_app_draws_passes_but_for_what_is_private() -> None:
-    shaper = Shaper({"tool_overrides": {"pdf": {"private": ["email"]}}})
+def test_a_tool_that_is_not_enabled_answers_as_it_came_but_for_what_is_private() -> None:
+    shaper = Shaper({"tool_overrides": {"pdf": {"private": ["email"], "enabled": False}}})
     data = {"bytes": "QUJD" * 5000, "pages": None, "email": "x"}
-    result = {"content": [], "structuredContent": data, "_meta": {"ui": {"visibility": ["app"]}}}
+    result = {"content": [], "structuredContent": data}
     assert shape_result(shaper, result, tool="pdf", relay=True) == {
         **result,
         "structuredContent": {"bytes": data["bytes"], "pages": None},

@@ -82,8 +82,10 @@ def connect(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
     @asynccontextmanager
-    async def connected(make: Any, *, config: Any = None, log: Any = None, greet: bool = True) -> AsyncIterator[Driver]:
-        loading = Loading(Options(config=None if config is None else str(config)))
+    async def connected(
+        make: Any, *, config: Any = None, log: Any = None, greet: bool = True, record: Any = None
+    ) -> AsyncIterator[Driver]:
+        loading = Loading(Options(config=None if config is None else str(config), record=record))
         loading.start()
         driver = Driver(make(log or (lambda *_: None)), loading)
         try:

@@ -123,19 +123,12 @@ async def test_the_result_of_a_task_is_shaped_as_that_of_its_tool(connect: Conne
 
 async def test_the_data_of_an_app_is_never_shaped(connect: Connect) -> None:
     data = {"rows": RECORDS}
-    for_app = {
-        "content": [{"type": "text", "text": "drawn"}],
-        "structuredContent": data,
-        "_meta": {"ui": {"visibility": ["app"]}},
-    }
     async with connect(command_server(MIRROR)) as driver:
         await driver.ask("tools/list")
-        by_result = (await driver.call("mirror", result=for_app))["result"]
         by_tool = (await driver.call("app", result={"content": [], "structuredContent": data}))["result"]
         secret = await driver.call(
             "app", result={"content": text(f"key {TOKEN}")["content"], "structuredContent": data}
         )
-    assert (by_result["structuredContent"], by_result["_meta"]["ui"]) == (data, {"visibility": ["app"]})
     assert by_tool["structuredContent"] == secret["result"]["structuredContent"] == data
     assert TOKEN not in json.dumps(secret)
 
