@@ -12,9 +12,8 @@ import typer
 
 from shaping.cli.output import CONFIG, JSON, free_address, print_result, stopped
 from shaping.learning.record import Recorder
-from shaping.operations.decorate import scan
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
-from shaping.operations.registry import RegistrationError, Registry
+from shaping.operations.registry import RegistrationError, Registry, scan
 from shaping.operations.spec import OperationFilter, TooManyError, choose, cost
 from shaping.response import counted
 from shaping.shaper import Shaper

@@ -2,11 +2,10 @@
 
 from shaping.operations.adapters import McpConfig, McpLoader, from_command, from_mcp
 from shaping.operations.calls import CallHandler, PendingCalls
-from shaping.operations.decorate import operation, scan
 from shaping.operations.execute import Access, Context, Identity
 from shaping.operations.guard import admit, visible
 from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
-from shaping.operations.registry import Registry
+from shaping.operations.registry import Registry, operation, scan
 from shaping.operations.schemas import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec
 from shaping.operations.transports import InProcess, RedisTransport

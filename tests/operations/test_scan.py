@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from shaping.operations.decorate import ScanProblem, scan
-from shaping.operations.registry import Registry
+from shaping.operations.registry import Registry, ScanProblem, scan
 
 PRICE = """
-from shaping.operations.decorate import operation
+from shaping.operations.registry import operation
 
 @operation(type='query', namespace='shop')
 def {name}(id: int) -> int:
