@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.budget.lines import FEW, by_characters, missing_lines
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from shaping.budget import Budget
+    from shaping.budget.lines import LineChoice
 
 _EMPTY: Final = 2  # bytes of [] or {}
 _MARK: Final = 40  # bytes of a string that is all mark
@@ -27,6 +30,7 @@ _MARKED: Final = re.compile(r"…\[([\d,]+) characters left out\]…")
 _WORTH_KEEPING: Final = 16  # characters around a mark; fewer tell nothing
 _LINE_NEAR: Final = 120  # characters that an edge gives up for whole lines, and at most a fifth of all that is kept
 _WORD_NEAR: Final = 24  # characters that are given up for whole words; what is longer is no word
+_LINES: Final = 40  # from which a text is cut at the ends of lines
 _APART: Final = frozenset(',;|"()[]{}<>')  # between values, as a blank is; a dot or a dash may be inside one
 # No text has more than so many bytes a token in practice; what lies beyond is not looked at.
 _BYTES_A_TOKEN: Final = 32
@@ -38,6 +42,7 @@ class TreeCutter:
     def __init__(self, sizes: Sizes, whole: Mapping[int, str]) -> None:
         self._sizes = sizes
         self._whole = whole
+        self._choices: dict[int, LineChoice] = {}
 
     def to(self, value: Any, room: int) -> Any:
         """Return as much of the value as goes into the room; what fits is handed on as it is."""
@@ -47,7 +52,15 @@ class TreeCutter:
             return self._object(value, room)
         if isinstance(value, list):
             return self._list(value, room)
-        return shorten(self._whole.get(id(value), value), max(room - 2, 0)) if isinstance(value, str) else value
+        return self._text(self._whole.get(id(value), value), max(room - 2, 0)) if isinstance(value, str) else value
+
+    def _text(self, text: str, room: int) -> str:
+        if text.count("\n") < _LINES or len(text) <= room:
+            return shorten(text, room)
+        if id(text) not in self._choices:
+            self._choices[id(text)] = by_characters(text)
+        cut = self._choices[id(text)].within(room)
+        return cut.text if cut.shown >= FEW and len(cut.text) <= room else shorten(text, room)
 
     def _list(self, value: list[Any], room: int) -> list[Any]:
         # From the end: tools sort best first, and a stable head keeps cursors valid.
@@ -240,7 +253,10 @@ def shorten(text: str, room: int) -> str:
 
 
 def gone(before: str, after: str) -> tuple[int, int]:
-    """Return where a shortened string was cut, and how many characters it lacks."""
+    """Return where a shortened string was first cut, and how many characters it lacks."""
+    if places := missing_lines(before, after):
+        lines = before.split("\n")
+        return sum(len(line) + 1 for line in lines[: places[0]]), sum(len(lines[at]) + 1 for at in places)
     for mark in _MARKED.finditer(after):
         missing = int(mark[1].replace(",", ""))
         if len(before) - missing == len(after) - len(mark[0]) and before.startswith(after[: mark.start()]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import orjson
 
-from shaping.commands.cut import Rules
+from shaping.budget.lines import Rules
 from shaping.commands.output import (
     Capture,
     CapturedOutput,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from shaping.commands.cut import NumberedLines
+from shaping.budget.lines import NumberedLines
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from shaping.commands.cut import Rules
+    from shaping.budget.lines import Rules
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.settings import Plan, Redact

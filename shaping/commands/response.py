@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.cut import BARE, FULL, REF_ONLY, CutOutputs, Cutter, CutText, NumberedLines, OutputCutter, Rules
+from shaping.commands.cut import BARE, FULL, REF_ONLY, CutOutputs, OutputCutter
 from shaping.commands.output import CleanedOutput, clean_output, protected_text
 from shaping.commands.process import TIMED_OUT, error_of
 from shaping.commands.storage import StoredOutput

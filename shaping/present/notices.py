@@ -232,7 +232,9 @@ def _sections(response: Presented) -> str:
         or (budget is not None and budget < ROOMY)
     ):
         return ""
-    told = response.original.missing_sections(response.fitted.position[1], sum(each.count for each in cut))
+    told = response.original.missing_sections(
+        response.fitted.value, response.fitted.position[1], sum(each.count for each in cut)
+    )
     return f" of {told}" if told else ""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping.budget.lines import missing_lines
 from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.parsers.sections import sections_of
 from shaping.paths import select
@@ -89,11 +90,14 @@ class Original:
         """Name the SQL tables of lists that were cut, where there are more than `items`."""
         return describe_tables(self._tables, paths, most)
 
-    def missing_sections(self, head: int, count: int) -> str:
+    def missing_sections(self, cut: str, head: int, count: int) -> str:
         """List the files of a diff, or the sections of a log, of which a cut of so many characters takes something."""
         text = self.cleaned.value
         if self._sections is None or not isinstance(text, str):
             return ""
+        if lines := missing_lines(text, cut):
+            told = self._sections.list_missing(lines)
+            return told if len(told) < count else ""
         end = head + count
         last = text.count("\n", 0, end) + (text[end - 1 : end] != "\n")
         told = self._sections.list_missing(range(text.count("\n", 0, head), last))

@@ -363,7 +363,7 @@ def test_an_option_of_the_commands_own_stays_its_own(call: Any) -> None:
 
 
 def test_verbose_and_debug_choose_profiles(call: Any) -> None:
-    assert "note" not in wire(call, "users", "list", "--verbose")[1]["data"][0]
+    assert "note" not in wire(call, "users", "list", "--count", "40", "--verbose")[1]["data"][0]
     told = wire(call, "users", "list", "--debug")[1]
     assert (told["data"][0]["note"], "config_hash" in told["meta"]) == (None, True)
 

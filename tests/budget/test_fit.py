@@ -116,9 +116,9 @@ def test_a_long_string_loses_its_middle_and_says_how_much() -> None:
     assert text.startswith("line 0\nline 1\n")
     assert text.endswith("line 2999\n")
     gone = fitted.omissions[0].count
-    assert f"…[{gone:,} characters left out]…" in text
     assert fitted.omissions == (Omission("text", gone, "string"),)
-    assert len(text) == len(value["text"]) - gone + len(f"…[{gone:,} characters left out]…")  # type: ignore[arg-type]  # the same
+    mark = next(line for line in text.split("\n") if line.endswith(" lines …"))
+    assert len(text) == len(value["text"]) - gone + len(mark) + 1  # type: ignore[arg-type]  # the same
 
 
 def test_errors_and_identifiers_stay_to_the_last() -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import tokens
-from shaping.commands.cut import Cutter, NumberedLines, OutputCutter, Rules
+from shaping.budget.lines import Cutter, NumberedLines, Rules
+from shaping.commands.cut import OutputCutter
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper

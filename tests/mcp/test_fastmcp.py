@@ -60,6 +60,25 @@ def server(config: Any = None, **options: Any) -> FastMCP[Any]:
     return made
 
 
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+async def test_a_long_text_is_cut_at_line_ends_and_keeps_its_traceback(profile: str) -> None:
+    lines = [f"{('step', 'compiled module', 'linked')[n % 3]} {n * 7919 % 1000} of part {n}" for n in range(6000)]
+    trace = [
+        "Traceback (most recent call last):",
+        '  File "pay.py", line 88, in charge',
+        "ValueError: card 42 declined",
+    ]
+    text = "\n".join([*lines[:3000], *trace, *lines[3000:]])
+    async with Client(server({"global": {"profile": profile, "max_tokens": 2000}})) as client:
+        result = await client.call_tool_mcp("echo", {"text": text})
+    shown = result.content[0].text.split("\n")
+    at = shown.index(trace[0])
+    assert shown[at : at + 3] == trace
+    marks = [line for line in shown if line.startswith("… ")]
+    assert all(line in {*lines, *trace, *marks} for line in shown if "shaping_expand" not in line)
+    assert len(marks) == 2
+
+
 async def test_a_model_reads_that_a_list_of_fields_matches_nothing() -> None:
     async with Client(server({"tool_overrides": {"issues": {"include_only": ["nmber"]}}})) as client:
         text = (await client.call_tool_mcp("issues", {})).content[0].text
