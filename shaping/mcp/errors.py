@@ -103,7 +103,10 @@ _REFUSED = re.compile(
     r"|\b\d+ validation errors? for \w*(arguments|call\[)",
     re.IGNORECASE | re.MULTILINE,
 )
-_UNKNOWN_TOOL = re.compile(r"^Unknown tool\b|^MCP error -32601", re.IGNORECASE | re.MULTILINE)
+# Some servers call a tool that there is not an invalid parameter.
+_UNKNOWN_TOOL = re.compile(
+    r"^(MCP error -32602: ?)?(Unknown tool\b|Tool \S+ not found)|^MCP error -32601", re.IGNORECASE | re.MULTILINE
+)
 _PYDANTIC = re.compile(r"^(?P<path>[\w.\[\]-]+)\n {2}(?P<message>.+?)(?: \[type=(?P<type>\w+).*)?$", re.MULTILINE)
 _ZOD = re.compile(r"(?P<message>.+?) at (?P<path>[\w.\[\]-]+)")
 # No code can be told from the words; a hint to retry or to give up would be a guess.
@@ -125,10 +128,10 @@ def error_from_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorD
     message = text.strip()
     if not message or (message.endswith(":") and not own_words(text)):
         message = f"The tool {tool!r} failed and did not say why."
-    if _REFUSED.search(text[:2000]):
-        return refused_arguments(message)
     if _UNKNOWN_TOOL.search(text[:2000]):
         return make_error("OPERATION_NOT_FOUND", message, similar=nearest(tool, [*tools]))
+    if _REFUSED.search(text[:2000]):
+        return refused_arguments(message)
     code = code_of(text)
     if code is None:
         return make_error("INTERNAL_ERROR", message, hint=_NO_HINT)

@@ -90,7 +90,7 @@ class ShapingMiddleware(Middleware):
             with notes:
                 result = await call_next(context.copy(message=message))
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return tool_result(self._failed(session, name, error, notes.about()))
+            return tool_result(self._failed(session, name, error, {**notes.about(), "server": _server_name(context)}))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
@@ -147,14 +147,15 @@ class ShapingMiddleware(Middleware):
         result = await self._asked(call_next, context)
         if not isinstance(result, PromptResult):
             return result
-        redaction, name = self.messages.redaction, context.message.name
+        redaction, name = self.messages.redaction, self.messages.full_name(context.message.name, _server_name(context))
         return result.model_copy(update={"messages": [_said(redaction, name, message) for message in result.messages]})
 
     async def _asked(self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
         try:
             return await call_next(context)
         except MCPError as error:
-            raise self.messages.redaction.protocol_error(error) from None
+            name = self.messages.full_name(str(getattr(context.message, "name", "")), _server_name(context))
+            raise self.messages.redaction.protocol_error(error, name) from None
 
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
@@ -177,18 +178,19 @@ class ShapingMiddleware(Middleware):
 
     def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
         about = {"raw": error_text(error), **about}
+        full_name = self.messages.full_name(name, about["server"])
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
-                raise self.messages.redaction.protocol_error(cause, name)
+                raise self.messages.redaction.protocol_error(cause, full_name)
             return self.messages.error_result(session, name, detail, **about)
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
             return self.messages.error_result(session, name, detail, **about)
         table = session.generation.config.errors
-        debug = self.messages.shaper.plan(name, surface="mcp").debug
+        debug = self.messages.shaper.plan(full_name, surface="mcp").debug
         return self.messages.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 

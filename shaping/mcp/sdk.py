@@ -33,7 +33,7 @@ ServerT = TypeVar("ServerT")
 # The handler that masks a crash runs inside the middleware that wants to know of it, in one task.
 _CRASHES: ContextVar[list[BaseException] | None] = ContextVar("shaping_crashes", default=None)
 _MASKS = (UnexpectedToolError, UnexpectedResourceError)
-_READ = {"resources/read": "uri", "prompts/get": "name"}
+_READ = frozenset({"resources/read", "prompts/get"})
 _MOST_PAGES = 100  # a server whose list never ends must not keep a call from being made
 _TOOLS = frozenset({"tools/list", "tools/call"})
 
@@ -102,7 +102,8 @@ class ShapedServer:
             result = await call_next(ctx)
         except MCPError as error:
             raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
-        name = (ctx.params or {}).get(_READ[ctx.method])
+        uri = (ctx.params or {}).get("uri")
+        name = self._asked_for(ctx) if ctx.method == "prompts/get" else uri
         return self.messages.redaction.answer(str(name), result) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -136,7 +137,7 @@ class ShapedServer:
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
         table = session.generation.config.errors
-        debug = self.messages.shaper.plan(name, surface="mcp").debug
+        debug = self.messages.shaper.plan(self.messages.full_name(name), surface="mcp").debug
         detail = error_from_cause(error, table, debug=debug)
         return self.messages.error_result(session, name, detail, raw=raw, **about)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from shaping import Shaper
 from shaping.errors import make_error
 from shaping.mcp.errors import error_from_exception, error_from_text, model_members
 
@@ -236,3 +237,11 @@ TOKEN = "ghp_" + "a1B2" * 9
 )
 def test_an_error_that_is_coded_already_keeps_all_it_says_but_secrets(wire: Any, told: Any) -> None:
     assert model_members(error_from_text(json.dumps(wire), "tool"), hint=False) == told
+
+
+@pytest.mark.parametrize("said", ["MCP error -32602: Tool nope not found", "Tool nope not found", "Unknown tool: nope"])
+def test_a_tool_that_there_is_not_is_not_called_a_wrong_argument(said: str) -> None:
+    result = Shaper({}).shape_result({"content": [{"type": "text", "text": said}], "isError": True}, tool="nope")
+
+    assert result["content"][0]["text"].startswith("OPERATION_NOT_FOUND: ")
+    assert result["_meta"]["shaping/error"]["code"] == "OPERATION_NOT_FOUND"
