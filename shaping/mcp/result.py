@@ -362,7 +362,7 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
     elif data.wrapped or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None)):
         value = {"result": value}
     notice = shaped[0].notice if shaped[0].plan.dialect == "none" else ""
-    return {**value, NOTICE: notice.strip(" \n()")} if notice and NOTICE not in value else value
+    return {**value, NOTICE: notice.strip()[1:-1]} if notice and NOTICE not in value else value
 
 
 def _has_big(shaped: Sequence[Shaped]) -> bool:
