@@ -42,6 +42,7 @@ _LOOKED_AT: Final = 20_000  # records; the counts of more would take longer than
 _IDENTIFIER: Final = re.compile(r"(?:^|_)id$|[a-z]Id$|^ID$")  # its range says nothing
 _VALUE: Final = 24  # characters of one value
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
+_PLAIN: Final = re.compile(r"(?!(?:null|true|false)$)(?=\S)[^,;\"\\\x00-\x1f]*[^\W\d_][^,;\"\\\x00-\x1f]*(?<=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +314,9 @@ def _range(name: str, values: list[Any]) -> str:
     return "" if low == high else f"{name} {_short(low)}..{_short(high)}"
 
 
-def _word(value: Any) -> str:
-    return {None: "null", True: "true", False: "false"}.get(value, value) if not isinstance(value, str) else value
+def _word(value: str | bool | None) -> str:
+    # A text is quoted where it would read as something else: as several values, as nothing, or as another type.
+    return value if isinstance(value, str) and _PLAIN.fullmatch(value) else orjson.dumps(value).decode()
 
 
 def _short(value: Any) -> str:

@@ -52,3 +52,10 @@ def test_what_columns_hold_is_not_told_where_that_costs_more_than_the_cut_saves(
 
     assert "in all" not in shaped(5)
     assert "3 of 40 shown; in all state: open 27, closed 13; " in shaped(40)
+
+
+def test_a_value_that_would_read_as_several_as_none_or_as_another_type_is_quoted() -> None:
+    values = ["US", "US", "NO, Oslo", "NO, Oslo", "", "", "true", "true", "12", "12", "in progress", "in progress"]
+    assert summarize_columns([{"place": value} for value in values]) == (
+        'place: US 2, "NO, Oslo" 2, "" 2, "true" 2, "12" 2, in progress 2',
+    )
