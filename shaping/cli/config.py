@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from shaping.settings import LoadedConfig, ResolvedChoice
 
+# Choices by which something is missing from an answer, shown even where they are as bundled.
+_LEAVES_OUT: Final = frozenset(
+    {"prune", "exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects", "max_tokens"}
+)
 ALLOWED = typer.Argument(
     metavar="PATH", help="The config, or a directory whose configs are all allowed; without it, the one in use here."
 )
@@ -193,14 +197,28 @@ def explain(
         choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
     if as_json:
         told = [{"choice": choice.name, "value": plain(choice.value), "source": choice.source} for choice in choices]
-        print_result({"tool": tool, "config_hash": found.hash, "files": list(found.files), "choices": told})
+        about = {"tool": tool, "config_hash": found.hash, "files": list(found.files)}
+        print_result({**about, "choices": told, "server_rules": [key for key, _ in _server_rules(found, tool)]})
         return
-    shown = choices if everything else own_choices(choices, found, surface.value)
+    own = {choice.name for choice in own_choices(choices, found, surface.value)}
+    leaves_out = {choice.name for choice in choices if choice.name in _LEAVES_OUT and choice.value}
+    shown = [*choices] if everything else [one for one in reversed(choices) if one.name in own | leaves_out]
     for line in _table(shown):
         typer.echo(line)
+    for key, full_name in _server_rules(found, tool):
+        named = ", ".join(sorted((found.config.tool_overrides or {})[key].model_fields_set))
+        typer.echo(f"{key} ({named}) applies too where {full_name.partition('/')[0]} serves it: --tool {full_name}")
     if len(shown) < len(choices):
         typer.echo(f"{len(choices) - len(shown)} other choices are as bundled; --all shows them", err=True)
     typer.echo(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}", err=True)
+
+
+def _server_rules(config: LoadedConfig, tool: str) -> list[tuple[str, str]]:
+    """List the keys with a server's name that match a tool given without one, each with the tool's full name."""
+    if "/" in tool:
+        return []
+    keys = [key for key in config.config.tool_overrides or {} if "/" in key]
+    return [(key, name) for key in keys if fits(name := f"{key.rpartition('/')[0]}/{tool}", key)]
 
 
 def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:

@@ -49,7 +49,9 @@ OUTPUTS: Mapping[str, Any] = {
     "allow": _object(path=_TEXT, allowed={"type": "boolean"}),
     "bench": _object(tokenizer=_TEXT, payloads=_list({"type": "object"}), total={"type": "object"}),
     "check": _object(files=_list(_TEXT), hash=_TEXT),
-    "explain": _object(tool=_TEXT, config_hash=_TEXT, files=_list(_TEXT), choices=_list({"type": "object"})),
+    "explain": _object(
+        tool=_TEXT, config_hash=_TEXT, files=_list(_TEXT), choices=_list({"type": "object"}), server_rules=_list(_TEXT)
+    ),
     "hook": _object(
         client=_TEXT, file=_TEXT, changed={"type": "boolean"}, installed={"type": "object"}, running={"type": "object"}
     ),

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from shaping.cli.app import build
 
 RUNNER = CliRunner()
+LEFT_OUT = ("max_tokens", "prune", "exclude_empty_objects", "exclude_empty_arrays", "exclude_null_values")
 CONFIG = """{
   "global": {
     "redact": {"names": true},
@@ -48,29 +49,48 @@ def test_what_differs_from_the_bundled_default_is_shown_with_the_place_it_comes_
     assert (
         result.stdout
         == """\
-profile            minimal                    global (bundled)
-redact             {"values":true,"names":true,"paths":[],"off":false}
-                                              global (response_config.json:3)
-exclude_when_tier  {"free":["items[].body"]}  tool override search (response_config.json:8)
-include_only       items[].title              tool override search (response_config.json:7)
+profile                minimal                    global (bundled)
+max_tokens             20000                      profile minimal (bundled)
+prune                  links, opaque, bulk, boilerplate, repeats, constants
+                                                  profile minimal (bundled)
+exclude_empty_objects  true                       profile minimal (bundled)
+exclude_empty_arrays   true                       profile minimal (bundled)
+exclude_null_values    true                       profile minimal (bundled)
+redact                 {"values":true,"names":true,"paths":[],"off":false}
+                                                  global (response_config.json:3)
+exclude_when_tier      {"free":["items[].body"]}  tool override search (response_config.json:8)
+include_only           items[].title              tool override search (response_config.json:7)
 """
     )
-    assert "28 other choices are as bundled; --all shows them\n" in result.stderr
+    assert "23 other choices are as bundled; --all shows them\n" in result.stderr
 
 
-def test_where_nothing_differs_there_is_only_the_profile() -> None:
+def test_where_nothing_differs_there_is_only_the_profile_and_what_it_leaves_out() -> None:
     Path("response_config.json").unlink()
     result = run("--tool", "search")
-    assert result.stdout == "profile  minimal  global (bundled)\n"
-    assert result.stderr.startswith("31 other choices are as bundled; --all shows them\n")
+    assert set(rows(result)) == {"profile", *LEFT_OUT}
+    assert "links, opaque, bulk" in result.stdout
+    assert result.stderr.startswith("26 other choices are as bundled; --all shows them\n")
 
 
 def test_what_a_config_says_is_shown_even_where_the_default_is_the_same() -> None:
     Path("response_config.json").write_text('{"global": {"encoding": "auto"}}')
-    assert rows(run("--tool", "search")) == {
+    found = rows(run("--tool", "search"))
+    assert {name: found[name] for name in found if name not in LEFT_OUT} == {
         "profile": ["minimal", "global (bundled)"],
         "encoding": ["auto", "global (response_config.json:1)"],
     }
+
+
+def test_rules_of_servers_that_may_have_the_tool_are_named() -> None:
+    rules = {"hr/*": {"private": ["salary"]}, "it/restart": {"max_tokens": 9}}
+    Path("response_config.json").write_text(json.dumps({"tool_overrides": rules}))
+
+    line = "hr/* (private) applies too where hr serves it: --tool hr/get_employee\n"
+    assert run("--tool", "get_employee").stdout.endswith(line)
+    assert "applies too" not in run("--tool", "hr/get_employee").stdout
+    assert "salary" in run("--tool", "hr/get_employee").stdout
+    assert json.loads(run("--tool", "get_employee", "--json").stdout)["data"]["server_rules"] == ["hr/*"]
 
 
 def test_what_a_preset_says_of_a_command_differs_from_the_default() -> None:
