@@ -47,6 +47,7 @@ class ConfigProblem:
     expected: str
     suggestion: str | None = None
     says: str | None = None  # stands for "is <value>" where the value is not what is wrong
+    says_what_to_do: bool = False  # `expected` is a whole clause: "run `shaping allow` …"
 
     def __str__(self) -> str:
         what = self.says or f"is {show(self.value)}"
@@ -54,7 +55,7 @@ class ConfigProblem:
         if meant and len(self.expected) > _LONG:
             text = f"{self.path} {what}.{meant} Expected {self.expected}."
         else:
-            text = f"{self.path} {what}; expected {self.expected}"
+            text = f"{self.path} {what}; {'' if self.says_what_to_do else 'expected '}{self.expected}"
             text += ("" if text.endswith(('"', "^")) else ".") + meant
         return f"{text} (line {self.line})" if self.line else text
 
@@ -206,7 +207,7 @@ class ConfigDocument:
             found = found.get(key) if isinstance(found, Mapping) else None
         return found if isinstance(found, Mapping) else {}
 
-    def problem(self, keys: Keys, value: Any, expected: str, **more: str | None) -> ConfigProblem:
+    def problem(self, keys: Keys, value: Any, expected: str, **more: Any) -> ConfigProblem:
         """Describe what is wrong at a place."""
         return ConfigProblem(self.file, json_path(keys), self.line(keys), value, expected, **more)
 

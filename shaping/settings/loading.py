@@ -215,8 +215,9 @@ def _narrowed(sources: Sources, users: Sources, path: Path) -> tuple[Sources, Co
     sources, left_out = narrow(sources, users)
     if not left_out:
         return sources, None
-    says = f"is in the working tree and not allowed, so {', '.join(left_out)} in it does not apply"
-    return sources, ConfigProblem(str(path), "it", None, None, "`shaping allow`, once you have read it", says=says)
+    says = "is in the working tree and not allowed"
+    advice = f"read it, then run `shaping allow` to make {', '.join(f'`{name}`' for name in left_out)} apply"
+    return sources, ConfigProblem(str(path), "it", None, None, advice, says=says, says_what_to_do=True)
 
 
 def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:

@@ -245,8 +245,8 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
 
 def _too_large(path: Path, sizes: str) -> ConfigError:
     says = f"is in the working tree, not allowed, and too large to be applied so ({sizes})"
-    expected = "`shaping allow`, once you have read it"
-    return ConfigError([ConfigProblem(str(path), "it", None, None, expected, says=says)])
+    advice = "read it, then run `shaping allow` to make it apply"
+    return ConfigError([ConfigProblem(str(path), "it", None, None, advice, says=says, says_what_to_do=True)])
 
 
 def _bytes_of(config: Path) -> int:

@@ -28,7 +28,7 @@ def shaping(tmp_path: Path) -> Any:
 def test_a_config_is_told_of_allowed_and_taken_back(shaping: Any) -> None:
     told = shaping("check")
     assert told.returncode == 0
-    assert "is in the working tree and not allowed, so errors in it does not apply" in told.stderr
+    assert "not allowed; read it, then run `shaping allow` to make `errors` apply." in told.stderr
     assert shaping("allow").stdout == "response_config.json is allowed as it is now\n"
     assert shaping("check").stderr == ""
     assert json.loads(shaping("allow", "--forget", "--json").stdout)["data"]["allowed"] is False

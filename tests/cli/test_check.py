@@ -140,6 +140,6 @@ def test_a_config_that_applies_only_in_part_is_not_called_good(named: tuple[str,
     Path("response_config.json").write_text('{"global": {"profile": "debug"}}')
     result = run(*named)
     assert (result.exit_code, result.stdout) == (0, "response_config.json has no errors, but not all of it applies\n")
-    assert "not allowed, so profile in it does not apply" in result.stderr
+    assert "not allowed; read it, then run `shaping allow` to make `profile` apply." in result.stderr
     RUNNER.invoke(build(), ["allow"])
     assert run(*named).stdout == "response_config.json is good\n"

@@ -61,7 +61,7 @@ def test_only_what_narrows_applies_of_a_config_that_is_not_allowed(tree: Path, e
     assert not found.config.allow_eval
     assert not found.plan("search", profile="loud").debug
     (warning,) = [str(warning) for warning in found.warnings if "not allowed" in str(warning)]
-    assert "store, errors, tools, allow_eval, redact, max_tokens, profile" in warning
+    assert "`store`, `errors`, `tools`, `allow_eval`, `redact`, `max_tokens`, `profile`" in warning
     assert "shaping allow" in warning
 
 
