@@ -99,10 +99,17 @@ def _print_shaped(
         shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
     # A budget is for what is printed: the text of a table holds more of it than its JSON would.
     shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept, plan))
+    before = shaped.tokens.before
+    if shaped.truncated and isinstance(data, str) and (found := parse(data, ("csv", "pipes"))) is not None:
+        # Written as records it is no cheaper than as text, but it can be cut between two of them.
+        data = found.value
+        shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept, plan))
     # These are for whoever writes the config, so they are no part of what the model would read.
     misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
-        print_result(shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_meta(shaped))
+        print_result(
+            shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_meta(shaped, before)
+        )
         return
     # What is missing is said on standard error, nulls and empties included.
     noise = noise_notice(shaped) if isinstance(shaped, Presented) else ""
@@ -110,8 +117,8 @@ def _print_shaped(
     typer.echo(printed)
     _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
-        same = printed == shaped.text
-        tokens = shaped.tokens if same else Tokens(shaped.tokens.before, printed, plan.tokenizer)
+        same = printed == shaped.text and before == shaped.tokens.before
+        tokens = shaped.tokens if same else Tokens(before, printed, plan.tokenizer)
         typer.echo(price(tokens, envelope=plan.dialect != "none"), err=True)
         if not _is_whole(printed, data):
             _print_missing(shaped, everything=whole)
@@ -158,11 +165,11 @@ def _warn(warnings: Iterable[Warned]) -> None:
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _meta(shaped: Shaped) -> dict[str, Any]:
+def _meta(shaped: Shaped, before: int) -> dict[str, Any]:
     """Return the envelope members of --json: token counts, and what was left out."""
     meta = shaped.envelope.meta
     told = {name: getattr(meta, name) for name in ("truncated", "shown", "omissions")}
-    prices = {"before": shaped.tokens.before, "after": shaped.tokens.after}
+    prices = {"before": before, "after": shaped.tokens.after}
     return {name: value for name, value in told.items() if value} | {"tokens": prices}
 
 

@@ -58,6 +58,21 @@ def test_what_was_left_out_is_told_below_the_counts() -> None:
     assert re.fullmatch(r"left out: 2 empty \(assignee, next\); shaping expand r_\w+ shows all", told)
 
 
+def test_a_csv_beyond_the_budget_is_cut_between_two_records(tmp_path: Path) -> None:
+    rows = [f'{n},City {n * 7919 % 1013},{n * 31 % 997}.25,"note {n * 17 % 8191}, words"' for n in range(2000)]
+    (tmp_path / "big.csv").write_text("\n".join(["id,city,price,note", *rows, ""]))
+    done = shaping("big.csv", "--max-tokens", "1000")
+    lines = done.stdout.splitlines()
+    shown = [line.replace('"', "") for line in lines[lines.index("id,city,price,note") + 1 :]]
+    assert shown == [row.replace('"', "") for row in rows[: len(shown)]]
+    assert len(shown) > 20
+    assert "\\n" not in done.stdout
+    before = re.match(r"([\d,]+) tokens before", done.stderr)
+    assert before is not None
+    whole = tokens.counter("o200k_base").exact((tmp_path / "big.csv").read_text())
+    assert int(before[1].replace(",", "")) == pytest.approx(whole, rel=0.02)
+
+
 def test_what_was_left_out_is_expanded_by_another_process_less_secrets(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2" * 9
     rows = [{"n": n, "word": None, "token": token} for n in range(200)]
