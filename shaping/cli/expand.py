@@ -69,6 +69,8 @@ def expand(
     else:
         text = shaped.text if shaped.data or search is not None else "no rows"
         _print_answer(text, shaped)
+    if sys.stdout.isatty():
+        return  # a person reads it, and no model
     server, _, tool = shaped.plan.tool.rpartition("/")
     record_text(tool, "", text, kind="expand" if sql is None else "query", server=server)
 

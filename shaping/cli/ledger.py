@@ -265,11 +265,11 @@ def last(
 
 def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list[ShownCall]:
     named = GROUPS["tool"]
-    entries = [
-        entry
-        for entry in database.entries()
-        if entry.kind != "definition" and (tool is None or tool in {named(entry), entry.tool})
-    ]
+    # Of what is expanded in a shell, no texts are kept.
+    shown = (
+        entry for entry in database.entries() if entry.kind == "call" or (entry.kind != "definition" and entry.ref)
+    )
+    entries = [entry for entry in shown if tool is None or tool in {named(entry), entry.tool}]
     with user_store() as store:
         return [ShownCall(entry, find_texts(store, entry.ref)) for entry in entries[-number:]]
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from shaping.cli.app import build
 from shaping.ledger import LedgerDatabase, LedgerEntry
 
 ROWS = """
@@ -26,11 +31,18 @@ def home(tmp_path: Path) -> dict[str, str]:
     """Give a user a home of their own, in which one command has run."""
     places = {"SHAPING_LEDGER": str(tmp_path / "ledger.sqlite"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environ = {**os.environ, **places}
-    shaping(environ, "run", "--", sys.executable, "-c", ROWS)
+    in_shell(environ, "run", "--", sys.executable, "-c", ROWS)
     return environ
 
 
 def shaping(environ: dict[str, str], *words: str) -> str:
+    """Read the ledger in this process."""
+    done = CliRunner().invoke(build(), list(words), env=environ)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def in_shell(environ: dict[str, str], *words: str) -> str:
     command = [sys.executable, "-m", "shaping", *words]
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
 
@@ -68,7 +80,7 @@ def test_a_program_gets_what_was_read_and_what_was_sent(home: dict[str, str]) ->
 
 def test_lines_of_a_text_that_were_left_out_are_marked(home: dict[str, str]) -> None:
     lines = "for n in range(900): print('line', n, 'of', 'many' * (n % 3))"
-    shaping(home, "run", "--max-tokens", "300", "--", sys.executable, "-c", lines)
+    in_shell(home, "run", "--max-tokens", "300", "--", sys.executable, "-c", lines)
     sent, _, read = shaping(home, "last", "--full").partition("The model read:")
     assert "- line 500 of manymany  (text)" in sent
     assert "line 500" not in read
@@ -86,3 +98,27 @@ def test_calls_of_one_tool_are_chosen_by_its_name(home: dict[str, str]) -> None:
     LedgerDatabase(home["SHAPING_LEDGER"]).add([LedgerEntry(time.time(), "search", 10, 5, server="github")])
     assert "github/search" in shaping(home, "last", "--tool", "github/search")
     assert "has no calls of nothing" in shaping(home, "last", "--tool", "nothing")
+
+
+def in_terminal(environ: dict[str, str], *words: str) -> str:
+    """Type a command into a terminal."""
+    screen, keyboard = pty.openpty()
+    command = [sys.executable, "-m", "shaping", *words]
+    with subprocess.Popen(command, env=environ, stdin=keyboard, stdout=keyboard, stderr=keyboard) as running:
+        os.close(keyboard)
+        shown = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(screen, 65_536):
+                shown += part
+    os.close(screen)
+    assert running.returncode == 0, shown
+    return shown.decode()
+
+
+@pytest.mark.parametrize(("expand", "counted"), [(in_terminal, 0), (in_shell, 1)])
+def test_what_a_person_expands_is_no_call_of_the_model(home: dict[str, str], expand: Any, counted: int) -> None:
+    told = json.loads(in_shell(home, "run", "--json", "--max-tokens", "60", "--", "seq", "1", "1000"))
+    before = shaping(home, "last", "--json")
+    assert "777" in expand(home, "expand", told["meta"]["ref"], "stdout")
+    assert json.loads(shaping(home, "last", "--json"))["data"] == json.loads(before)["data"]
+    assert json.loads(shaping(home, "stats", "--json"))["data"]["total"]["expansions"] == counted
