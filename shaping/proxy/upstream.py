@@ -144,7 +144,7 @@ class Upstream:
 
     async def send(self, message: Message) -> None:
         """Send a message, over a new connection where there is none."""
-        known = self._initialize is not None
+        greeted = self._initialize is not None
         if message.method == "initialize":
             self._initialize = message
         elif message.method == "notifications/initialized":
@@ -153,7 +153,7 @@ class Upstream:
             self._unanswered.pop(message.cancelled_id, None)  # the protocol wants no answer to it
         # One at a time: a message that comes while the server is greeted again waits until that is done.
         async with self._connecting:
-            if self._transport is None and not await self._reconnected(message, known=known):
+            if self._transport is None and not await self._reconnected(message, greeted=greeted):
                 return
         await self._pass_on(message)
 
@@ -253,9 +253,9 @@ class Upstream:
                 self._deadline = loop.call_later(self.start_seconds, lambda: self._tasks.start(self._give_up()))
         await transport.send(message)
 
-    async def _reconnected(self, message: Message, *, known: bool) -> bool:
+    async def _reconnected(self, message: Message, *, greeted: bool) -> bool:
         """Connect for a message, and greet the server as the client did; say whether the message can be sent."""
-        if self._closed or (known and not message.is_request):
+        if self._closed or (greeted and not message.is_request):
             return False
         try:
             await self._open()
