@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.budget.lines import missing_lines
-from shaping.cleaning.omitted import members_missing, omitted_by_fields
 from shaping.parsers.sections import sections_of
-from shaping.paths import select
+from shaping.paths import compile_fields, select
+from shaping.paths.grammar import write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.expansion import about_pages
 from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
-from shaping.response import grouped
+from shaping.response import Omission, grouped
 from shaping.store.expand import price, price_of
 from shaping.store.files import result_file, results_folder
 from shaping.store.tables import describe_tables, find_tables
@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shaping.cleaning import Cleaned
-    from shaping.cleaning.omitted import OmittedMembers
     from shaping.parsers.sections import DiffLines, LogLines
-    from shaping.response import CallContext, Omission
+    from shaping.paths.grammar import Trail
+    from shaping.response import CallContext, Reason
     from shaping.settings import Plan
     from shaping.store.files import ResultFile
     from shaping.store.keeper import Originals
     from shaping.store.tables import SqlTable
 
+
+_SAMPLES: Final = 16  # values of one place by which all of them are priced
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
 # Names of null or empty members that are written: an object keyed by ids may have any number.
@@ -227,3 +229,83 @@ def _some(names: tuple[str, ...]) -> str:
     ]
     more = [f"and {len(names) - _NAMES} more"] if len(names) > _NAMES else []
     return ", ".join([*written, *more])
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedMembers:
+    """An omission, and some of the values that it left out."""
+
+    omission: Omission
+    samples: tuple[Any, ...] = ()
+
+
+def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
+    """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
+    gone: dict[tuple[Trail, Reason], list[Any]] = {}
+    _compare(before, after, None, gone, reason)
+    return [
+        OmittedMembers(Omission(write_trail(trail, general=True), len(values), why), tuple(values[:_SAMPLES]))
+        for (trail, why), values in gone.items()
+    ]
+
+
+def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
+    """List what the config's paths left out: worked out when somebody asks, because few do."""
+    fields, raw = cleaned.fields, cleaned.raw if cleaned.original is None else cleaned.original
+    if fields is None:
+        return []
+    if cleaned.original is not None and not fields.rename and not fields.selective and plan.private is None:
+        # Only members are gone, and none has another name: what is left tells it, without applying a rule again.
+        try:
+            return members_missing(raw, cleaned.selected, "fields")
+        except _UnlikeError:
+            pass
+    return [OmittedMembers(omission) for omission in _with_reasons(fields.left_out(raw), raw, plan)]
+
+
+def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Omission]:
+    """Distinguish what is held back, and cannot be asked for, from what a list of fields leaves out."""
+    held = plan.private
+    if held is None:
+        return omissions
+    private = frozenset(plan.private_paths)
+    reasons: dict[str, Reason] = {}
+    for rule in held.exclude:
+        reason: Reason = "private" if rule in private else "tier"
+        for omission in compile_fields(None, [rule], opener=held.opener).left_out(raw):
+            reasons.setdefault(omission.path, reason)
+    listed = [replace(omission, reason=reasons.get(omission.path, omission.reason)) for omission in omissions]
+    # Values whose names stand elsewhere are held back too, and no list of fields knows of them.
+    known = {omission.path for omission in omissions}
+    return [*listed, *(omission for omission in held.left_out(raw, "private") if omission.path not in known)]
+
+
+class _UnlikeError(Exception):
+    """Two values differ by more than members that are gone."""
+
+
+def _compare(
+    before: Any, after: Any, trail: Trail, gone: dict[tuple[Trail, Reason], list[Any]], reason: Reason | None
+) -> None:
+    if before is after:
+        return
+    if type(before) is dict and type(after) is dict:
+        for key, item in before.items():
+            if key not in after and reason is None and type(item) is dict and item:
+                # Dropped because all of its members are null or empty, which is not the same as empty.
+                _compare(item, {}, (trail, key), gone, reason)
+            elif key not in after:
+                gone.setdefault(((trail, key), reason or _kind(item)), []).append(item)
+            elif after[key] is not item:
+                _compare(item, after[key], (trail, key), gone, reason)
+    elif type(before) is list and type(after) is list and len(before) == len(after):
+        inside = (trail, 0)  # all elements are one place
+        for old, new in zip(before, after, strict=True):
+            if old is not new:
+                _compare(old, new, inside, gone, reason)
+    else:
+        raise _UnlikeError
+
+
+def _kind(value: Any) -> Reason:
+    return "null" if value is None else "empty" if type(value) in {dict, list} else "default"

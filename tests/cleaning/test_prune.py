@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping.cleaning import without_empties
-from shaping.cleaning.omitted import members_missing
+from shaping.present.original import members_missing
 from shaping.response import Omission
 from shaping.settings.plan import Empties
 
