@@ -7,6 +7,9 @@ thing itself and all below it.
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from base64 import b64decode
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -114,12 +117,13 @@ class Private(State):
     """Rules for what must not leave: in any spelling, and for `user.email` as one name, as in flat tables."""
 
     def member(self, key: str) -> Verdict | None:
-        """Decide about a member by its key, and by each of the names that a key with dots is made of."""
+        """Decide about a member by its key, and by each of the names that a key like `user.email` is made of."""
         verdict = self.judge(key, fits_spelling(key))
-        if verdict is None or "." not in key:
+        names = names_in(key)
+        if verdict is None or names == (key,):
             return verdict
         state: State = self
-        for name in key.split("."):
+        for name in names:
             inner = state.judge(name, fits_spelling(name))
             if inner is None:
                 return None
@@ -142,7 +146,7 @@ def fits_spelling(key: str) -> Fits:
     return lambda step: (
         step.fits(key)
         or (
-            _plain(step.key) == _plain(key)
+            plain_name(step.key) == plain_name(key)
             if isinstance(step, Name)
             else Glob(step.pattern.casefold()).fits(key.casefold())
         )
@@ -150,11 +154,32 @@ def fits_spelling(key: str) -> Fits:
 
 
 @lru_cache(maxsize=4096)
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name without case and separators."""
     return name.casefold().translate(_SEPARATORS)
 
 
 _SEPARATORS: Final = dict.fromkeys(map(ord, "_- "))
+_BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a key of bytes, as it is written
+_BYTES: Final = re.compile(r"b(['\"])(.*)\1", re.DOTALL)
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_BETWEEN_NAMES: Final = re.compile(r"[./\[\](){}\n]|:(?!\s+\S)")  # `Error: no name` is a sentence
+_DECORATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names that a key, a heading or a path is made of, without markup and what a reader does not see."""
+    if text.isidentifier() and text.isascii():
+        return (text,)
+    if found := _BINARY.fullmatch(text):
+        text = b64decode(found[1]).decode(errors="replace")
+    if not text.isascii():
+        seen = unicodedata.normalize("NFKD", text)
+        text = unicodedata.normalize("NFKC", "".join(one for one in seen if unicodedata.category(one) != "Mn"))
+    text = "".join(one for one in text if one == "\n" or unicodedata.category(one) not in {"Cf", "Cc"})
+    text = _TAG.sub("", _BYTES.sub(r"\2", text))
+    return tuple(name for part in _BETWEEN_NAMES.split(text) if (name := _DECORATION.sub("", part)))
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:

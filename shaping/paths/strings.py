@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 from urllib.parse import unquote_plus
 
 from shaping.paths.apart import NamedApart
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
-from shaping.paths.rules import Private
+from shaping.paths.rules import Private, fits_spelling, names_in, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +47,10 @@ _BLANK = re.compile(r"[\s\ufeff]*")
 # A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
 _ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _DECODER = json.JSONDecoder()
+_ASIDE = re.compile(r"</[a-zA-Z][^<>]{0,200}>|(?<=\w)\s*\([^()]*\)\s*$")  # closing tags, and units
+_DISGUISE = re.compile(r"[%&\\<]")  # begins an escape or a tag
+_INDEXES = re.compile(r"(?:/(?:\d+|-)?)+$")
+_PATH_TO_LAST = re.compile(r"^.*/(?=[^/\s])", re.DOTALL)
 # What a reader does not see inside a word: colours of a terminal and characters of no width, also as JSON escapes them.
 HIDDEN = (
     r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]))"
@@ -178,6 +183,12 @@ class StringFilter:
         new = "".join([*parts, prose[-1]])
         # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
         hit = _first_hit(prose, names, words=top and not parts) or _first_hit([new], _named(_deep(state)), words=False)
+        if (
+            hit is None
+            and not parts
+            and self._without_named_apart(lines := text.splitlines(), state, keys) is not lines
+        ):
+            hit = names[0][0]
         if hit is not None:
             self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
             if self.withhold:
@@ -319,10 +330,22 @@ def _deep(state: State) -> frozenset[Rest]:
 
 @lru_cache(maxsize=1024)
 def _private_name(rests: frozenset[Rest]) -> Callable[[str], bool]:
-    """Return the test whether a text is the name of a private field, alone or behind the names of what holds it."""
-    names = "|".join(_spelt(_last_name(rest)) for rest in rests)
-    pattern = re.compile(rf"\s*(?:[^\n]*\.)?(?:{names})(?:\.[^\n]*)?\s*", re.IGNORECASE)
-    return lru_cache(maxsize=4096)(lambda text: pattern.fullmatch(_without_escapes(text)) is not None)
+    """Return the test whether a text is the name of a private field, alone or with the names of what holds it."""
+    steps = [_last_name(rest) for rest in rests]
+    plain = [plain_name(step.key) if isinstance(step, Name) else "" for step in steps]
+
+    @lru_cache(maxsize=4096)
+    def is_private(text: str) -> bool:
+        if text.isascii() and text.isprintable() and not _DISGUISE.search(text):
+            compact = plain_name(text)
+            if not any(name in compact for name in plain):
+                return False
+        # Of a path, the last name counts: a file in a folder `email` is no e-mail address.
+        last = _PATH_TO_LAST.sub("", _INDEXES.sub("", _ASIDE.sub("", _without_escapes(text))))
+        asked = last.rstrip("? ").split() if last.rstrip().endswith("?") else ()  # `What is your salary?`
+        return any(step is None or fits_spelling(name)(step) for name in (*names_in(last), *asked) for step in steps)
+
+    return is_private
 
 
 @lru_cache(maxsize=1024)
@@ -363,6 +386,8 @@ def _patterns(name: Name | Glob | None) -> tuple[re.Pattern[str], re.Pattern[str
         # A member of a private object may stand behind its name: `address.city=`.
         rf"[\"'`\\]{spelt}[\"'`\\]|{word}(?:\.[\w.-]{{1,40}})?[\"'\\]{{0,3}}\s{{0,20}}[:=|]|<{spelt}[\s>/]"
         rf"|(?:^|[^\w\s]|\t|\ {{2}})[ ]?{spelt}\s?(?=$|[^\w\s]|\t|\ {{2}})"
+        # A number behind the name, in a sentence or without one.
+        rf"|{word}\s(?:(?:is|was|of|to|now)\s)?[^\s\d]{{0,20}}\d"
     )
     return re.compile(word, re.IGNORECASE), re.compile(key, re.IGNORECASE | re.MULTILINE)
 
@@ -385,6 +410,7 @@ def _first_hit(
 def _without_escapes(text: str) -> str:
     """Undo the escapes in which a name may be spelt: of URLs, of HTML and of JSON, one inside the other."""
     text = visible_text(text)
+    text = text if text.isascii() else normalize("NFKC", text)
     for _ in range(_MOST_ESCAPES):
         plain = unquote_plus(text) if "%" in text else text
         plain = unescape(plain) if "&" in plain else plain

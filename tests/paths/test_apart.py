@@ -18,6 +18,27 @@ HELD = 987654
 CONFIG = {"tool_overrides": {"t": {"private": ["**.salary", "user.ssn", "home_address"]}}}
 COLUMNS = [{"name": "who", "type": "text"}, {"name": "salary", "type": "number"}]
 ROWS = [["Bob", HELD], ["Al", HELD], ["Eve", HELD]]
+SPELLINGS = (
+    "Salary:",
+    "Salary *",
+    "Salary (USD)",
+    "Salary (USD/year)",
+    "**Salary**",
+    "<b>salary</b>",
+    "employee.salary",
+    "employee/salary",
+    "employee[salary]",
+    "employee:salary",
+    "salary[0]",
+    "/salary/0",
+    "a\nsalary",
+    f"{'x' * 130}.salary",
+    f"{' ' * 130}salary",
+    "sal\u200bary",
+    "\uff53\uff41\uff4c\uff41\uff52\uff59",
+    "SALARY\u0307",
+    "salary\0",
+)
 CASES: dict[str, Any] = {
     "a member in another case": {"user": {"SALARY": HELD}, "rows": [{"Salary": HELD}]},
     "a member with other separators": {"homeAddress": str(HELD), "Home-Address": [str(HELD)], "home address": HELD},
@@ -64,6 +85,43 @@ CASES: dict[str, Any] = {
     "lines of JSON": f'["who","salary"]\n["Bob",{HELD}]\n["Al",{HELD}]',
     "JSON after prose": "Here: " + json.dumps({"columns": ["who", "salary"], "rows": ROWS}),
     "JSON in a string": {"body": json.dumps([["who", "salary"], *ROWS])},
+    "a header row below a title": [["Report"], ["who", "salary"], *ROWS],
+    "a header row below an empty row": [[], ["who", "salary"], *ROWS],
+    "a row that is null": [["who", "salary"], None, *ROWS],
+    "a header with a null": [[None, "salary"], ["Bob", str(HELD)]],
+    "a header with a number": [[2020, "salary"], ["Bob", str(HELD)]],
+    "rows wider than the header": {"columns": ["who", "salary"], "rows": [["Bob", HELD, "x"], [1, "Bob", HELD]]},
+    "rows narrower than the header": {"columns": ["who", "salary", "x"], "rows": [["Bob", HELD]]},
+    "as many columns as rows": {"columns": ["who", "salary"], "data": [["Bob", "Al"], [str(HELD), str(HELD)]]},
+    "a header beside a list of its width": {
+        "t": {"columns": ["who", "salary"], "tags": ["p", "q"]},
+        "rows": [["Bob", HELD]],
+    },
+    "a header in another element": [{"columns": ["who", "salary"]}, {"rows": ROWS}],
+    "a header six objects away": {"a": {"b": {"c": {"d": {"e": {"columns": COLUMNS}}}}}, "rows": ROWS},
+    "a column and a plain list": {"columns": ["salary"], "rows": [HELD, HELD]},
+    "rows by position": {"columns": ["who", "salary"], "rows": [{"0": "Bob", "1": HELD}]},
+    "columns by position": {"columns": {"who": 0, "salary": 1}, "rows": ROWS},
+    "rows by the ids of columns": {"cols": [{"id": "A", "label": "salary"}, {"id": "B"}], "rows": [{"A": HELD}]},
+    "names of fields by id": {"names": {"custom_1": "Salary"}, "fields": {"custom_1": HELD}},
+    "a header in one text": {"columns": "who,salary", "rows": ROWS, "lines": [f"Bob,{HELD}"]},
+    "triples": [["Bob", "salary", str(HELD)], ["Al", "salary", str(HELD)]],
+    "names and values in turn": ["who", "Bob", "salary", str(HELD)],
+    "a name in an object": {"field": {"name": "salary"}, "value": HELD},
+    "attributes in an object": {"$": {"name": "salary"}, "_": str(HELD)},
+    "a metric": {"metric": {"__name__": "salary", "who": "Bob"}, "values": [[1, str(HELD)]]},
+    "a name and then a value": [{"label": "salary"}, {"value": HELD}],
+    "a JSON Patch": [{"op": "replace", "path": "/employees/0/salary", "value": HELD}],
+    "a question": {"question": "What is your salary?", "answer": HELD},
+    "a text of columns in a member": {"out": f"who salary\nBob {HELD}\n"},
+    "lines of columns in a member": {"lines": ["# export", "who salary", f"Bob {HELD}"]},
+    "a name and its value in lines": {"lines": ["salary:", str(HELD)]},
+    "a sentence in a member": {"text": f"The salary is {HELD} now", "others": [f"salary {HELD}"]},
+    **{f"a value called {key}": {"name": "salary", key: HELD} for key in ("formatted", "raw", "body", "points", "x")},
+    **{f"a name called {key}": {key: "salary", "value": HELD} for key in ("n", "k", "attr", "@name", "anything")},
+    **{f"the name {name!r:.40}": {"label": name, "value": HELD} for name in SPELLINGS},
+    **{f"the heading {name!r:.40}": [["Who", name], ["Bob", HELD]] for name in SPELLINGS},
+    **{f"the key {name!r:.40}": {"rows": [{"who": "Bob", name: HELD}]} for name in SPELLINGS},
     "Markdown": f"| who | salary |\n|---|---|\n| Bob | {HELD} |\n",
 }
 
@@ -80,6 +138,10 @@ def test_a_private_value_that_stands_apart_from_its_name_does_not_leave(case: st
     assert "c2FsYXJ5" not in out, "the name in base64"
 
 
+def test_a_private_key_of_bytes_does_not_leave() -> None:
+    assert Shaper(CONFIG).shape({b"salary": HELD, "id": 1}, tool="t").data == {"id": 1}
+
+
 def test_it_holds_where_texts_that_cannot_be_read_may_pass() -> None:
     config = {"tool_overrides": {"t": {"private": ["**.salary"], "on_unreadable": "pass"}}}
     shaped = Shaper(config).shape({"columns": ["who", "salary"], "rows": ROWS}, tool="t")
@@ -94,6 +156,11 @@ def test_it_holds_where_texts_that_cannot_be_read_may_pass() -> None:
         {"fields": [{"name": "salary", "type": "number", "description": "what is paid"}]},
         {"a": {"columns": ["id", "age"], "rows": [[1, 41], [2, 42]]}, "b": {"tags": ["x", "y"]}},
         [{"id": 1, "labels": ["a", "b"]}, {"id": 2, "labels": ["c", "d"]}],
+        [{"id": 1, "by": 2, "tags": ["salary", "x", "y"]}, {"id": 2, "by": 3, "tags": ["a", "b", "c"]}],
+        {"id": 1, "channel": "salary", "sent": True, "by": "Bob"},
+        {"title": "The salary page is slow", "steps": ["open the salary page", "wait"]},
+        {"errors": ["salary is required"]},
+        {"columns": ["who", "age"], "rows": [["Bob", 1], None, ["Al", 2, 3]]},
     ],
 )
 def test_what_no_private_name_stands_over_stays(value: Any) -> None:
@@ -108,6 +175,17 @@ def test_only_the_table_of_the_header_loses_its_column() -> None:
     assert shaped.data["a"]["rows"] == [["Bob", None]]
     assert shaped.data["b"]["rows"] == [["Bob", 41]]
     assert [(one.path, one.count) for one in shaped.omissions if one.reason == "private"] == [("a.rows[][]", 1)]
+
+
+def test_a_square_table_of_several_types_loses_only_its_column() -> None:
+    table = {"columns": ["who", "salary"], "rows": [["Bob", 1], ["Al", 2]]}
+    shaped = Shaper(CONFIG).shape(table, tool="t", profile="debug")
+    assert shaped.data["rows"] == [["Bob", None], ["Al", None]]
+
+
+def test_what_describes_a_private_field_stays() -> None:
+    field = {"name": "salary", "type": "money", "unit": "EUR", "value": HELD}
+    assert Shaper(CONFIG).shape(field, tool="t", profile="debug").data == {**field, "value": None}
 
 
 def nested(size: int) -> Any:
@@ -126,6 +204,8 @@ def nested(size: int) -> Any:
         lambda size: [["salary", *(["x"] * size)]] * 4,
         lambda size: {"columns": ["salary", "b", "c"], "rows": [[1, 2, 3]] * size},
         lambda size: [{"name": "salary", "value": number} for number in range(size)],
+        lambda size: [{"columns": ["salary", "b"]}, *({"rows": [[number]]} for number in range(size))],
+        lambda size: ["a salary"] * size,
     ],
 )
 def test_twice_the_data_takes_at_most_twice_the_steps(make: Callable[[int], Any]) -> None:
