@@ -128,8 +128,9 @@ class MessageShaper:
             return result
         server = server_of or (lambda _: self.server)
         if self.recorder is not None:
+            kept = self.redaction.recorded_tools(tools)
             for name in dict.fromkeys(server(tool["name"]) for tool in tools):
-                self.recorder.record_tools(name, [tool for tool in tools if server(tool["name"]) == name])
+                self.recorder.record_tools(name, [tool for tool in kept if server(tool["name"]) == name])
         if not self.is_on:
             return result
         shown = self.list_tools(session, tools)

@@ -171,7 +171,19 @@ _DEFINITIONS = frozenset(
         "resources/templates/list",
     }
 )
-_SAMPLES = frozenset({"_meta", "example", "examples", "default"})  # members of a definition that hold data all the same
+# Members of a definition: words about what there is, schemas, and parts that are definitions in turn. All others may
+# hold data.
+_WORDS = frozenset({"name", "title", "description", "instructions", "uri", "uriTemplate", "mimeType", "version"})
+_SCHEMAS = frozenset({"inputSchema", "outputSchema"})
+_PARTS = frozenset(
+    {"tools", "prompts", "resources", "resourceTemplates", "arguments", "annotations", "serverInfo", "capabilities"}
+)
+# Members of a schema: words about a value, schemas by name, and schemas. All others may hold data.
+_SCHEMA_WORDS = frozenset({"title", "description", "$comment", "pattern", "$ref", "$id", "required", "enum", "type"})
+_SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_SUBSCHEMAS = frozenset(
+    {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
+) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
@@ -284,9 +296,14 @@ class MessageRedaction:
             return said
         private = self._private
         if private is not None and isinstance(said, dict | list | str):
-            kept = _clean_samples(said, private) if method in _DEFINITIONS else private.apply(said)
+            kept = _clean_definition(said, private) if method in _DEFINITIONS else private.apply(said)
             said = said if kept == said else kept
         return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
+
+    def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
+        private = self._private
+        return tools if private is None else _clean_definition(tools, private)
 
     def members(
         self, value: dict[str, Any], members: Collection[str], tool: str = "", *, names: bool = True
@@ -345,18 +362,35 @@ def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
-def _clean_samples(said: Any, private: FieldPlan, *, names: bool = False) -> Any:
-    """Take private fields out of the data in definitions; with `names` the keys are names of a schema's properties."""
+def _clean_definition(said: Any, private: FieldPlan) -> Any:
+    """Take private fields out of a definition, or several; names in its schemas are no data."""
     if isinstance(said, list):
-        return [_clean_samples(one, private) for one in said]
+        return [_clean_definition(one, private) for one in said]
     if not isinstance(said, dict):
-        return said
+        return private.apply(said)
+    words = {key for key in said.keys() & _WORDS if isinstance(said[key], str)}
+    parts = {key for key in said.keys() & (_SCHEMAS | _PARTS) if isinstance(said[key], dict | list)}
     return {
-        key: private.apply(value)
-        if key in _SAMPLES and not names
-        else _clean_samples(value, private, names=key == "properties" and not names)
-        for key, value in said.items()
+        key: (_clean_schema if key in _SCHEMAS else _clean_definition)(value, private) if key in parts else value
+        for key, value in _without(said, private, words | parts).items()
     }
+
+
+def _clean_schema(schema: Any, private: FieldPlan) -> Any:
+    """Take private fields out of the data in a schema: defaults, examples, and members that no schema has."""
+    if isinstance(schema, list):
+        return [_clean_schema(one, private) for one in schema]
+    if not isinstance(schema, dict):
+        return private.apply(schema)
+    named = {key for key in schema.keys() & _SCHEMAS_BY_NAME if isinstance(schema[key], dict)}
+    inner = {key for key in schema.keys() & _SUBSCHEMAS if isinstance(schema[key], dict | list)}
+    out: dict[str, Any] = {}
+    for key, value in _without(schema, private, named | inner | _SCHEMA_WORDS).items():
+        if key in named:
+            out[key] = {name: _clean_schema(one, private) for name, one in value.items()}
+        else:
+            out[key] = _clean_schema(value, private) if key in inner else value
+    return out
 
 
 def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:

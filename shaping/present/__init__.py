@@ -342,7 +342,9 @@ def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     used_up, clean = reads_once(value), fail_safe(value, plan)
     changed = used_up or clean == WITHHELD or clean != to_plain(value, closed=plan.closed)
     data = clean if changed else value
-    envelope = local_envelope(data, plan.tool, error=call.error, warnings=call.warnings, request_id=call.request_id)
+    error = _fail_safe_error(call.error, plan)
+    warnings = call.warnings if plan.redact.off else tuple(map(scrub_warning, call.warnings))
+    envelope = local_envelope(data, plan.tool, error=error, warnings=warnings, request_id=call.request_id)
     bare = plan.dialect == "none"
     wire = data if bare else envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
     return Unshaped(plan, call, wire, envelope)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import re
 import time
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import orjson
 import uvicorn
@@ -49,6 +49,8 @@ _SPARED_SECONDS = 60.0
 _BODY_SECONDS = 60.0
 _SWEEP_SECONDS = 60.0
 _EVENTS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+# A name or an address and a port, and nothing of what else may stand in an address: user, path, query, fragment.
+_HOST = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # A client on the same machine sends a head in milliseconds; one that takes this long holds the connection on purpose.
 HEAD_SECONDS = 15.0
@@ -95,11 +97,10 @@ class HostGuard:
             await self._app(scope, receive, send)
 
     def _is_allowed(self, host: str, server: tuple[str, int]) -> bool:
-        try:
-            parts = urlsplit(f"//{host}")
-            name, port = parts.hostname or "", parts.port
-        except ValueError:
+        parts = _HOST.fullmatch(host)
+        if parts is None:
             return False
+        name, port = parts["name"].strip("[]"), int(parts["port"]) if parts["port"] else None
         if any(fnmatchcase(host, allowed) or fnmatchcase(name, allowed) for allowed in self._hosts):
             return True
         return name in {*_LOOPBACK, server[0]} and port in {None, server[1]}
@@ -323,7 +324,7 @@ async def serve_http(
 
 
 async def _body(request: Request) -> Message | Response:
-    if not request.headers.get("content-type", "").lower().startswith("application/json"):
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return Response("Invalid Content-Type header", status_code=400)
     parts: list[bytes] = []
     size = 0
@@ -339,6 +340,8 @@ async def _body(request: Request) -> Message | Response:
     messages = read(b"".join(parts).replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
     if len(messages) != 1:
         return _refusal(400, "Body must be a single JSON-RPC message", _PARSE_ERROR)
+    if not messages[0].has_usable_id:
+        return _refusal(400, "The id of a request must be a string or a number")
     return messages[0]
 
 

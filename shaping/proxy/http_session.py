@@ -88,6 +88,7 @@ class HttpSession:
         """Pass a request on; what belongs to it comes by the stream that is returned."""
         stream = HttpStream(message.id)
         token = message.meta.get("progressToken")
+        token = token if isinstance(token, str | int) else None
         if self.stateless:
             # Clients that share no session may use the same ids.
             number = next(self._numbers)

@@ -30,6 +30,7 @@ _SECRETIVE = re.compile(
 )
 _DIGITS = bytes(ord("0") if chr(byte).isascii() and chr(byte).isdigit() else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 19
+_METHOD = re.compile(r"[\w$./:-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,17 @@ def from_server(line: bytes) -> list[Message]:
 
     What has a result is an answer whatever else it has, and what has an error has no result: a client may take it so.
     """
-    return [_of_one_kind(message) for message in read(line) if "jsonrpc" in message.data and message.has_usable_id]
+    messages = map(_of_one_kind, read(line))
+    return [message for message in messages if message.has_usable_id and _is_json_rpc(message.data)]
+
+
+def _is_json_rpc(data: Mapping[str, Any]) -> bool:
+    """Return whether a message of a server is of the protocol's version and of one of its kinds."""
+    if data.get("jsonrpc") != "2.0":
+        return False
+    if "method" in data:
+        return isinstance(data["method"], str) and _METHOD.fullmatch(data["method"]) is not None
+    return "error" in data or ("result" in data and "id" in data)
 
 
 def _of_one_kind(message: Message) -> Message:

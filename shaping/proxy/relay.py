@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +51,10 @@ _LOOK_SECONDS = 0.25
 _FINISH_SECONDS = 2.0
 _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
-_SAMPLES = (b'"_meta"', b'"example', b'"default"')  # where data may stand in what a server says of itself
+_PLAIN_ID = re.compile(r"[\w.:'-]{1,64}")
+# What the protocol has a server say of itself in words, in which no data stands.
+_INTRODUCTION = frozenset({"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"})
+_INFO = frozenset({"name", "title", "version", "description", "websiteUrl"})
 _CHANGED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -84,6 +89,8 @@ class Relay:
         self._requests: dict[Any, Asked] = {}
         self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
         self._calls_by_task_id: dict[str, Asked] = {}  # those that the server answers later
+        self._server_ids: dict[str, str] = {}  # of the server's requests whose ids may hold data, by the id shown
+        self._numbers = count(1)
         self._running = BackgroundTasks()
         self._announcing: asyncio.Task[None] | None = None
         upstream.attach(self)
@@ -105,6 +112,8 @@ class Relay:
                 await self._call(message)
                 return
             self._requests[message.id] = self._asked(message)
+        elif message.is_answer and message.id in self._server_ids:
+            message = write({**message.data, "id": self._server_ids.pop(message.id)})
         elif (cancelled := message.cancelled_id) is not None:
             self._requests.pop(cancelled, None)
             self._cancelled.append(cancelled)
@@ -115,7 +124,8 @@ class Relay:
         asked = self._requests.pop(message.id, None) if message.is_answer else None
         if message.is_answer and asked is None and message.id in self._cancelled:
             return  # it was on its way already
-        if message.is_answer and asked is None and "result" in message.data:
+        message = self._with_shown_id(message)
+        if message.is_answer and asked is None and ("result" in message.data or message.id is not None):
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
         elif asked is not None and (
@@ -131,9 +141,29 @@ class Relay:
             else:
                 clean = partial(_without_secrets, message, messages, "" if asked is None else asked.method)
                 large = len(message.line) > _LARGE
-                await self._send(await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean())
+                cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
+                if cleaned.method == message.method:
+                    await self._send(cleaned)
+                else:
+                    logger.warning("a message of the server's is not passed on: its method holds a secret")
         else:
             await self._send(message)
+
+    def warn(self, text: str) -> None:
+        """Log a text that may quote the server, without what is private."""
+        self._loading.warn(text)
+
+    def _with_shown_id(self, message: Message) -> Message:
+        """Return a request of the server's, or its cancellation, with an id of ours for one that may hold data."""
+        if message.is_request and isinstance(message.id, str) and not _is_plain_id(message.id):
+            shown = f"server-{next(self._numbers)}"
+            self._server_ids[shown] = message.id
+            while len(self._server_ids) > _MOST_REMEMBERED:
+                del self._server_ids[next(iter(self._server_ids))]
+            return write({**message.data, "id": shown})
+        cancelled = message.cancelled_id
+        shown = next((shown for shown, own in self._server_ids.items() if own == cancelled), "")
+        return write({**message.data, "params": {**message.params, "requestId": shown}}) if shown else message
 
     async def _refuse(self, message: Message, asked: Asked | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private; a handshake passes."""
@@ -352,8 +382,33 @@ def _needs_a_look(message: Message, asked: Asked | None) -> bool:
     What is private only the config says, which may not be loaded yet.
     """
     if asked is not None and asked.method in HANDSHAKE - {"ping"} and message.data.keys() <= _MEMBERS:
-        return may_hold_secret(message.line) or any(name in message.line for name in _SAMPLES)
-    return any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"})
+        return may_hold_secret(message.line) or not _is_introduction(message.data.get("result"))
+    if any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"}):
+        return True
+    return message.method is not None and may_hold_secret(message.method.encode())
+
+
+def _is_plain_id(request_id: str) -> bool:
+    return _PLAIN_ID.fullmatch(request_id) is not None and not may_hold_secret(request_id.encode())
+
+
+def _is_introduction(result: Any) -> bool:
+    """Return whether a server says nothing of itself but what the protocol has it say."""
+    if not isinstance(result, dict):
+        return False
+    info, rest = result.get("serverInfo") or {}, result.keys() - {"serverInfo", "capabilities"}
+    told = (
+        isinstance(info, dict)
+        and info.keys() <= _INFO
+        and not any(isinstance(one, dict | list) for one in info.values())
+    )
+    return told and rest <= _INTRODUCTION and _has_only_flags(result.get("capabilities") or {})
+
+
+def _has_only_flags(capabilities: Any) -> bool:
+    if isinstance(capabilities, dict):
+        return all(map(_has_only_flags, capabilities.values()))
+    return isinstance(capabilities, bool)
 
 
 def _withheld(message: Message) -> Message:

@@ -58,9 +58,11 @@ class Requester:
         upstream: Upstream,
         receive: Callable[[Message], Awaitable[None]] | None = None,
         fail: Callable[[Message, ErrorDetail], Awaitable[None]] | None = None,
+        warn: Callable[[str], None] = logger.warning,
     ) -> None:
         """Ask a server; `receive` gets all else that it says, and `fail` requests of others that it will not answer."""
         self.upstream = upstream
+        self.warn = warn
         self._receive, self._fail = receive, fail
         self._numbers = count(1)
         self._answers: dict[Any, asyncio.Future[Message]] = {}
@@ -130,7 +132,7 @@ class Router:
         self.name = "shaping"
         self.upstreams = list(upstreams)
         self._servers = [
-            Requester(upstream, partial(self.received_from, number), self._fail)
+            Requester(upstream, partial(self.received_from, number), self._fail, self._warn)
             for number, upstream in enumerate(upstreams)
         ]
         self._receiver: Receiver | None = None
@@ -205,6 +207,11 @@ class Router:
         """Handle a request that one server will not answer."""
         if self._receiver is not None:
             await self._receiver.failed(request, detail)
+
+    def _warn(self, text: str) -> None:
+        """Log a text that may quote a server."""
+        if self._receiver is not None:
+            self._receiver.warn(text)
 
     async def _pass_on(self, message: Message) -> None:
         if self._receiver is not None:
@@ -300,7 +307,7 @@ class Router:
             entries = [entry async for entry in self._servers[number].pages(method, _LISTS[method])]
         except (ServerUnavailableError, RequestError) as problem:
             if isinstance(problem, RequestError) and not _is_unknown(problem):
-                logger.warning("the server %r is left out: %s", upstream.name, problem)
+                self._warn(f"the server {upstream.name!r} is left out: {problem}")
             return problem
         if number not in self._ready:
             await self._admit(number, {"capabilities": {_LISTS[method]: {}}})

@@ -230,6 +230,10 @@ class Loading:
         else:
             print_line(name, line, self.messages)
 
+    def warn(self, text: str) -> None:
+        """Log a text of ours that may quote a server after a colon, as soon as secrets can be taken out of it."""
+        self.log("", text.encode())
+
     def close(self) -> None:
         """Print what is still held, write what is still to be kept, and say what was saved."""
         self._flush()
@@ -273,8 +277,12 @@ class Loading:
 def print_line(name: str, line: bytes, messages: MessageShaper | None = None) -> None:
     """Print a line of a server's log without its secrets, and without what is private once the config is read."""
     text = line.decode(errors="replace").rstrip()
-    text = text if messages is None else messages.redaction.said(text)
-    sys.stderr.write(f"[{name}] {without_secrets(text)}\n")
+    ours, colon, quoted = ("", "", text) if name else text.partition(": ")
+    quoted = without_secrets(quoted if messages is None else messages.redaction.said(quoted))
+    if not name:
+        logger.warning("%s", f"{ours}{colon}{quoted}")
+        return
+    sys.stderr.write(f"[{name}] {quoted}\n")
     sys.stderr.flush()
 
 

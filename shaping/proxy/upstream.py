@@ -69,6 +69,9 @@ class Receiver(Protocol):
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Handle a request that the server will not answer, and why."""
 
+    def warn(self, text: str) -> None:
+        """Log a text that may quote the server."""
+
 
 class Backoff:
     """How long a server that keeps failing is left alone: longer with each failure in a row."""
@@ -330,7 +333,10 @@ class Upstream:
         line = outage.told(detail).replace("\n  ", " | ").replace("\n", ". ")
         if line != self._logged:
             self._logged = line
-            logger.warning("%s", line)
+            if self._receiver is not None:
+                self._receiver.warn(line)
+            else:
+                logger.warning("%s", line)
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:

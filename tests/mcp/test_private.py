@@ -18,6 +18,7 @@ from mcp.server.mcpserver import MCPServer
 
 from benchmarks.placements import CONTENT as SECRET, Ways, leaks
 from shaping import Shaper, ShapingMiddleware, ToolError, shape, shape_server
+from shaping.errors import make_error
 from shaping.mcp.redaction import MessageRedaction, redact_whole
 
 if TYPE_CHECKING:
@@ -202,3 +203,11 @@ def test_a_rule_for_a_server_by_name_holds_for_its_tools(tmp_path: Path) -> None
     answer = asyncio.run(read())
     assert "id" in answer
     assert "hidden" not in answer
+
+
+def test_the_error_of_a_tool_that_is_not_enabled_holds_nothing_private() -> None:
+    shaper = Shaper({"global": {"private": ["**.ssn"], "enabled": False}})
+    error = make_error("BAD_RESPONSE", 'no: {"ssn": "078-05-1120"}')
+    shaped = shaper.shape({"a": 1}, tool="t", error=error)
+    assert "078-05-1120" not in str(shaped.envelope)
+    assert "078-05-1120" not in shaped.text

@@ -122,3 +122,88 @@ async def test_odd_content_is_read_as_text_with_one_line_in_the_log(
             assert "File " not in caplog.text
             assert len([line for line in caplog.text.splitlines() if "protocol does not allow" in line]) == 1
     assert_clean(b"\n".join(driver.lines).decode())
+
+
+METHODS = ("prompts/list", "resources/list", "resources/templates/list", "tools/list", "initialize")
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_no_member_of_a_definition_holds_what_is_private(connect: Connect, private: Path, method: str) -> None:
+    entry = {"name": "n", "annotations": BOTH, "own": [BOTH], "icons": BOTH, "text": json.dumps(BOTH)}
+    schema = {"type": "object", "properties": {"ssn": {"default": BOTH, "x-own": BOTH, "ssn": PRIVATE}}, **BOTH}
+    lists = {
+        name: [{**entry, "inputSchema": schema}] for name in ("tools", "prompts", "resources", "resourceTemplates")
+    }
+    result = {
+        "capabilities": {"experimental": BOTH},
+        "serverInfo": {"name": "x", "version": "1", "own": BOTH},
+        "contents": [BOTH],
+        "messages": [{"role": "user", "content": json.dumps(BOTH)}],
+        **lists,
+        **BOTH,
+    }
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+    async with connect(command_server(MIRROR), config=private) as driver:
+        answer = await driver.ask(method, {"arguments": {"raw": raw}})
+    assert "ssn" in answer["result"]["tools"][0]["inputSchema"]["properties"]
+    assert_clean(b"\n".join(driver.lines).decode())
+
+
+async def test_recorded_definitions_hold_nothing_private(connect: Connect, private: Path, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"ssn": {"default": BOTH, "examples": [BOTH]}}}
+    tools = [{"name": "t", "inputSchema": schema, "_meta": BOTH}]
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps({"tools": tools}) + "}"
+    async with connect(command_server(MIRROR), config=private, record=tmp_path / "rec") as driver:
+        await driver.ask("tools/list", {"arguments": {"raw": raw}})
+    [recorded] = (tmp_path / "rec").glob("**/_tools*.jsonl")
+    assert '"ssn":{' in recorded.read_text()
+    assert_clean(recorded.read_text())
+
+
+MALFORMED: dict[str, Any] = {
+    "a method that is an object": {"jsonrpc": "2.0", "method": BOTH, "params": {}},
+    "a method that is a sentence": {"jsonrpc": "2.0", "method": f"x {json.dumps(BOTH)}"},
+    "a method that is a secret": {"jsonrpc": "2.0", "method": f"x/{TOKEN}"},
+    "a version that is an object": {"jsonrpc": BOTH, "method": "notifications/odd"},
+    "no kind": {"jsonrpc": "2.0", **BOTH},
+    "an error that nobody asked for": {"jsonrpc": "2.0", "id": json.dumps(BOTH), "error": {"code": 1, "message": "x"}},
+}
+
+
+@pytest.mark.parametrize("said", MALFORMED.values(), ids=MALFORMED)
+async def test_a_malformed_message_is_not_passed_on(connect: Connect, private: Path, said: dict[str, Any]) -> None:
+    async with connect(command_server(MIRROR), config=private) as driver:
+        before = len(driver.lines)
+        await driver.call("mirror", before=[said], result={"content": []})
+    assert len(driver.lines) == before + 1
+    assert_clean(b"\n".join(driver.lines).decode())
+
+
+@pytest.mark.parametrize("own", [f"s1 {json.dumps(BOTH)}", TOKEN])
+async def test_the_id_of_a_servers_request_is_shown_as_one_of_ours(connect: Connect, private: Path, own: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": own, "method": "roots/list"}
+    async with connect(command_server(MIRROR), config=private) as driver:
+        await driver.call("mirror", before=[asked], result={"content": []})
+        request = await driver.until(lambda one: one.get("method") == "roots/list")
+        heard: list[str] = []
+        send = driver.upstream.send
+
+        async def listen(message: Any) -> None:
+            heard.append(message.id)
+            await send(message)
+
+        driver.upstream.send = listen
+        await driver.send({"jsonrpc": "2.0", "id": request["id"], "result": {"roots": []}})
+    assert heard == [own]
+    assert_clean(json.dumps(request))
+
+
+async def test_the_log_quotes_a_server_without_what_is_private(
+    connect: Connect, private: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = "import sys; sys.stderr.write(sys.argv[1]); sys.exit(3)"
+    ended = [sys.executable, "-c", code, json.dumps(BOTH)]
+    async with connect(command_server(ended), config=private, greet=False) as driver:
+        await driver.greet()
+    assert "exit code 3" in caplog.text
+    assert_clean(caplog.text)

@@ -194,3 +194,21 @@ def test_what_a_proxy_over_pipes_kept_is_expanded_by_a_command_in_another_proces
     expanded = [sys.executable, "-m", "shaping", "expand", ref, "[1].url"]
     done = subprocess.run(expanded, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     assert "https://api.example.com/widgets/7001" in done.stdout
+
+
+@pytest.mark.parametrize("request_id", [[1], {}, [[]]])
+@pytest.mark.parametrize("method", ["initialize", "tools/list"])
+def test_a_request_with_an_id_that_is_none_is_refused_with_a_code(address: str, request_id: Any, method: str) -> None:
+    body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {}}
+    refused = httpx.post(address, json=body, headers=HEADERS, timeout=120)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
+    assert "mcp-session-id" not in refused.headers
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("application/jsonp", 400), ("application/json-seq", 400), ("text/plain", 400), ("Application/JSON; a=b", 200)],
+)
+def test_only_json_is_taken_for_json(address: str, kind: str, status: int) -> None:
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    assert post(address, "initialize", info, **{"content-type": kind}).status_code == status
