@@ -1,4 +1,4 @@
-"""A command's outputs: captured in bounded memory, then cleaned for a reader."""
+"""A command's outputs: captured in bounded memory, cleaned for a reader, and cut to one number of tokens."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from shaping.budget.lines import NumberedLines
+from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
+from shaping.response import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from shaping.budget.lines import Rules
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.settings import Plan, Redact
+    from shaping.store.files import ResultFile
 
 
 WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
@@ -30,6 +32,14 @@ _LONGEST_LINE: Final = 1024 * 1024  # bytes after which a line is taken for two
 # Characters of a command's output that Claude Code's shell is reported to show its model (issue 19901), not measured:
 # nobody knows here which agent reads, and what it would not have read is not saved.
 SHELL_SHOWS: Final = 30_000
+
+_HUNK: Final = re.compile(r"^@@ -\d+", re.MULTILINE)
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]")
+_SAMPLE: Final = 64 * 1024  # bytes that are looked at to tell text from binary data
+_FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in another encoding
+# How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
+FULL, REF_ONLY, BARE = range(3)
+_NOTHING = CutText("", 0)
 
 ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
 
@@ -187,12 +197,6 @@ def decode(raw: bytes) -> str:
     return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
 
 
-_HUNK: Final = re.compile(r"^@@ -\d+", re.MULTILINE)
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]")
-_SAMPLE: Final = 64 * 1024  # bytes that are looked at to tell text from binary data
-_FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in another encoding
-
-
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """A command to run, and the options of the call."""
@@ -317,3 +321,73 @@ def withhold_private(text: str, plan: Plan) -> str:
     shown = "\n".join(clean_lines(held))
     # A name that colours or erased characters take apart is read in what a terminal shows.
     return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))
+
+
+@dataclass(frozen=True, slots=True)
+class CutOutputs:
+    """What is shown of either output."""
+
+    out: CutText = _NOTHING
+    err: CutText = _NOTHING
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was printed is shown."""
+        return self.out.whole and self.err.whole
+
+    @property
+    def meagre(self) -> bool:
+        """Whether hardly a line of what was printed is shown."""
+        return not self.whole and self.out.shown + self.err.shown < FEW
+
+    @property
+    def missing_errors(self) -> int:
+        """How many lines that report an error are not shown."""
+        return self.out.missing_errors + self.err.missing_errors
+
+    def describe(
+        self, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None, *, roomy: bool = True
+    ) -> Iterator[str]:
+        """Describe how much a budget or `drop_lines` left out of a text, and how to get it."""
+        if self.whole and (ref is None or not dropped):
+            return
+        ask = f": shaping expand {ref}" if ref and notice != BARE else ""
+        if file is not None and notice == FULL:
+            ask = f"; {file}"
+        if self.whole:
+            yield f"{counted(dropped, 'line')} left out{ask}"
+        elif notice != FULL:
+            yield f"cut{ask}"
+        else:
+            missing = self.out.missing + self.err.missing
+            lines = counted(missing + self.out.shown + self.err.shown, "line")
+            errors = f", {self.missing_errors:,} of them errors" if self.missing_errors else ""
+            sections = self.out.list_sections() if roomy else ""
+            of_what = f" (of {sections})" if sections else ""
+            yield f"{missing:,} of {lines} left out{errors}{of_what}{ask}"
+
+
+class OutputCutter:
+    """Cuts both outputs of a command to one number of tokens."""
+
+    def __init__(self, out: Cutter, err: Cutter, *, failed: bool) -> None:
+        self._out, self._err, self._failed = out, err, failed
+
+    def to(self, room: int | None) -> CutOutputs:
+        """Share the room: standard error gets half after a failure, else a quarter; each takes what is left."""
+        if room is None:
+            return CutOutputs(self._out.to(None), self._err.to(None))
+        err = self._err.to(room // (2 if self._failed else 4))
+        out = self._out.to(room - err.tokens)
+        return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
+
+    def least(self) -> CutOutputs:
+        """Show the most important line of either output, however little room there is."""
+        out, err = self._out.least(), self._err.least()
+        first, second = (err, out) if self._failed else (out, err)
+        one = first if first.shown else second
+        return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
+
+
+def _unless(least: CutText, one: CutText, cutter: Cutter) -> CutText:
+    return least if least is one or least.whole else cutter.to(0)

@@ -11,8 +11,16 @@ import orjson
 from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.cut import BARE, FULL, REF_ONLY, CutOutputs, OutputCutter
-from shaping.commands.output import CleanedOutput, clean_output, protected_text
+from shaping.commands.output import (
+    BARE,
+    FULL,
+    REF_ONLY,
+    CleanedOutput,
+    CutOutputs,
+    OutputCutter,
+    clean_output,
+    protected_text,
+)
 from shaping.commands.process import TIMED_OUT, error_of
 from shaping.commands.storage import StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
