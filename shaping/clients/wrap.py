@@ -75,7 +75,10 @@ class WrapOptions:
     why_it_fails: Callable[[Mapping[str, Any]], str | None] = lambda _: None
 
 
-def wrap(text: str, options: WrapOptions = WrapOptions(), *, toml: bool = False) -> Rewritten:  # noqa: B008 (frozen)
+_DEFAULTS = WrapOptions()
+
+
+def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> Rewritten:
     """Put `shaping proxy` in front of every server that is not behind it yet.
 
     A remote server that signs in by OAuth is left as it is unless `oauth` lets the proxy do that.
