@@ -161,10 +161,10 @@ def plain_name(name: str) -> str:
 
 _SEPARATORS: Final = dict.fromkeys(map(ord, "_- "))
 _BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a key of bytes, as it is written
-_BYTES: Final = re.compile(r"b(['\"])(.*)\1", re.DOTALL)
+_BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _BETWEEN_NAMES: Final = re.compile(r"[./\[\](){}\n]|:(?!\s+\S)")  # `Error: no name` is a sentence
-_DECORATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
+_INNER: Final = re.compile(r"[^\W_](?s:.*[^\W_])?")  # from the first letter or digit to the last
 
 
 @lru_cache(maxsize=4096)
@@ -179,7 +179,7 @@ def names_in(text: str) -> tuple[str, ...]:
         text = unicodedata.normalize("NFKC", "".join(one for one in seen if unicodedata.category(one) != "Mn"))
     text = "".join(one for one in text if one == "\n" or unicodedata.category(one) not in {"Cf", "Cc"})
     text = _TAG.sub("", _BYTES.sub(r"\2", text))
-    return tuple(name for part in _BETWEEN_NAMES.split(text) if (name := _DECORATION.sub("", part)))
+    return tuple(name[0] for part in _BETWEEN_NAMES.split(text) if (name := _INNER.search(part)))
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:
