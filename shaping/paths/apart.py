@@ -28,7 +28,7 @@ _DESCRIBING = re.compile(
 )
 # Beside a name that stands under any other key, only what is called a value goes.
 _HOLDING = re.compile(
-    r".*values?|val|v|content|contents|data|text|answer|result|amount|formatted|raw|dd|td|rows"
+    r".*values?|val|v|content|contents|data|text|answer|result|amount|body|display|formatted|raw|dd|td|rows"
     r"|(?:from|to|old|new|before|after|previous|current|prior)(?:string|display)?"
 )
 # Keys of headers: their rows may stand in other elements of a list, and have other widths.
