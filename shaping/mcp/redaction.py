@@ -174,6 +174,7 @@ _DEFINITIONS = frozenset(
 # Members of a definition: words about what there is, schemas, and parts that are definitions in turn. All others may
 # hold data.
 _WORDS = frozenset({"name", "title", "description", "instructions", "uri", "uriTemplate", "mimeType", "version"})
+_ANSWER_WORDS = frozenset({"instructions", "protocolVersion"})  # of an answer that holds definitions
 _SCHEMAS = frozenset({"inputSchema", "outputSchema"})
 _PARTS = frozenset(
     {"tools", "prompts", "resources", "resourceTemplates", "arguments", "annotations", "serverInfo", "capabilities"}
@@ -296,7 +297,7 @@ class MessageRedaction:
             return said
         private = self._private
         if private is not None and isinstance(said, dict | list | str):
-            kept = _clean_definition(said, private) if method in _DEFINITIONS else private.apply(said)
+            kept = _clean_definition(said, private, _ANSWER_WORDS) if method in _DEFINITIONS else private.apply(said)
             said = said if kept == said else kept
         return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
 
@@ -362,13 +363,13 @@ def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
-def _clean_definition(said: Any, private: FieldPlan) -> Any:
-    """Take private fields out of a definition, or several; names in its schemas are no data."""
+def _clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _WORDS) -> Any:
+    """Take private fields out of a definition, or several; its `names`, and those in its schemas, are no data."""
     if isinstance(said, list):
         return [_clean_definition(one, private) for one in said]
     if not isinstance(said, dict):
         return private.apply(said)
-    words = {key for key in said.keys() & _WORDS if isinstance(said[key], str)}
+    words = {key for key in said.keys() & set(names) if isinstance(said[key], str)}
     parts = {key for key in said.keys() & (_SCHEMAS | _PARTS) if isinstance(said[key], dict | list)}
     return {
         key: (_clean_schema if key in _SCHEMAS else _clean_definition)(value, private) if key in parts else value
