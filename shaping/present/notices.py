@@ -148,7 +148,7 @@ def _notice(response: Presented, size: _Size) -> str:
 def missing_fields(response: Presented) -> list[str]:
     """Say that a list of fields matches nothing, where whoever asked for them was not told."""
     told = response.call.warnings
-    return [each.message for each in response.warnings if each.code == "NO_SUCH_FIELD" and each not in told]
+    return [warned.message for warned in response.warnings if warned.code == "NO_SUCH_FIELD" and warned not in told]
 
 
 def noise_notice(response: Presented) -> str:
