@@ -45,7 +45,8 @@ def machine() -> dict[str, str]:
 @contextmanager
 def compiled_modules() -> Iterator[None]:
     """Let programs that are started meanwhile keep their compiled modules, as an installed package has them."""
-    with TemporaryDirectory() as folder:
+    # A command may still enter its run into the ledger when it has answered.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         before = dict(os.environ)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
