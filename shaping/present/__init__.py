@@ -192,10 +192,7 @@ class Presented(Shaped):
 
     def text_before(self) -> str:
         """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
-        if self.call.text_before is not None:
-            return self.call.text_before()
-        raw = self.cleaned.plain_raw(self.plan)
-        return raw if isinstance(raw, str) else orjson.dumps(raw).decode()
+        return self.original.text_before()
 
 
 def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:

@@ -59,6 +59,18 @@ class Original:
     owner: str | None
     store: Originals
 
+    def text_before(self) -> str:
+        """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
+        if self.call.text_before is not None:
+            return self.call.text_before()
+        raw = self.cleaned.plain_raw(self.plan)
+        return raw if isinstance(raw, str) else orjson.dumps(raw).decode()
+
+    @cached_property
+    def length_before(self) -> int:
+        """The characters of that text, which every try to fit a budget asks for."""
+        return len(self.text_before())
+
     @cached_property
     def ref(self) -> str | None:
         """The ref of the raw value, which is kept with the first look."""

@@ -168,11 +168,10 @@ def _with_lines(response: Presented) -> tuple[str, str]:
 
 def _is_dearer(text: str, response: Presented) -> bool:
     """Whether a text costs more than what the tool sent, where nothing was cut."""
-    before = response.text_before()
-    if response.truncated or 2 * len(text) < len(before):
+    if response.truncated or 2 * len(text) < response.original.length_before:
         return False
     exact = counter(response.plan.tokenizer).exact
-    return exact(text) > exact(before)
+    return exact(text) > exact(response.text_before())
 
 
 def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bool) -> str:
@@ -189,7 +188,7 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
         or not original.has_absent
     ):
         return text
-    most = len(response.text_before())
+    most = original.length_before
     if original.absent_pays and len(text) + len(original.absent_line) <= most:
         return text + original.absent_line
     if response.plan.empties.asked:
