@@ -11,6 +11,8 @@ from shaping.parsers.rows import CODE, number
 from shaping.parsers.yaml import looks_like_yaml
 
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
+# A frame of a traceback, whose indentation is no outline.
+_FRAME = re.compile(r'^[ \t]+(?:at \S|File ")', re.MULTILINE)
 # A name and its value, after a colon, dots, an equals sign or two spaces.
 _ENTRY = re.compile(r"([A-Za-z*][^:=\n]{0,59}?)(?:\s*:(?:\s+(.*))?|\s+\.{2,}\s+(.*)|\s+=\s*(.*)|\s{2,}(\S.*))")
 _IN_LINES = (
@@ -140,6 +142,8 @@ def _vertical(text: str) -> list[dict[str, Any]] | None:
 def _outline(text: str) -> Any:
     """Read names with values, and what is indented below a name as its members, where several blocks are alike."""
     first = [line for line in text[:_HEAD].splitlines() if line[:1].strip()]
+    if _FRAME.search(text):
+        return None
     if 2 * sum(1 for line in first if _ENTRY.fullmatch(line.strip())) < len(first):
         return None
     lines: list[tuple[int, str]] = []
