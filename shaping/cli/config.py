@@ -12,6 +12,7 @@ import typer
 
 from shaping.cli.output import CONFIG, JSON, print_result, quiet, reading_progress, stopped
 from shaping.errors import ToolError
+from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
 from shaping.settings import bundled, load
@@ -126,7 +127,6 @@ def _loaded(path: Path | None) -> LoadedConfig:
 def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
     """Name the rules that match no tool of the ledger, or of the traffic that the config was suggested from."""
     from shaping.learning.drift import Baseline, baseline_path  # noqa: PLC0415 (only a config with rules needs it)
-    from shaping.ledger import LedgerDatabase  # noqa: PLC0415 (only a config with rules needs it)
 
     rules, path = config.config.tool_overrides or {}, ledger_path()
     called = LedgerDatabase(path).sums(seconds=_ALL_TIME) if rules and path is not None else []
@@ -151,14 +151,13 @@ def _places(files: Sequence[Path]) -> str:
 
 def _check_traffic(folder: Path, config: LoadedConfig, *, as_json: bool) -> None:
     """Check traffic and print what was found; end with 1 where a contract is not kept, or no call can answer it."""
-    from shaping.learning.check import check_traffic  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
-    from shaping.learning.traffic import TrafficError  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
+    from shaping.learning import check as traffic_check, traffic  # noqa: PLC0415 (most checks read none: costs 100 ms)
 
     quiet()
     try:
         with reading_progress() as progress:
-            found = check_traffic(folder, config, progress=progress)
-    except TrafficError as problem:
+            found = traffic_check.check_traffic(folder, config, progress=progress)
+    except traffic.TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     failures = [*found.contracts.failures.values()]
     if as_json:

@@ -105,8 +105,8 @@ def serve(
 def _need_extras() -> None:
     try:
         import fastmcp  # noqa: F401, PLC0415 (an extra)
-        import httpx  # noqa: F401, PLC0415 (the same)
-        import starlette  # noqa: F401, PLC0415 (the same)
+        import httpx  # noqa: F401, PLC0415 (an extra)
+        import starlette  # noqa: F401, PLC0415 (an extra)
     except ImportError:
         raise stopped(
             'serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE"

@@ -350,10 +350,9 @@ def proxy_messages(options: Options, environ: Mapping[str, str]) -> MessageShape
     shaper.keeper("command" if options.for_user else "mcp").open()
     recorder = None
     if options.record is not None:
-        from shaping.learning.drift import DriftWatch  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
-        from shaping.learning.record import Recorder  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
+        from shaping.learning import drift, record  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
 
-        recorder = Recorder(options.record, watch=DriftWatch(shaper))
+        recorder = record.Recorder(options.record, watch=drift.DriftWatch(shaper))
     return open_messages(shaper=shaper, expand=options.expand, relay=True, local=options.for_user, recorder=recorder)
 
 

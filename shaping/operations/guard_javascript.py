@@ -56,8 +56,8 @@ def find_construct(code: str) -> str | None:
 
 def _parse(code: str) -> Node:
     try:
-        import tree_sitter_javascript  # noqa: PLC0415  an extra, imported where it is used
-        from tree_sitter import Language, Parser  # noqa: PLC0415  the same
+        import tree_sitter_javascript  # noqa: PLC0415 (an extra)
+        from tree_sitter import Language, Parser  # noqa: PLC0415 (an extra)
     except ImportError:
         raise ToolError(
             "DEPENDENCY_UNAVAILABLE",

@@ -41,7 +41,7 @@ def mixed() -> list:  # type: ignore[type-arg]  # a list of anything, as people 
     return [f"key {TOKEN}", picture(), {"a": None, "b": 1}]
 
 
-def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 (the same)
+def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 (without an annotation, as people write it)
     return ["look", picture()]
 
 
