@@ -35,7 +35,7 @@ def environment(name: str, requirements: list[str]) -> Path:
     if not (place / "bin" / "python").exists():
         venv.create(place, with_pip=True)
     python = place / "bin" / "python"
-    wanted = [*requirements, "pytest", "hypothesis", "--editable", str(ROOT)]
+    wanted = [*requirements, "pytest>=9", "pytest-timeout", "hypothesis", "--editable", str(ROOT)]
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--upgrade", *wanted], check=True)
     return python
 

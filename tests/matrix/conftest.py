@@ -12,7 +12,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAUSES = (5, 15, 30)  # seconds between one try to fetch the packages and the next
+PAUSES = (5, 15)  # seconds between one try to fetch the packages and the next
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +65,7 @@ def _fetched(npm: str, project: Path) -> str | None:
     options = ["--no-audit", "--no-fund", "--no-package-lock", "--prefer-offline", "--fetch-retries=5"]
     command = [npm, "install", *options, "--loglevel=error"]
     try:
-        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=110, check=False)
     except subprocess.TimeoutExpired:
-        return "the packages could not be installed within ten minutes"
+        return "the packages could not be installed within 110 seconds"
     return None if done.returncode == 0 else f"the packages could not be installed: {done.stderr.strip()[-300:]}"
