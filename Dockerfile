@@ -4,7 +4,7 @@
 # Any other command of shaping is given instead: docker run --rm -i shaping shape < answer.json
 FROM python:3.13-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY shaping shaping
 COPY profiles profiles
 COPY config config

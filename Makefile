@@ -73,9 +73,11 @@ test-versions: .venv/installed-release
 	$(BIN)/uv pip install --quiet --python .cache/lowest/bin/python --group dev
 	.cache/lowest/bin/python -m pytest -n 2 --dist worksteal -W ignore::DeprecationWarning
 
-# Known vulnerabilities of what is installed; asks the package index for them.
+# Known vulnerabilities of what is installed; asks the package index for them, and fails where it does not answer.
 audit: .venv/installed-release
-	$(BIN)/pip-audit --skip-editable
+	mkdir -p .cache
+	$(BIN)/python -m pip freeze --exclude-editable > .cache/audited.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement .cache/audited.txt
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build site .cache

@@ -42,7 +42,7 @@ def test_the_image_is_slim_and_does_not_run_as_root() -> None:
 def test_the_image_is_built_from_files_that_are_there_and_not_ignored() -> None:
     copied = [word for line in re.findall(r"^COPY ([^-].*) \S+$", DOCKERFILE, re.MULTILINE) for word in line.split()]
     ignored = (ROOT / ".dockerignore").read_text()
-    assert copied == ["pyproject.toml", "README.md", "LICENSE", "shaping", "profiles", "config"]
+    assert copied == ["pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "shaping", "profiles", "config"]
     assert [name for name in copied if not (ROOT / name).exists() or f"!{name}\n" not in ignored] == []
 
 
@@ -85,3 +85,22 @@ def test_a_manifest_has_our_version(manifest: str) -> None:
 def test_the_marketplace_leads_to_the_plugin() -> None:
     (listed,) = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
     assert (ROOT / listed["source"]).resolve() == PLUGIN
+
+
+@pytest.mark.parametrize("address", ["", "https://example.com/acme/shaping"])
+def test_a_release_names_its_address_where_it_has_one_and_its_readme_links_there(address: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "metadata"],
+        env={**os.environ, "PROJECT_URL": address}, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    metadata = json.loads(done.stdout)
+    readme = metadata["readme"]["text"]
+    relative = re.findall(r"\]\((?!https?:|#)([^)]+)\)", readme)
+    if address:
+        assert metadata["urls"]["Source"] == address
+        assert relative == []
+        assert f"]({address}/raw/v{VERSION}/docs/demo.svg)" in readme
+    else:
+        assert "urls" not in metadata
+        assert readme == (ROOT / "README.md").read_text()
+        assert [path for path in relative if not (ROOT / path).exists()] == []
