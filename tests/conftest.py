@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -84,6 +85,19 @@ def _patient_keepers() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("shaping.store.keeper._PATIENCE", 60.0)
         yield
+
+
+@pytest.fixture(scope="session")
+def run_forking() -> Callable[..., str]:
+    """Run code that forks in a new interpreter: a child of the tests' process may inherit a lock that nobody opens."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system cannot fork")
+
+    def run(script: str, *arguments: object) -> str:
+        command = [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+
+    return run
 
 
 @pytest.fixture(scope="session")

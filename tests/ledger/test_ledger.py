@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -201,8 +202,7 @@ def test_a_ledger_that_is_off_records_nothing_anywhere(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("ledger*"))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-def test_a_forked_process_records_through_a_thread_of_its_own(tmp_path: Path) -> None:
+def test_a_forked_process_records_through_a_thread_of_its_own(tmp_path: Path, run_forking: Callable[..., str]) -> None:
     script = (
         "import os, sys\n"
         "from shaping.ledger import Ledger, LedgerDatabase, MeasuredCall\n"
@@ -216,7 +216,7 @@ def test_a_forked_process_records_through_a_thread_of_its_own(tmp_path: Path) ->
         "else: os._exit(0)\n"
     )
     path = tmp_path / "ledger.sqlite"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(path)], check=True)
+    run_forking(script, path)
     assert sorted(found.tool for found in LedgerDatabase(path).entries()) == ["child", "parent", "parent"]
 
 

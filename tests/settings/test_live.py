@@ -4,9 +4,7 @@ import gc
 import json
 import logging
 import os
-import select
 import shutil
-import signal
 import threading
 import time
 import weakref
@@ -405,45 +403,48 @@ def test_an_edit_within_the_same_tick_of_the_files_clock_is_taken_too(
     assert [live.reload_if_touched() for live in (settled, fresh)] == [False, True]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_process_watches_by_itself(live: LiveConfig, write: Write) -> None:
-    read, result = os.pipe()
-    child = os.fork()
-    if child == 0:
-        outcome = b"failed"
-        try:
-            os.write(result, b"ready ")
-            eventually(lambda: number(live) == 1)
-            outcome = b"taken"
-        finally:
-            os.write(result, outcome)
-            os._exit(0)
-    os.close(result)
-    assert os.read(read, 6) == b"ready "
-    write(NAME, config(1))
-    if not select.select([read], [], [], 3 * PATIENCE)[0]:
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    assert os.read(read, 6) == b"taken"
-    os.close(read)
-    eventually(lambda: number(live) == 1)
+def test_a_forked_process_watches_by_itself(project: Path, run_forking: Callable[..., str]) -> None:
+    script = """
+import json, os, pathlib, sys, time
+from shaping.settings.live import LiveConfig
+project = pathlib.Path(sys.argv[1])
+live = LiveConfig(cwd=project, environ=dict(os.environ))
+live.start()
+
+def taken():
+    deadline = time.monotonic() + 60
+    while live.current.plan("search").max_items != 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return live.current.plan("search").max_items == 1
+
+read, ready = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(ready, b"ready")
+    os._exit(0 if taken() else 1)
+os.read(read, 5)
+(project / "response_config.json").write_text(json.dumps({"global": {"max_items": 1}}))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), taken())
+live.close()
+"""
+    assert run_forking(script, project) == "0 True\n"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_process_that_is_forked_to_run_another_program_starts_no_thread(live: LiveConfig) -> None:
-    read, result = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(result, str(threading.active_count()).encode())
-        finally:
-            os._exit(0)
-    os.close(result)
-    os.waitpid(child, 0)
-    assert os.read(read, 9) == b"1"
-    os.close(read)
+def test_a_process_that_is_forked_to_run_another_program_starts_no_thread(
+    project: Path, run_forking: Callable[..., str]
+) -> None:
+    script = """
+import os, pathlib, sys, threading
+from shaping.settings.live import LiveConfig
+live = LiveConfig(cwd=pathlib.Path(sys.argv[1]), environ=dict(os.environ))
+live.start()
+child = os.fork()
+if child == 0:
+    os._exit(threading.active_count())
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+live.close()
+"""
+    assert run_forking(script, project) == "1\n"
 
 
 def test_tools_of_one_place_share_one_live_config(

@@ -16,7 +16,7 @@ from shaping.store.backends import MemoryStore, RedisStore
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from shaping.store.backends import Store
@@ -322,29 +322,34 @@ def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_keeps_on_its_own(tmp_path: Path) -> None:
-    keeper = Keeper(SqliteStore(tmp_path / "s", ROOM))
-    keeper.keep("r", lambda: b"x", ttl=60)
-    keeper.flush(60)
+def test_a_forked_child_keeps_on_its_own(tmp_path: Path, run_forking: Callable[..., str]) -> None:
+    script = """
+import os, sys
+from shaping.store import Keeper
+from shaping.store.sqlite import SqliteStore
+keeper = Keeper(SqliteStore(sys.argv[1], 10**8))
+keeper.keep("r", lambda: b"x", ttl=60)
+keeper.flush(60)
+child = os.fork()
+if not child:
+    kept = keeper.keep("r_child", lambda: b"y", ttl=60) and keeper.flush(60) and keeper.get("r") is not None
+    os._exit(0 if kept else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), keeper.get("r_child").payload)
+keeper.close()
+"""
+    assert run_forking(script, tmp_path / "s") == "0 b'y'\n"
+
+
+def test_a_forked_child_can_read_the_memory_it_inherits(run_forking: Callable[..., str]) -> None:
+    script = """
+import os
+from shaping.store.backends import MemoryStore
+store = MemoryStore(10**8)
+store.put("r", b"x", meta={}, ttl=60)
+with store._lock:
     child = os.fork()
     if not child:
-        try:
-            kept = keeper.keep("r_child", lambda: b"y", ttl=60) and keeper.flush(60) and keeper.get("r") is not None
-            os._exit(0 if kept else 1)
-        finally:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert keeper.get("r_child") == Stored(b"y", {})
-    keeper.close()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_can_read_the_memory_it_inherits() -> None:
-    store = MemoryStore(ROOM)
-    store.put("r", b"x", meta={}, ttl=60)
-    with store._lock:
-        child = os.fork()
-        if not child:
-            os._exit(0 if store.get("r") else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        os._exit(0 if store.get("r") else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run_forking(script) == "0\n"

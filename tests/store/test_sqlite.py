@@ -292,21 +292,20 @@ def test_a_write_that_fails_half_way_leaves_nothing(path: Path) -> None:
     store.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_uses_a_connection_of_its_own(path: Path) -> None:
-    store = SqliteStore(path, ROOM)
-    store.put("r", b"x", meta={}, ttl=60)
-    child = os.fork()
-    if not child:
-        try:
-            store.put("r_child", b"y", meta={}, ttl=60)
-            os._exit(0 if store.get("r") else 1)
-        finally:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert store.get("r_child") is not None
-    store.put("r_parent", b"z", meta={}, ttl=60)
-    store.close()
+def test_a_forked_child_uses_a_connection_of_its_own(path: Path, run_forking: Callable[..., str]) -> None:
+    script = """
+import os, sys
+from shaping.store.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1], 10**8)
+store.put("r", b"x", meta={}, ttl=60)
+child = os.fork()
+if not child:
+    store.put("r_child", b"y", meta={}, ttl=60)
+    os._exit(0 if store.get("r") else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), store.get("r_child") is not None)
+store.put("r_parent", b"z", meta={}, ttl=60)
+"""
+    assert run_forking(script, path) == "0 True\n"
 
 
 def test_threads_share_the_store(path: Path) -> None:
