@@ -56,6 +56,7 @@ BLOCKED = [
     "x['con'.concat('structor')]",
     "x[['con', 'structor'].join('')]",
     "const a = 'con', b = 'structor'; x[a + b]",
+    "const b = 'structor', a = 'con'; x[a + b]",
     "let k = 'con'; k += 'structor'; x[k]",
     "let k; k = 'constr'; x[k + 'uctor']",
     "x[(0, 'constructor')]",
