@@ -35,7 +35,7 @@ def _record(folder: Path) -> PageSource:
     recorded = LedgerDatabase(folder / "recorded.sqlite")
     ledger = Ledger(recorded)
     messages = MessageShaper(shaper, relay=True, ledger=ledger)
-    session = Session(shaper.generation, {"name": "claude-code", "version": "2.0"})
+    session = Session(shaper.loaded_config, {"name": "claude-code", "version": "2.0"})
     found = payloads()
     for payload in found:
         server, _, tool = payload.name.partition("_")[2].partition("_")
@@ -50,7 +50,7 @@ def _record(folder: Path) -> PageSource:
             for place, entry in enumerate(entries[:size])
         )
     ledger.close()
-    return PageSource(database, store=shaper.keeper("mcp").store, config=lambda: shaper.generation)
+    return PageSource(database, store=shaper.keeper("mcp").store, config=lambda: shaper.loaded_config)
 
 
 def main() -> None:

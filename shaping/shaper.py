@@ -72,7 +72,7 @@ class Shaper:
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
         self._recorder = recorder
         self._keeper = None if store is None else Keeper(store)
-        self._originals = Originals(self.keeper, lambda: self.generation.config.store.ttl_seconds)
+        self._originals = Originals(self.keeper, lambda: self.loaded_config.config.store.ttl_seconds)
         self._databases: Databases | None = None
         self._told: set[str] = set()
 
@@ -82,7 +82,7 @@ class Shaper:
         return context.mode(self._environ, self._tell)
 
     @property
-    def generation(self) -> LoadedConfig:
+    def loaded_config(self) -> LoadedConfig:
         """The config as it is now; hold on to it to see one config throughout."""
         return self._live.current
 
@@ -188,10 +188,10 @@ class Shaper:
         profile: str | None = None,
         request: Overrides | None = None,
         default_profile: str | None = None,
-        generation: LoadedConfig | None = None,
+        loaded_config: LoadedConfig | None = None,
     ) -> tuple[Plan, tuple[Warned, ...]]:
         """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored."""
-        config, tier = generation or self._live.current, self.facts.tier
+        config, tier = loaded_config or self._live.current, self.facts.tier
         warnings: tuple[Warned, ...] = ()
         profile, request = context.with_block(profile, request)
         if profile is None:
@@ -274,14 +274,14 @@ class Shaper:
 
         if self._databases is None:
             self._databases = Databases()
-        key = (ref, owner or "", surface, self.generation.hash)
+        key = (ref, owner or "", surface, self.loaded_config.hash)
         plan, rows = self._databases.query(key, sql, recalled)
         return present_rows(rows, plan, self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
         """Return what writes to this shaper's store; the surface of the first call decides which."""
         if self._keeper is None:
-            self._keeper = Keeper(open_store(self.generation.store_for(surface), environ=self._environ))
+            self._keeper = Keeper(open_store(self.loaded_config.store_for(surface), environ=self._environ))
         return self._keeper
 
     def close(self) -> None:

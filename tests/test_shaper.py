@@ -55,7 +55,7 @@ def test_debug_gives_everything_even_where_null() -> None:
 def test_debug_shows_the_hash_of_the_config_it_came_from() -> None:
     shaper = Shaper(CONFIG)
     shaped = shaper.shape(RAW, tool="list", profile="debug")
-    assert shaped.value["config_hash"] == shaper.generation.hash
+    assert shaped.value["config_hash"] == shaper.loaded_config.hash
 
 
 def test_a_field_list_selects_inside_lists() -> None:

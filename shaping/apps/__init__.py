@@ -232,7 +232,7 @@ class ShapedApp:
     @property
     def exit_table(self) -> ExitTable:
         """The table of exit codes: the application's own choice, or the config's."""
-        return self.exit_codes or self.shaper.generation.config.exit_codes
+        return self.exit_codes or self.shaper.loaded_config.config.exit_codes
 
     @cached_property
     def shaper(self) -> Shaper:

@@ -71,8 +71,8 @@ def bench(
             _show_fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top, program=program)
         else:
             shaper = Shaper(config, watch=False)
-            check_profiles(profile or (), shaper.generation.profiles)
-            setup = Setup(shaper, tuple(profile or _in_order(shaper.generation.profiles)), tokenizer, tool, client)
+            check_profiles(profile or (), shaper.loaded_config.profiles)
+            setup = Setup(shaper, tuple(profile or _in_order(shaper.loaded_config.profiles)), tokenizer, tool, client)
             _show(_compare(payloads, setup), tokenizer, program=program)
 
 

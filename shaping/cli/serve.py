@@ -115,7 +115,7 @@ def _need_extras() -> None:
 
 def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:
     shaper = Shaper(config, expandable=True, recorder=recorder)
-    return Registry(shaper=shaper, allow_eval=allow_eval or bool(shaper.generation.config.allow_eval))
+    return Registry(shaper=shaper, allow_eval=allow_eval or bool(shaper.loaded_config.config.allow_eval))
 
 
 def _http_config(

@@ -62,7 +62,7 @@ def shape(
         raise stopped("--client is for a whole MCP result; add --mcp")
     shaper = Shaper(config, watch=False)
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
-    check_profiles([profile] if profile else [], shaper.generation.profiles)
+    check_profiles([profile] if profile else [], shaper.loaded_config.profiles)
     _readable_paths(kept, shaper)
     raw = read_bytes(file)
     if file == "-" and not raw.strip():
@@ -207,6 +207,6 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
 def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:
     """Refuse paths that cannot be read, instead of shaping without them."""
     try:
-        shaper.generation.plan("", request=Overrides(fields=kept))
+        shaper.loaded_config.plan("", request=Overrides(fields=kept))
     except ConfigError as problem:
         raise stopped(str(problem)) from None

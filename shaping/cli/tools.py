@@ -80,7 +80,7 @@ async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], b
 
 def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
     plan = shaper.plan(tool["name"], surface="mcp")
-    shown = tool_entry(tool, plan, UNKNOWN_CLIENT, shaper.generation.config)
+    shown = tool_entry(tool, plan, UNKNOWN_CLIENT, shaper.loaded_config.config)
     return {"tool": tool["name"], "tokens": _cost(tool), "shown": _cost(shown.wire) if shown else 0}
 
 

@@ -116,7 +116,7 @@ def plan_for(shaper: Shaper, argv: Sequence[str], options: CommandOptions, *, st
         "request": None if request == Overrides() else request,
     }
     if strict:
-        shaper.generation.plan(tool, **choices)
+        shaper.loaded_config.plan(tool, **choices)
     return shaper.plan(tool, **choices)
 
 
@@ -208,7 +208,7 @@ def _answered(
 
 def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
     """List the tool names and patterns of the config and of the presets."""
-    configured = shaper.generation.config.tool_overrides or {}
+    configured = shaper.loaded_config.config.tool_overrides or {}
     return [
         *configured,
         *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),

@@ -181,7 +181,7 @@ def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped |
 
     def keep(read: str) -> str | None:
         """Keep the two sides of a call."""
-        keeper, ttl = shaper.keeper("command"), shaper.generation.config.store.ttl_seconds
+        keeper, ttl = shaper.keeper("command"), shaper.loaded_config.config.store.ttl_seconds
         if shaped is not None:
             return keep_texts(keeper, read, [shaped], ttl=ttl)
         # Nothing can be taken out of a text with private fields.

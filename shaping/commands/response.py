@@ -131,7 +131,7 @@ class _Response:
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
         # A damaged envelope is data, and its program still speaks the contract.
         contract = self._own is not None or (parsed is not None and recognise(parsed.value) == "invariant")
-        table = shaper.generation.config.exit_codes if contract else None
+        table = shaper.loaded_config.config.exit_codes if contract else None
         self._error = error_of(finished, plan, self._err.lines.lines, self._own, table)
         self._stored = StoredOutput(shaper, plan, finished)
 

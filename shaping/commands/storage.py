@@ -46,7 +46,7 @@ class OutputStore:
     """The store of one shaper, as commands use it: written at once, because the process is about to end."""
 
     def __init__(self, shaper: Shaper) -> None:
-        settings = shaper.generation.store_for("command")
+        settings = shaper.loaded_config.store_for("command")
         self.store: Store = shaper.keeper("command").store
         self.ttl = settings.ttl_seconds
         # Both outputs of one command must find room.

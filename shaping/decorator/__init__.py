@@ -200,7 +200,7 @@ class Run:
         shaper, tool = self.tool.shaper, self.tool
         if shaper.mode != "on" or is_control_flow(error):
             raise error
-        plan, table = tool.plan(), shaper.generation.config.errors
+        plan, table = tool.plan(), shaper.loaded_config.config.errors
         if not plan.enabled and fail_safe(str(error), plan) == str(error):
             raise error
         detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)

@@ -89,7 +89,7 @@ def unanswered(config: LoadedConfig, report: ContractReport) -> list[str]:
 def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
     """Ask all questions of one call, of its data and of what a model reads of that."""
     report = ContractReport()
-    overrides = shaper.generation.config.tool_overrides or {}
+    overrides = shaper.loaded_config.config.tool_overrides or {}
     contracts = [
         answer for pattern, one in overrides.items() if fits(call.name, pattern) for answer in one.answers or ()
     ]
@@ -99,7 +99,7 @@ def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
             report.asked += 1
             if answer(contract, data) not in _SAYS_NOTHING:
                 report.answered |= {(contract.question, _place(contract))}
-            if (failure := _compared(contract, data, shaped, call.name, shaper.generation)) is not None:
+            if (failure := _compared(contract, data, shaped, call.name, shaper.loaded_config)) is not None:
                 report = report.merge(ContractReport(0, {(failure.tool, failure.question, failure.reason): failure}))
     return report
 

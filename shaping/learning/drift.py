@@ -247,7 +247,7 @@ class DriftWatch:
             self._look()
 
     def _look(self) -> None:
-        config = self._shaper.generation
+        config = self._shaper.loaded_config
         baseline = Baseline.read(baseline_path(Path(config.files[0]))) if config.files else None
         if baseline is None:
             return

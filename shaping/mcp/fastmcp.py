@@ -189,7 +189,7 @@ class ShapingMiddleware(Middleware):
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
             return self.messages.error_result(session, name, detail, **about)
-        table = session.generation.config.errors
+        table = session.loaded_config.config.errors
         debug = self.messages.shaper.plan(full_name, surface="mcp").debug
         return self.messages.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 

@@ -98,18 +98,18 @@ class MessageShaper:
 
     def begin(self, client: Mapping[str, Any] | None, owner: str | None) -> Session:
         """Begin the session of a client of the proxy."""
-        return Session(self.shaper.generation, client, owner=owner)
+        return Session(self.shaper.loaded_config, client, owner=owner)
 
     def session(self, sdk_session: Any) -> Session:
         """Return the session of a request; with the first one a server has begun to serve."""
         self.warm_up()
-        return self.sessions.of(sdk_session, self.shaper.generation)
+        return self.sessions.of(sdk_session, self.shaper.loaded_config)
 
     def warm_up(self) -> None:
         """Load in the background what the first answer will need, once."""
         if not self._warmed:
             self._warmed = True
-            prewarm(self.shaper.generation.config.tokenizer, schemas=not self.relay)
+            prewarm(self.shaper.loaded_config.config.tokenizer, schemas=not self.relay)
 
     @property
     def is_on(self) -> bool:
@@ -138,7 +138,7 @@ class MessageShaper:
             if self.expandable and session.tools:
                 shown.append(self.expand_tool(session))
             names = {*session.tools, *(tool["name"] for tool in tools)}
-            log_idle_rules(session.generation.config, {name: server(name) for name in names}, self._idle_rules)
+            log_idle_rules(session.loaded_config.config, {name: server(name) for name in names}, self._idle_rules)
         rest = {name: value for name, value in result.items() if name != "tools"}
         return {**self.redaction.said(rest, "tools/list"), "tools": shown}
 
@@ -155,7 +155,7 @@ class MessageShaper:
         """Return the definition of our own tool, under a name that no tool of this session has."""
         entry = expand_entry(session.known, session.tools)
         session.expand_name = entry["name"]
-        self._call_log.record_definition(session, self._plan(session.generation, EXPAND, _NO_OPTIONS)[0], entry)
+        self._call_log.record_definition(session, self._plan(session.loaded_config, EXPAND, _NO_OPTIONS)[0], entry)
         return entry
 
     def is_expand(self, session: Session, name: str) -> bool:
@@ -167,15 +167,15 @@ class MessageShaper:
         found = session.tools.get(tool["name"])
         if found is not None and found.declared == tool.get("outputSchema"):
             return found
-        plan = self._plan(session.generation, tool["name"], _NO_OPTIONS)[0]
-        found = tool_entry(tool, plan, session.known, session.generation.config, relay=self.relay)
+        plan = self._plan(session.loaded_config, tool["name"], _NO_OPTIONS)[0]
+        found = tool_entry(tool, plan, session.known, session.loaded_config.config, relay=self.relay)
         if found is not None:
             session.tools[tool["name"]] = found
         return found
 
     def is_hidden(self, session: Session, name: str) -> bool:
         """Return whether the config keeps a tool from this client."""
-        return self.is_on and name not in session.tools and is_dropped(name, session.generation.config)
+        return self.is_on and name not in session.tools and is_dropped(name, session.loaded_config.config)
 
     def full_name(self, tool: str, server: str = "") -> str:
         """Return a tool's name with its server's before it, as the config's rules may have it."""
@@ -191,7 +191,7 @@ class MessageShaper:
         """Take what a call asks of us out of its parameters; they are the same object where it asks nothing there."""
         given, said = (value if isinstance(value := params.get(name), dict) else {} for name in ("arguments", "_meta"))
         control: Any = {}
-        if session.generation.config.agent_controls and CONTROL in given:
+        if session.loaded_config.config.agent_controls and CONTROL in given:
             control = given[CONTROL] if isinstance(given[CONTROL], dict) else {}
             given = {name: value for name, value in given.items() if name != CONTROL}
             params = {**params, "arguments": given}
@@ -272,14 +272,14 @@ class MessageShaper:
     @property
     def announces(self) -> bool:
         """Whether the config wants clients told of tools that it changes."""
-        return self.shaper.generation.config.tools_changed == "announce"
+        return self.shaper.loaded_config.config.tools_changed == "announce"
 
     def refresh(self, session: Session) -> bool:
         """Let a session see the config of now, where the config says to announce; return whether its tools changed."""
-        fresh = self.shaper.generation
-        if session.generation is fresh or not self.announces:
+        fresh = self.shaper.loaded_config
+        if session.loaded_config is fresh or not self.announces:
             return False
-        before, session.tools, session.generation = session.tools, {}, fresh
+        before, session.tools, session.loaded_config = session.tools, {}, fresh
         for name, old in before.items():
             self._tool_entry(session, _as_declared(name, old))
         return {name: old.wire for name, old in before.items()} != {
@@ -289,7 +289,7 @@ class MessageShaper:
     def _context(
         self, session: Session, tool: str, options: ToolCallOptions, server: str, **about: Any
     ) -> ResultContext:
-        plan, warnings = self._plan(self.shaper.generation, tool, options, server)
+        plan, warnings = self._plan(self.shaper.loaded_config, tool, options, server)
         if plan.overflow == "auto":
             plan = replace(plan, overflow="file" if self.local and session.known.files else "ref")
         client = session.known
@@ -298,9 +298,9 @@ class MessageShaper:
             chosen = decide(plan.channels, client, typed=plan.typed, relay=self.relay)
             entry = ToolEntry({}, chosen, forced=plan.channels != "auto", limit=client.limit)
         begun = None
-        edited = session.generation is not self.shaper.generation and options.request is None
+        edited = session.loaded_config is not self.shaper.loaded_config and options.request is None
         if edited and entry.advertised is not None:
-            begun = _as_advertised(plan, self._plan(session.generation, tool, options, server)[0])
+            begun = _as_advertised(plan, self._plan(session.loaded_config, tool, options, server)[0])
             if begun is not None and not _fits(session, entry, plan):
                 plan, begun = begun, None
         return ResultContext(
@@ -322,11 +322,11 @@ class MessageShaper:
         )
 
     def _plan(
-        self, generation: LoadedConfig, tool: str, options: ToolCallOptions, server: str = ""
+        self, loaded_config: LoadedConfig, tool: str, options: ToolCallOptions, server: str = ""
     ) -> tuple[Plan, tuple[Warned, ...]]:
         named = self.full_name(tool, server)
         return self.shaper.choose(
-            named, surface="mcp", profile=options.profile, request=options.request, generation=generation
+            named, surface="mcp", profile=options.profile, request=options.request, loaded_config=loaded_config
         )
 
 
@@ -339,7 +339,7 @@ def open_messages(
 ) -> MessageShaper:
     """Make the MCP side of a shaper, which enters what it saves into the user's ledger."""
     shaper = shaper or Shaper(config, expandable=expand)
-    ledger = open_ledger(tokenizer=shaper.generation.config.tokenizer)
+    ledger = open_ledger(tokenizer=shaper.loaded_config.config.tokenizer)
     return MessageShaper(shaper, expand=expand, ledger=ledger, **choices)
 
 

@@ -353,7 +353,7 @@ class MessageRedaction:
     @property
     def _private(self) -> FieldPlan | None:
         """What is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
-        config = self._shaper.generation.config
+        config = self._shaper.loaded_config.config
         layers = (config.global_, *(config.tool_overrides or {}).values())
         paths = sorted({path for layer in layers if layer is not None for path in layer.private or ()})
         return _private_plan(tuple(paths)) if paths else None

@@ -136,7 +136,7 @@ class ShapedServer:
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
-        table = session.generation.config.errors
+        table = session.loaded_config.config.errors
         debug = self.messages.shaper.plan(self.messages.full_name(name), surface="mcp").debug
         detail = error_from_cause(error, table, debug=debug)
         return self.messages.error_result(session, name, detail, raw=raw, **about)

@@ -66,7 +66,7 @@ async def send_raw(session: Any, method: str, params: dict[str, Any]) -> dict[st
 class Session:
     """One client's view: the config it began with, and the tools as it was shown them."""
 
-    generation: LoadedConfig
+    loaded_config: LoadedConfig
     client: Mapping[str, Any] | None = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
@@ -92,26 +92,26 @@ class Sessions:
         self._connected: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
         self._named: dict[Any, Session] = {}
 
-    def of(self, session: Any, generation: LoadedConfig) -> Session:
+    def of(self, session: Any, loaded_config: LoadedConfig) -> Session:
         """Return the session that an SDK session object belongs to, begun now where it is new."""
         key = _channel(connection_of(session))
         if key is None:
-            return self._known_by_name(_client(session), generation)
+            return self._known_by_name(_client(session), loaded_config)
         found = self._connected.get(key)
         if found is None:
-            found = self._connected[key] = Session(generation, _client(session), owner=uuid4().hex)
+            found = self._connected[key] = Session(loaded_config, _client(session), owner=uuid4().hex)
         return found
 
     def live(self) -> list[tuple[Any, Session]]:
         """List the sessions that can still be sent a notification, each with the connection to send it by."""
         return list(self._connected.items())
 
-    def _known_by_name(self, client: Mapping[str, Any] | None, generation: LoadedConfig) -> Session:
+    def _known_by_name(self, client: Mapping[str, Any] | None, loaded_config: LoadedConfig) -> Session:
         key = tuple((client or {}).values())
         now = time.monotonic()
         found = self._named.get(key)
         if found is None or now - found.used > _IDLE_SECONDS:
-            found = self._named[key] = Session(generation, client)
+            found = self._named[key] = Session(loaded_config, client)
         found.used = now
         while len(self._named) > _MOST_NAMED:
             del self._named[next(iter(self._named))]
@@ -245,7 +245,7 @@ class CallRecorder:
         self._ledger.record(replace(call, server=server, milliseconds=took, keep=keep, **about))
 
     def _keep(self, shaped: Sequence[Shaped], read: str) -> str | None:
-        ttl = self._shaper.generation.config.store.ttl_seconds
+        ttl = self._shaper.loaded_config.config.store.ttl_seconds
         return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl)
 
 

@@ -247,7 +247,7 @@ class Registry:
             return self._allow_eval
         # A registry that evaluates nothing needs no config to know that it does not.
         evaluates = any(spec.operation_type == "eval" for spec in self._specs.values())
-        return evaluates and self.shaper.generation.config.allow_eval
+        return evaluates and self.shaper.loaded_config.config.allow_eval
 
     @property
     def shaper(self) -> Shaper:

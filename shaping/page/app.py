@@ -68,7 +68,7 @@ def proxy_routes(find_messages: Callable[[], Awaitable[MessageShaper]], token: s
         if not sources and (path := ledger_path()) is not None and messages.ledger is not None:
             shaper = messages.shaper
             store = shaper.keeper("mcp").store
-            sources.append(PageSource(LedgerDatabase(path), store=store, config=lambda: shaper.generation))
+            sources.append(PageSource(LedgerDatabase(path), store=store, config=lambda: shaper.loaded_config))
         return sources[0] if sources else None
 
     return page_routes(find, token)

@@ -297,7 +297,7 @@ def _make_messages(options: Options) -> MessageShaper:
 
     environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
     messages = proxy_messages(options, environ)
-    profiles = messages.shaper.generation.profiles
+    profiles = messages.shaper.loaded_config.profiles
     if options.profile is not None and options.profile not in profiles:
         raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {', '.join(profiles)}")
     return messages

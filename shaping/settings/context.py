@@ -181,13 +181,13 @@ def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -
 
 
 def profile_by_environment(
-    generation: LoadedConfig, environ: Mapping[str, str]
+    loaded_config: LoadedConfig, environ: Mapping[str, str]
 ) -> tuple[str | None, tuple[Warned, ...]]:
     """Return the profile that the environment asks for, or a warning where there is no such profile."""
     profile = environment_profile(environ)
-    if profile is None or profile in generation.profiles:
+    if profile is None or profile in loaded_config.profiles:
         return profile, ()
-    return None, (Warned("BAD_REQUEST", f"{_no_profile(profile, generation.profiles)} It is ignored."),)
+    return None, (Warned("BAD_REQUEST", f"{_no_profile(profile, loaded_config.profiles)} It is ignored."),)
 
 
 def _no_profile(profile: str, profiles: Collection[str]) -> ConfigProblem:

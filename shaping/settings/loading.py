@@ -73,7 +73,7 @@ class LoadedConfig:
 
     @classmethod
     def of(cls, sources: Sources) -> LoadedConfig:
-        """Merge checked sources into a generation."""
+        """Merge sources that were checked."""
         merged = _merge_all(sources)
         digest = hashlib.sha256(json.dumps(merged, ensure_ascii=False).encode()).hexdigest()[:12]
         return cls(digest, Config.model_validate(merged), sources.files, sources)
@@ -95,11 +95,11 @@ class LoadedConfig:
         """Return the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
         # A plain tuple is made and hashed faster than a PlanRequest, and equals one: this is every call's first step.
         plan = self._plans.get((tool, profile, tier, surface, request))
-        return plan or self._compiled(PlanRequest(tool, profile, tier, surface, request))
+        return plan or self._add_plan(PlanRequest(tool, profile, tier, surface, request))
 
     def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:
         """List every choice for a tool with its value and where it was made; the arguments are those of `plan`."""
-        return [*self._resolved(PlanRequest(tool, **call)).values()]
+        return [*self._choices(PlanRequest(tool, **call)).values()]
 
     @staticmethod
     def valid_part(request: Overrides | None) -> Overrides | None:
@@ -116,35 +116,34 @@ class LoadedConfig:
         return store.model_copy(update={"kind": kind})
 
     def warm(self, other: LoadedConfig) -> None:
-        """Compile the plans that another generation has in use, so that a swap costs the next call nothing."""
+        """Compile the plans that another config has in use, so that a swap costs the next call nothing."""
         with other._lock:
             keys = list(other._plans)
         for call in (PlanRequest(*key) for key in keys):
             if call.request is None and (call.profile is None or call.profile in self.profiles):
-                self._plans.get(call) or self._compiled(call)
+                self._plans.get(call) or self._add_plan(call)
 
-    def _resolved(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
+    def _choices(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
         check_request(call, self.profiles)
         presets = presets_for(call.tool, call.surface)
         if self.config.presets and call.surface == "mcp":
             presets = (*presets, *presets_for_server(call.tool))
         return resolve(call, self.sources.configs, self.sources.profiles, presets)
 
-    def compile(self, call: PlanRequest) -> Plan:
+    def compile(self, call: PlanRequest, *, renames: bool = True) -> Plan:
         """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
-        return self._compile(call, self._resolved(call))
-
-    def _compile(self, call: PlanRequest, choices: Mapping[str, ResolvedChoice]) -> Plan:
+        choices = self._choices(call)
+        if not renames:
+            choices["rename"] = ResolvedChoice("rename", {}, ())
         return compile_plan(call, choices, config_hash=self.hash, tokenizer=self.config.tokenizer)
 
-    def _compiled(self, call: PlanRequest) -> Plan:
-        choices = self._resolved(call)
+    def _add_plan(self, call: PlanRequest) -> Plan:
         try:
-            plan = self._compile(call, choices)
+            plan = self.compile(call)
         except PathError as error:
             # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
             _log.warning("the fields of %r are not renamed, because %s", call.tool, error.reason)
-            plan = self._compile(call, {**choices, "rename": ResolvedChoice("rename", {}, ())})
+            plan = self.compile(call, renames=False)
         with self._lock:
             while len(self._plans) >= _MOST_PLANS:
                 del self._plans[next(iter(self._plans))]
@@ -195,11 +194,11 @@ def load(
         else:
             sources, warning = _narrowed(sources, users, found)
             warnings += [warning] if warning else []
-    generation = LoadedConfig.of(sources)
-    uncompiled = tuple(_uncompiled(generation))
+    loaded_config = LoadedConfig.of(sources)
+    uncompiled = tuple(_uncompiled(loaded_config))
     if uncompiled:
         raise ConfigError(uncompiled)
-    return replace(generation, warnings=(*warnings, *_idle(generation)))
+    return replace(loaded_config, warnings=(*warnings, *_idle(loaded_config)))
 
 
 def _checked(sources: Sources) -> tuple[ConfigProblem, ...]:
@@ -229,21 +228,21 @@ def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ:
         raise ConfigError([document.problem(("store", "path"), path, expected)])
 
 
-def _uncompiled(generation: LoadedConfig) -> Iterator[ConfigProblem]:
+def _uncompiled(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
     """Compile the plans of tools whose fields are renamed: renames that are good one by one may not go together."""
-    renaming = ((name, stanza) for name, stanza in _overrides(generation) if "rename" in stanza.choices)
+    renaming = ((name, stanza) for name, stanza in _overrides(loaded_config) if "rename" in stanza.choices)
     for name, stanza in islice(renaming, _MOST_COMPILED):
         try:
-            generation.compile(PlanRequest(name))
+            loaded_config.compile(PlanRequest(name))
         except PathError as error:
             expected = f"rules that go together: {error.reason}"
             yield stanza.document.problem(stanza.keys, error.text, expected)
 
 
-def _idle(generation: LoadedConfig) -> Iterator[ConfigProblem]:
+def _idle(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
     """Find choices without effect: for a tool that is not enabled, and default values that are not dropped."""
     idle = {"enabled", "defaults"}
-    listing = ((name, stanza) for name, stanza in _overrides(generation) if not idle.isdisjoint(stanza.choices))
+    listing = ((name, stanza) for name, stanza in _overrides(loaded_config) if not idle.isdisjoint(stanza.choices))
     for name, stanza in islice(listing, _MOST_COMPILED):
         document, keys = stanza.document, stanza.keys
         if stanza.choices.get("enabled") is False:
@@ -251,11 +250,11 @@ def _idle(generation: LoadedConfig) -> Iterator[ConfigProblem]:
                 yield document.problem(
                     (*keys, choice), None, "one of the two", says="has no effect beside enabled: false"
                 )
-        elif "defaults" in stanza.choices and not generation.plan(name).empties.defaults:
+        elif "defaults" in stanza.choices and not loaded_config.plan(name).empties.defaults:
             yield document.problem((*keys, "defaults"), None, "exclude_default_values: true", says="has no effect")
 
 
-def _overrides(generation: LoadedConfig) -> Iterator[tuple[str, Stanza]]:
-    for document in generation.sources.configs:
+def _overrides(loaded_config: LoadedConfig) -> Iterator[tuple[str, Stanza]]:
+    for document in loaded_config.sources.configs:
         for name in document.choices("tool_overrides"):
             yield name, Stanza(f"tool override {name}", document, ("tool_overrides", name))

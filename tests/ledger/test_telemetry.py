@@ -77,7 +77,7 @@ def test_without_an_open_span_a_call_stands_below_the_one_that_the_client_sent(
     exported: tuple[InMemorySpanExporter, InMemoryMetricReader],
 ) -> None:
     messages = MessageShaper(Shaper({}, watch=False), ledger=Ledger())
-    session = Session(messages.shaper.generation, {"name": "codex", "version": "1"})
+    session = Session(messages.shaper.loaded_config, {"name": "codex", "version": "1"})
     sent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
     _, options = messages.take_options(session, {"arguments": {}, "_meta": sent})
     messages.shape_result(session, "search", options, {"content": [{"type": "text", "text": LONG}]})

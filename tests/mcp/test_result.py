@@ -285,7 +285,7 @@ def test_debug_says_how_and_at_what_cost(shaper: Shaper) -> None:
     meta = shape_result(shaper, result, tool="search", profile="debug", duration_ms=50.5, request_id="r1")["_meta"]
     assert meta["own"] == 1
     mark = meta["shaping"]
-    assert (mark["profile"], mark["config"]) == ("debug", shaper.generation.hash)
+    assert (mark["profile"], mark["config"]) == ("debug", shaper.loaded_config.hash)
     assert (mark["tool_id"], mark["duration_ms"], mark["request_id"]) == ("search", 50.5, "r1")
     assert {"tier", "tool_version", "capabilities", "upgrade_hints"} <= mark.keys()
     assert mark["tokens"]["before"] > 0
@@ -482,7 +482,7 @@ def test_an_error_whose_data_adds_to_it_keeps_the_data(shaper: Shaper) -> None:
 def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     shaper = Shaper({"global": {"max_tokens": 200}}, expandable=True)
     messages = MessageShaper(shaper, relay=True)
-    session = Session(shaper.generation, {"name": "x", "version": "1"})
+    session = Session(shaper.loaded_config, {"name": "x", "version": "1"})
     rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
     cut = messages.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]})["content"][0]["text"]
     ref = re.search(r"ref=(r_\w+)", cut)

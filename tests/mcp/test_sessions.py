@@ -23,38 +23,38 @@ def request(name: str = "claude-code", **options: Any) -> Any:
 def test_a_client_without_a_session_is_known_by_its_name_while_it_keeps_calling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    generation, sessions = Shaper({}).generation, Sessions()
-    first = sessions.of(request(), generation)
-    assert sessions.of(request(), generation) is first
-    assert sessions.of(request("other"), generation) is not first
+    loaded_config, sessions = Shaper({}).loaded_config, Sessions()
+    first = sessions.of(request(), loaded_config)
+    assert sessions.of(request(), loaded_config) is first
+    assert sessions.of(request("other"), loaded_config) is not first
     assert (first.known.reads, first.owner) == ("structured", None)
     monkeypatch.setattr(module, "_IDLE_SECONDS", -1.0)
-    assert sessions.of(request(), generation) is not first
+    assert sessions.of(request(), loaded_config) is not first
 
 
 def test_a_pipe_is_one_session_however_many_connections_are_made_on_it() -> None:
-    generation, sessions, pipe = Shaper({}).generation, Sessions(), NotifyOnlyOutbound(SimpleNamespace())
-    first = sessions.of(request(outbound=pipe), generation)
-    assert sessions.of(request(outbound=pipe), generation) is first
+    loaded_config, sessions, pipe = Shaper({}).loaded_config, Sessions(), NotifyOnlyOutbound(SimpleNamespace())
+    first = sessions.of(request(outbound=pipe), loaded_config)
+    assert sessions.of(request(outbound=pipe), loaded_config) is first
     assert first.owner
 
 
 def test_only_so_many_clients_without_sessions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_NAMED", 2)
-    generation, sessions = Shaper({}).generation, Sessions()
+    loaded_config, sessions = Shaper({}).loaded_config, Sessions()
     for name in ("a", "b", "c"):
-        sessions.of(request(name), generation)
+        sessions.of(request(name), loaded_config)
     assert len(sessions._named) == 2
 
 
 def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> None:
-    assert Sessions().of(SimpleNamespace(), Shaper({}).generation).client is None
+    assert Sessions().of(SimpleNamespace(), Shaper({}).loaded_config).client is None
 
 
 def test_a_block_in_the_program_outranks_the_config() -> None:
     adapter = MessageShaper(Shaper({}))
     with using(profile="debug", max_items=3):
-        plan, warnings = adapter._plan(adapter.shaper.generation, "t", ToolCallOptions())
+        plan, warnings = adapter._plan(adapter.shaper.loaded_config, "t", ToolCallOptions())
     assert (plan.profile, plan.max_items, warnings) == ("debug", 3, ())
 
 

@@ -53,7 +53,7 @@ def test_a_field_that_no_answer_can_have_is_reported_when_the_tool_is_listed(cap
     one = shaper(include_only=["number", "titel"])
     with caplog.at_level(logging.WARNING, logger="shaping"):
         tool_entry(
-            {**TOOL, "outputSchema": ISSUE}, one.plan("search", surface="mcp"), UNKNOWN_CLIENT, one.generation.config
+            {**TOOL, "outputSchema": ISSUE}, one.plan("search", surface="mcp"), UNKNOWN_CLIENT, one.loaded_config.config
         )
     assert caplog.messages == ["of 'search', include_only names what its output schema does not have: titel"]
 
@@ -72,7 +72,10 @@ def test_a_tool_whose_schema_cannot_be_followed_is_listed_without(
     one = shaper(include_only=["a.b"])
     with caplog.at_level(logging.WARNING, logger="shaping"):
         found = tool_entry(
-            {**TOOL, "outputSchema": schema}, one.plan("search", surface="mcp"), UNKNOWN_CLIENT, one.generation.config
+            {**TOOL, "outputSchema": schema},
+            one.plan("search", surface="mcp"),
+            UNKNOWN_CLIENT,
+            one.loaded_config.config,
         )
     assert found is not None
     assert "outputSchema" not in found.wire
@@ -118,14 +121,14 @@ def test_a_relay_shows_a_schema_only_to_a_client_that_has_a_use_for_it(
 ) -> None:
     made = shaper(typed=typed)
     plan = made.plan("search", surface="mcp")
-    found = tool_entry({**TOOL, "outputSchema": ISSUE}, plan, client, made.generation.config, relay=relay)
+    found = tool_entry({**TOOL, "outputSchema": ISSUE}, plan, client, made.loaded_config.config, relay=relay)
     assert found is not None
     assert ("outputSchema" in found.wire) is shown
 
 
 def test_claude_code_is_told_how_much_of_a_result_to_show_and_not_to_defer_our_tool() -> None:
     made, claude = shaper(), find_client("claude-code@2.1.325")
-    found = tool_entry(TOOL, made.plan("search", surface="mcp"), claude, made.generation.config)
+    found = tool_entry(TOOL, made.plan("search", surface="mcp"), claude, made.loaded_config.config)
     assert found is not None
     assert found.wire["_meta"] == {"anthropic/maxResultSizeChars": 200000}
     assert found.limit["chars"] == 200000
@@ -138,12 +141,12 @@ def test_our_tool_takes_another_name_where_a_server_has_one_of_that_name() -> No
 
 
 def config(**sections: Any) -> Any:
-    return Shaper(sections).generation.config
+    return Shaper(sections).loaded_config.config
 
 
 def show(sections: dict[str, Any], tool: dict[str, Any] = TOOL) -> dict[str, Any] | None:
     made = Shaper(sections)
-    found = tool_entry(tool, made.plan(tool["name"], surface="mcp"), UNKNOWN_CLIENT, made.generation.config)
+    found = tool_entry(tool, made.plan(tool["name"], surface="mcp"), UNKNOWN_CLIENT, made.loaded_config.config)
     return found.wire if found else None
 
 

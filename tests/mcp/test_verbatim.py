@@ -98,5 +98,5 @@ def test_only_mcp_tools_have_what_is_known_of_them() -> None:
 
 
 def test_what_is_known_of_tools_is_a_config_that_loads() -> None:
-    known = Shaper(bundled_path("config", "tools.json")).generation.config.tool_overrides or {}
+    known = Shaper(bundled_path("config", "tools.json")).loaded_config.config.tool_overrides or {}
     assert {override.parse for override in known.values()} == {()}

@@ -35,7 +35,7 @@ class Home:
         shaper.keeper("command")  # the store that `shaping ui` reads
         ledger = Ledger(LedgerDatabase(self.ledger))
         messages = MessageShaper(shaper, relay=True, ledger=ledger)
-        session = Session(shaper.generation, {"name": "claude-code", "version": "2.0"})
+        session = Session(shaper.loaded_config, {"name": "claude-code", "version": "2.0"})
         result = {
             "content": [{"type": "text", "text": value if isinstance(value, str) else orjson.dumps(value).decode()}]
         }

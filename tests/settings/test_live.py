@@ -472,7 +472,7 @@ def test_who_asks_for_a_shared_config_gets_the_file_as_it_is_now(project: Path, 
 def test_each_plan_comes_from_exactly_one_generation_in_a_storm_of_reloads(
     live: LiveConfig, write: Write, environ: dict[str, str]
 ) -> None:
-    """Every choice of generation n is n, so a plan that mixes two generations shows two numbers."""
+    """Every choice of config n is n, so a plan that mixes two configs shows two numbers."""
 
     def numbered(each: int) -> dict[str, Any]:
         override = {"max_items": each, "max_string": each, "include_only": [f"f{each}"]}
@@ -485,11 +485,11 @@ def test_each_plan_comes_from_exactly_one_generation_in_a_storm_of_reloads(
 
     def plan() -> None:
         while not done.is_set():
-            generation = live.current
-            made = generation.plan("search")
+            loaded_config = live.current
+            made = loaded_config.plan("search")
             assert made.fields is not None
             seen.add((made.max_tokens, made.max_items, made.max_string, *(made.fields.include or ()), made.config_hash))
-            assert generation.plan("search") is made
+            assert loaded_config.plan("search") is made
 
     def more_than(count: int) -> Callable[[], bool]:
         return lambda: len(seen) > count

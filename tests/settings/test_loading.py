@@ -49,33 +49,33 @@ def test_the_hash_is_of_what_the_config_says_not_of_how_it_is_written(
 
 
 def test_a_plan_is_compiled_once_for_each_kind_of_call() -> None:
-    generation = load({})
-    first = generation.plan("search", request=Overrides(max_tokens=5))
-    assert generation.plan("search", request=Overrides(max_tokens=5)) is first
+    loaded_config = load({})
+    first = loaded_config.plan("search", request=Overrides(max_tokens=5))
+    assert loaded_config.plan("search", request=Overrides(max_tokens=5)) is first
     others = [
-        generation.plan("search"),
-        generation.plan("other", request=Overrides(max_tokens=5)),
-        generation.plan("search", request=Overrides(max_tokens=6)),
-        generation.plan("search", profile="debug", request=Overrides(max_tokens=5)),
-        generation.plan("search", surface="mcp", request=Overrides(max_tokens=5)),
-        generation.plan("search", tier="pro", request=Overrides(max_tokens=5)),
+        loaded_config.plan("search"),
+        loaded_config.plan("other", request=Overrides(max_tokens=5)),
+        loaded_config.plan("search", request=Overrides(max_tokens=6)),
+        loaded_config.plan("search", profile="debug", request=Overrides(max_tokens=5)),
+        loaded_config.plan("search", surface="mcp", request=Overrides(max_tokens=5)),
+        loaded_config.plan("search", tier="pro", request=Overrides(max_tokens=5)),
     ]
     assert len({id(plan) for plan in (first, *others)}) == 7
 
 
 def test_threads_that_ask_at_once_get_the_same_plan() -> None:
-    generation = load({"tool_overrides": {"search": {"include_only": ["a"]}}})
+    loaded_config = load({"tool_overrides": {"search": {"include_only": ["a"]}}})
     with ThreadPoolExecutor(8) as pool:
-        plans = list(pool.map(lambda _: generation.plan("search", tier="x"), range(100)))
+        plans = list(pool.map(lambda _: loaded_config.plan("search", tier="x"), range(100)))
     assert {id(plan) for plan in plans} == {id(plans[0])}
 
 
 def test_requests_cannot_grow_the_cache_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.settings.loading._MOST_PLANS", 10)
-    generation = load({})
+    loaded_config = load({})
     for budget in range(1, 50):
-        assert generation.plan("search", request=Overrides(max_tokens=budget)).max_tokens == budget
-    assert len(generation._plans) == 10
+        assert loaded_config.plan("search", request=Overrides(max_tokens=budget)).max_tokens == budget
+    assert len(loaded_config._plans) == 10
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_renames_that_collide_only_in_one_tools_name_are_dropped_with_one_warnin
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     overrides = {"git*": {"rename": {"a": "c"}, "private": ["p"]}, "*hub": {"rename": {"b": "c"}}}
-    generation = load({"tool_overrides": overrides})
+    loaded_config = load({"tool_overrides": overrides})
     for _ in range(3):
-        fields = generation.plan("github").fields
+        fields = loaded_config.plan("github").fields
         assert fields is not None
         assert fields.apply({"a": 1, "b": 2, "p": 3}) == {"a": 1, "b": 2}
     assert [record.getMessage().split(",")[0] for record in caplog.records] == [

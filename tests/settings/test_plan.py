@@ -22,12 +22,12 @@ def kept(override: dict[str, Any], *, failed: bool = False, **call: Any) -> Any:
 
 
 def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
-    generation = load({})
-    made = generation.plan("search")
+    loaded_config = load({})
+    made = loaded_config.plan("search")
     assert {name: getattr(made, name) for name in Plan.__slots__} == {
         "tool": "search",
         "profile": "minimal",
-        "config_hash": generation.hash,
+        "config_hash": loaded_config.hash,
         "surface": "python",
         "fields": None,
         "error_fields": None,

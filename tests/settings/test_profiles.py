@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 NOISE = ("links", "opaque", "bulk", "boilerplate", "repeats", "constants")
 
 
-def decided(generation: LoadedConfig, profile: str) -> dict[str, Any]:
-    return {choice.name: choice.value for choice in generation.explain("any", profile=profile)}
+def decided(loaded_config: LoadedConfig, profile: str) -> dict[str, Any]:
+    return {choice.name: choice.value for choice in loaded_config.explain("any", profile=profile)}
 
 
-def source(generation: LoadedConfig, profile: str, choice: str) -> str:
-    return next(found.source for found in generation.explain("any", profile=profile) if found.name == choice)
+def source(loaded_config: LoadedConfig, profile: str, choice: str) -> str:
+    return next(found.source for found in loaded_config.explain("any", profile=profile) if found.name == choice)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_every_bundled_profile_makes_every_choice_a_profile_without_a_parent_mus
 
 def test_a_profile_changes_only_what_it_says_and_adds_envelope_members_to_its_parents() -> None:
     config = {"profiles": {"audit": {"extends": "standard", "envelope": {"include": ["request_id", "duration_ms"]}}}}
-    generation = load(config)
+    loaded_config = load(config)
     expected = {
         **decided(load({}), "standard"),
         "profile": "audit",
         "envelope": ("error", "warnings", "upgrade_hints", "request_id", "duration_ms"),
     }
-    assert decided(generation, "audit") == expected
+    assert decided(loaded_config, "audit") == expected
 
 
 def test_a_profile_may_take_members_away_and_switch_single_noise_rules() -> None:
@@ -98,20 +98,24 @@ def test_a_profile_may_take_members_away_and_switch_single_noise_rules() -> None
 
 
 def test_a_profile_that_extends_nothing_starts_from_minimal() -> None:
-    generation = load({"profiles": {"small": {"max_tokens": 500}}})
-    assert decided(generation, "small") == {**decided(generation, "minimal"), "profile": "small", "max_tokens": 500}
-    assert generation.sources.profiles.lineage("small") == ("small", "minimal")
+    loaded_config = load({"profiles": {"small": {"max_tokens": 500}}})
+    assert decided(loaded_config, "small") == {
+        **decided(loaded_config, "minimal"),
+        "profile": "small",
+        "max_tokens": 500,
+    }
+    assert loaded_config.sources.profiles.lineage("small") == ("small", "minimal")
 
 
 def test_a_bundled_profile_can_be_changed_by_name() -> None:
-    generation = load({"profiles": {"minimal": {"max_tokens": 500}}})
-    assert decided(generation, "minimal") == {**decided(load({}), "minimal"), "max_tokens": 500}
+    loaded_config = load({"profiles": {"minimal": {"max_tokens": 500}}})
+    assert decided(loaded_config, "minimal") == {**decided(load({}), "minimal"), "max_tokens": 500}
 
 
 def test_a_bundled_profile_that_is_made_to_extend_another_starts_from_that_one() -> None:
-    generation = load({"profiles": {"minimal": {"extends": "standard", "max_tokens": 500}}})
+    loaded_config = load({"profiles": {"minimal": {"extends": "standard", "max_tokens": 500}}})
     expected = {**decided(load({}), "standard"), "profile": "minimal", "max_tokens": 500}
-    assert decided(generation, "minimal") == expected
+    assert decided(loaded_config, "minimal") == expected
 
 
 def test_profiles_in_a_directory_beside_the_config_count_and_those_inside_it_win(
@@ -120,11 +124,11 @@ def test_profiles_in_a_directory_beside_the_config_count_and_those_inside_it_win
     write(".shaping/response_config.json", {"profiles": {"mine": {"max_items": 7}}})
     write(".shaping/profiles/mine.json", '{"extends": "debug", // as a file\n"max_items": 5, "max_string": 9}')
     write("profiles/other.json", {})
-    generation = load(cwd=project, environ=environ)
-    assert generation.profiles == ("debug", "mine", "minimal", "standard")
+    loaded_config = load(cwd=project, environ=environ)
+    assert loaded_config.profiles == ("debug", "mine", "minimal", "standard")
     expected = {**decided(load({}), "debug"), "profile": "mine", "max_items": 7, "max_string": 9}
-    assert decided(generation, "mine") == expected
-    assert generation.files == tuple(
+    assert decided(loaded_config, "mine") == expected
+    assert loaded_config.files == tuple(
         str(project / ".shaping" / name) for name in ("response_config.json", "profiles/mine.json")
     )
 
@@ -134,10 +138,10 @@ def test_each_choice_of_a_profile_knows_which_profile_and_line_it_came_from(
 ) -> None:
     write("response_config.json", '{"profiles": {\n"mine": {\n"extends": "standard",\n"max_items": 5}}}')
     monkeypatch.chdir(project)
-    generation = load(environ=environ)
-    assert source(generation, "mine", "max_items") == "profile mine (response_config.json:4)"
-    assert source(generation, "mine", "omissions").startswith("profile standard (")
-    assert source(generation, "mine", "omissions").endswith("profiles/standard.json:13)")
+    loaded_config = load(environ=environ)
+    assert source(loaded_config, "mine", "max_items") == "profile mine (response_config.json:4)"
+    assert source(loaded_config, "mine", "omissions").startswith("profile standard (")
+    assert source(loaded_config, "mine", "omissions").endswith("profiles/standard.json:13)")
 
 
 def test_what_ships_is_told_from_what_a_user_wrote() -> None:
@@ -153,9 +157,9 @@ def test_a_stranger_in_the_directory_is_left_alone_with_a_warning(
     write("response_config.json", {})
     write("profiles/empty.json", {})
     stranger = write("profiles/aws.json", {"region": "eu"})
-    generation = load(cwd=project, environ=environ)
-    assert generation.profiles == ("debug", "empty", "minimal", "standard")
-    assert [(warning.file, str(warning)) for warning in generation.warnings] == [
+    loaded_config = load(cwd=project, environ=environ)
+    assert loaded_config.profiles == ("debug", "empty", "minimal", "standard")
+    assert [(warning.file, str(warning)) for warning in loaded_config.warnings] == [
         (str(stranger), "$ has no key that a profile has; expected a profile; the file is left alone. (line 1)")
     ]
 
