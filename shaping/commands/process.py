@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
 TIMED_OUT, OURS, NOT_RUN, NOT_FOUND = 124, 125, 126, 127
-_TRACEBACK: Final = "Traceback (most recent call last):"
+_TRACEBACK: Final = "Traceback (most recent call last)"  # also in the frame that rich draws around it
 _LONGEST: Final = 300  # characters of a program's own words in a message
 _CHUNK: Final = 1 << 16  # what a pipe holds
 _TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
@@ -288,9 +288,9 @@ def _message(ended: ProcessExit, tool: str, said: Sequence[str]) -> str:
 
 def _exception_line(said: Sequence[str]) -> str | None:
     """Return the exception line of the last Python traceback."""
-    starts = [at for at, line in enumerate(said) if line.strip() == _TRACEBACK]
+    starts = [at for at, line in enumerate(said) if _TRACEBACK in line]
     after = said[starts[-1] + 1 :] if starts else ()
-    return next((line for line in after if line.strip() and not line.startswith(" ")), None)
+    return next((line for line in after if line.strip() and not line.startswith((" ", "│", "╰"))), None)
 
 
 def nearest_programs(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, get_args, overl
 from shaping.cleaning import fail_safe
 from shaping.decorator.annotation import describe_return
 from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
-from shaping.errors import from_exception
+from shaping.errors import from_exception, registry
 from shaping.response import Shaped, ShapedDict, ShapedList
 from shaping.settings import Overrides
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]
-_OPTIONS = frozenset({"tool", "profile", "config", "shaper", "if_none_match", "state_changing", "form"})
+_OPTIONS = frozenset({"tool", "profile", "config", "shaper", "if_none_match", "state_changing", "form", "codes"})
 _PAIR = 2  # a content and its artifact
 # Whether a decorated function is being called: of several inside each other, the outermost speaks to the framework.
 _RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
@@ -43,6 +43,7 @@ def shape(
     if_none_match: str | None = None,
     state_changing: bool = False,
     form: Form = "envelope",
+    codes: Sequence[str] = (),
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
     """Shape what a function returns: a list comes back as `{"data": [...]}`, the wire form of `dialect: "lean"`.
@@ -54,7 +55,8 @@ def shape(function: Any = None, /, **options: Any) -> Any:
     names the argument in which callers send the tag of the answer they hold. A failure of a function that is
     `state_changing` is not reported as retryable where something may have been done. With `form="text"` the function
     returns the text that a model should read, and raises a coded `ToolError` where it fails; with
-    `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text.
+    `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text. `codes`
+    are the error codes that the function may fail with: its docstring, which frameworks show to models, lists them.
     """
     if unknown := sorted(options.keys() - _OPTIONS):
         known, given = ", ".join(sorted(_OPTIONS)), ", ".join(unknown)
@@ -78,6 +80,7 @@ class DecoratedTool:
         if_none_match: str | None = None,
         state_changing: bool = False,
         form: Form = "envelope",
+        codes: Sequence[str] = (),
     ) -> None:
         inner = getattr(function, "__func__", function)
         if not callable(inner):
@@ -95,6 +98,7 @@ class DecoratedTool:
                 "'content_and_artifact' (that text and, as it is, what a program gets besides)"
             )
         self.form = form
+        self.codes = tuple(codes)
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         self.pinned: Overrides | None = None  # the dialect that a framework was told when it registered the tool
         self.under_mcp_sdk = False  # whether the SDK has registered the tool
@@ -252,6 +256,8 @@ def _decorate(function: Any, tool: DecoratedTool, options: Collection[str] = ())
         return function
     wrapper: Any = functools.wraps(function)(_wrapper(function, tool))
     wrapper.__shaping__ = tool
+    if tool.codes:
+        wrapper.__doc__ = registry.describe(inspect.getdoc(function) or "", tool.codes)
     return describe_return(wrapper, function, tool)
 
 

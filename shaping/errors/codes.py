@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from shaping.response import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from importlib.metadata import EntryPoint
 
 
@@ -218,6 +218,7 @@ READ_ONLY: Mapping[str, str] = MappingProxyType(
 
 
 ENTRY_POINTS = "shaping.error_codes"
+_ERRORS = "Errors: "  # begins the line of a description that lists codes
 _APPLICATION = ""  # the namespace of codes that have none
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]*")
 _KEY = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
@@ -281,6 +282,14 @@ class CodeRegistry:
         with self._lock:
             added = [_named(ns, key) for ns, stack in sorted(self._plugins.items()) for key in _merged(stack)]
         return (*_CORE, *added)
+
+    def describe(self, description: str, codes: Collection[str]) -> str:
+        """Append the codes a tool can return as one short line, in place of such a line that is already there."""
+        for code in codes:
+            self.definition(code)
+        known = dict.fromkeys(map(self.canonical, codes))
+        body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(_ERRORS)).rstrip()
+        return f"{body}\n{_ERRORS}{', '.join(known)}".lstrip("\n") if known else body
 
     def register_plugin(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
         """Add a plugin's codes as `namespace.CODE`, all of them or none."""

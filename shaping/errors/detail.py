@@ -30,7 +30,7 @@ Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 class Redirect(BaseModel):
     """The exact replacement for a call that has moved, and whether to remember it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)  # others may say more of it
 
     command: str
     permanent: bool

@@ -114,16 +114,13 @@ def _one_string(
     blocks = () if index is None else (index,)
     rest = [read(other, text) for other, text in texts if other != index]
     inside = read(-1, string)
-    if inside.prose and read is _text_part and (parsed := parse_if_cheaper(string)) is not None:
-        inside = DataPart(parsed.value, blocks)
     if not inside.prose:
         part = replace(inside, blocks=blocks)
         return ResultData((part, *rest), part, member=key, packed=True)
-    if key == "result":
-        part = DataPart(string, blocks)
-        return ResultData((part, *rest), part, wrapped=True)
-    part = DataPart(structured, blocks)
-    return ResultData((part, *rest), part, member=key)
+    wrapped = key == "result"
+    is_data = wrapped or (read is _text_part and parse_if_cheaper(string) is not None)
+    part = DataPart(string if is_data else structured, blocks)
+    return ResultData((part, *rest), part, wrapped, member=None if wrapped else key)
 
 
 def _is_wrap(structured: Any) -> bool:

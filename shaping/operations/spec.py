@@ -32,7 +32,6 @@ Language: TypeAlias = Literal["python", "javascript"]
 Shape: TypeAlias = Literal["query", "mutation", "subscription"]
 
 READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-LEAD = "Errors: "
 
 
 class ManifestError(ValueError):
@@ -125,15 +124,6 @@ def _check_operation_type(spec: Spec) -> None:
     raise ManifestError(spec.id, "operation_type", f"operation_type is {declared!r}; {expected}{hint}")
 
 
-def describe(description: str, codes: Iterable[str]) -> str:
-    """Append the codes a tool can return as one short line, in place of such a line that is already there."""
-    for code in codes:
-        registry.definition(code)
-    known = dict.fromkeys(registry.canonical(code) for code in codes)
-    body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(LEAD)).rstrip()
-    return f"{body}\n{LEAD}{', '.join(known)}".lstrip("\n") if known else body
-
-
 # A model carries the list of tools through the whole session; beyond this it is larger than most answers.
 MAX_TOKENS = 25_000
 LONGEST_NAME = 64
@@ -214,4 +204,4 @@ def short_description(spec: Spec) -> str:
     text, start = spec.description, spec.description[:LONGEST_DESCRIPTION]
     if start != text:
         text = start.rsplit("\n\n" if "\n\n" in start else " ", 1)[0].rstrip() + " …"
-    return describe(text, spec.codes)
+    return registry.describe(text, spec.codes)

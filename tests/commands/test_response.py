@@ -129,6 +129,8 @@ def test_the_headline_of_a_traceback_is_what_was_raised(shaper: Shaper, replay: 
     twice = f"{trace}KeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n{trace}"
     said = {trace + "ZeroDivisionError: division by zero\n": "x exited with 1: ZeroDivisionError: division by zero"}
     said |= {twice + "Stop\nmore\n": "x exited with 1: Stop", trace: f"x exited with 1: {trace.splitlines()[0]}"}
+    rich = "╭──── Traceback (most recent call last) ────╮\n│ app.py:7 in add │\n╰─────╯\nValueError: seven\n"
+    said |= {rich: "x exited with 1: ValueError: seven"}
     for stderr, message in said.items():
         assert replay(shaper, ["x"], "", stderr, 1).error.message == message
 

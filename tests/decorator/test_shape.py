@@ -585,7 +585,7 @@ def test_the_annotation_that_a_framework_prints_is_readable() -> None:
 
 
 def test_an_option_that_there_is_not_is_named_with_those_there_are() -> None:
-    with pytest.raises(TypeError, match=r"shape\(\) knows config, form, .* tool; not max_tokens\. Budgets"):
+    with pytest.raises(TypeError, match=r"shape\(\) knows codes, config, form, .* tool; not max_tokens\. Budgets"):
         shape(max_tokens=50)  # type: ignore[call-overload]  # what is refused
 
 
@@ -597,3 +597,14 @@ def test_options_over_a_shaped_function_are_refused_and_none_change_nothing() ->
     assert shape(rows) is rows
     with pytest.raises(TypeError, match="rows is under @shape already; give profile, tool there"):
         shape(tool="other", profile="debug")(rows)
+
+
+def test_the_docstring_that_frameworks_show_lists_the_codes_a_tool_may_fail_with() -> None:
+    @shape(codes=["NOT_FOUND", "TIMEOUT"])
+    def find() -> dict[str, int]:
+        """Find a thing."""
+        return {"n": 1}
+
+    assert (find.__doc__, find()) == ("Find a thing.\nErrors: NOT_FOUND, TIMEOUT", {"data": {"n": 1}})
+    with pytest.raises(shaping.errors.UnknownCodeError, match="Did you mean 'NOT_FOUND'"):
+        shape(codes=["NOT_FUOND"])(lambda: 1)

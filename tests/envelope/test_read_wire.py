@@ -67,7 +67,7 @@ def test_what_another_implementation_adds_is_kept(dialect: Any) -> None:
             "code": "COMMAND_MERGED",
             "message": "moved",
             "trace_id": "t-9",
-            "redirect": {"command": "tool users add", "permanent": True, "reason": "merged"},
+            "redirect": {"command": "tool users add", "permanent": True, "reason": "merged", "since": "2.0"},
         },
         "warnings": [],
         "meta": {"duration_ms": 2, "schema_version": "1.0", "region": "eu"},
@@ -77,7 +77,7 @@ def test_what_another_implementation_adds_is_kept(dialect: Any) -> None:
     assert again.error is not None
     assert again.error.extensions == {"trace_id": "t-9"}
     assert again.error.redirect is not None
-    assert again.error.redirect.reason == "merged"
+    assert (again.error.redirect.reason, again.error.redirect.model_extra) == ("merged", {"since": "2.0"})
     assert again.meta.schema_version == "1.0"
     if dialect != "lean":  # which shows extensions of meta only where they are asked for
         assert again.meta.extensions == {"region": "eu"}

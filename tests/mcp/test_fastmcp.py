@@ -14,6 +14,7 @@ from shaping import shape
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.mcp.tools import EXPAND_TOOL
 from shaping.shaper import Shaper
+from shaping.tokens import exact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -349,3 +350,31 @@ async def test_shaping_that_is_switched_off_leaves_tools_and_results_untouched(m
         assert await client.list_tools() == await direct.list_tools()
         shaped, raw = await client.call_tool_mcp("issues", {}), await direct.call_tool_mcp("issues", {})
     assert (shaped.content, shaped.structured_content) == (raw.content, raw.structured_content)
+
+
+ROWS = "".join(f"{n},user {n},open,{1000 + n}\n" for n in range(40))
+TEXTS = {
+    "csv": f"id,name,state,salary\n{ROWS}",
+    "small csv": "id,name,salary\n1,ada,1001\n2,bob,1002\n",
+    "columns": "NAME       READY   STATUS\n" + "".join(f"pod-{n:05d}  1/1     Running\n" for n in range(60)),
+    "yaml": "users:\n- id: 1\n  name: ada\n  salary: 1001\n- id: 2\n  name: bob\n  salary: 1002\n",
+}
+
+
+@pytest.mark.parametrize("private", [[], ["**.salary"]])
+@pytest.mark.parametrize("kind", TEXTS)
+async def test_a_text_that_is_read_as_data_stays_a_string_in_both_channels(kind: str, private: list[str]) -> None:
+    server, raw = FastMCP("texts"), TEXTS[kind]
+
+    @server.tool
+    def text() -> str:
+        return raw
+
+    server.add_middleware(ShapingMiddleware({"global": {"private": private}}))
+    async with Client(server) as client:
+        result = await client.call_tool_mcp("text", {})
+    told, structured = result.content[0].text, result.structured_content["result"]
+    assert isinstance(structured, str)
+    assert ("1001" in told + structured) is (not private and "1001" in raw)
+    if not private:
+        assert exact(structured) <= exact(raw)

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from shaping import Shaper
 from shaping.envelope import Envelope, http_envelope
-from shaping.errors import ToolError, UnknownCodeError
+from shaping.errors import ToolError, UnknownCodeError, registry
 from shaping.operations.execute import Identity
 from shaping.operations.registry import RegistrationError, Registry
-from shaping.operations.spec import ManifestError, describe, make_spec
+from shaping.operations.spec import ManifestError, make_spec
 
 if TYPE_CHECKING:
     from shaping.operations.execute import Context
@@ -108,7 +108,7 @@ def test_a_spec_with_an_unknown_code_is_refused() -> None:
 
 
 def test_a_spec_describes_its_codes() -> None:
-    assert describe("Gets.", spec(codes=["NOT_FOUND"]).codes) == "Gets.\nErrors: NOT_FOUND"
+    assert registry.describe("Gets.", spec(codes=["NOT_FOUND"]).codes) == "Gets.\nErrors: NOT_FOUND"
 
 
 def test_eval_operations_are_neither_listed_nor_callable_unless_allowed() -> None:

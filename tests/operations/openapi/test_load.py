@@ -10,9 +10,9 @@ import anyio
 import jsonschema_rs
 import pytest
 
+from shaping.errors import registry
 from shaping.operations.openapi import DocumentError, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
 from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document
-from shaping.operations.spec import describe
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "openapi"
 CORPUS_FILES = sorted([*CORPUS.glob("*.gz"), *CORPUS.glob("oai-examples/*")])
@@ -93,7 +93,8 @@ def test_the_description_says_what_can_go_wrong() -> None:
         "responses": {"404": {}, "429": {}, "default": {}},
     }
     (spec,) = specs({"/x": {"get": operation}})
-    assert describe(spec.description, spec.codes) == "Get.\n\nGets it.\n\nDeprecated.\nErrors: NOT_FOUND, RATE_LIMITED"
+    described = registry.describe(spec.description, spec.codes)
+    assert described == "Get.\n\nGets it.\n\nDeprecated.\nErrors: NOT_FOUND, RATE_LIMITED"
     assert (spec.tags, spec.origin) == (
         ("a",),
         {"method": "GET", "path": "/x", "operation_id": None, "deprecated": True},

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from shaping.errors import UnknownCodeError
-from shaping.operations.spec import describe
+from shaping.errors import UnknownCodeError, registry
+
+describe = registry.describe
 
 
 def test_codes_are_appended_in_one_line() -> None:
