@@ -50,7 +50,7 @@ def test_every_response_in_a_storm_of_reloads_comes_from_exactly_one_config(tmp_
         turn += 1
     over.set()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert all(answer["data"] == expected[answer["config_hash"]] for answer in seen)
     assert len(hashes) > 1
 

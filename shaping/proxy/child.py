@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shaping.proxy.spawn import signal_group, spawn
 from shaping.proxy.upstream import START_SECONDS, Upstream
@@ -109,15 +109,18 @@ class PipeReader(asyncio.Protocol):
 
 
 class PipeWriter:
-    """A pipe that lines are written to."""
+    """A pipe that lines are written to, or a file, for which nobody has to wait."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter | BinaryIO) -> None:
         self._writer = writer
 
     async def send(self, line: bytes) -> None:
         """Write a line and wait while the reader is slow; raise OSError where nobody reads any more."""
         self._writer.write(line + b"\n")
-        await self._writer.drain()
+        if isinstance(self._writer, asyncio.StreamWriter):
+            await self._writer.drain()
+        else:
+            self._writer.flush()
 
     def close(self) -> None:
         """Close the pipe after what was written."""
@@ -132,7 +135,9 @@ async def open_reader(file: Any) -> PipeReader:
 
 
 async def open_writer(file: Any) -> PipeWriter:
-    """Write lines to a pipe."""
+    """Write lines to a pipe, or to a file that takes them at once."""
+    if not _is_pipe(file.fileno()):
+        return PipeWriter(file)
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
     return PipeWriter(asyncio.StreamWriter(transport, protocol, None, loop))
@@ -146,8 +151,7 @@ def claim_standard_streams() -> tuple[Any, Any]:
     os.close(nothing)
     os.dup2(2, 1)
     source = given if _is_pipe(given) else _pumped(given)
-    target = taken if _is_pipe(taken) else _drained(taken)
-    return os.fdopen(source, "rb", 0), os.fdopen(target, "wb", 0)
+    return os.fdopen(source, "rb", 0), os.fdopen(taken, "wb")
 
 
 def _is_pipe(number: int) -> bool:
@@ -160,13 +164,6 @@ def _pumped(file: int) -> int:
     source, target = os.pipe()
     threading.Thread(target=_copy, args=(file, target), daemon=True).start()
     return source
-
-
-def _drained(file: int) -> int:
-    source, target = os.pipe()
-    # Not a daemon: what was written last must be in the file when the process ends.
-    threading.Thread(target=_copy, args=(source, file)).start()
-    return target
 
 
 def _copy(source: int, target: int) -> None:

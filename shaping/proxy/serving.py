@@ -282,8 +282,9 @@ def print_line(name: str, line: bytes, messages: MessageShaper | None = None) ->
     if not name:
         logger.warning("%s", f"{ours}{colon}{quoted}")
         return
-    sys.stderr.write(f"[{name}] {quoted}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):  # a client that closed our log still waits for answers
+        sys.stderr.write(f"[{name}] {quoted}\n")
+        sys.stderr.flush()
 
 
 def _is_config_problem(problem: BaseException | None) -> bool:
@@ -308,7 +309,7 @@ def _print_savings(ledger: Ledger) -> None:
     in_time = ledger.close(_LEDGER_SECONDS)
     totals = ledger.totals()
     if totals.calls or totals.expansions:
-        with contextlib.suppress(OSError):  # nobody reads our log any more
+        with contextlib.suppress(OSError, ValueError):  # nobody reads our log any more
             late = "" if in_time else "; the ledger was not written in time, and the last calls may be missing"
             sys.stderr.write(f"{totals}{late}\n")
             sys.stderr.flush()

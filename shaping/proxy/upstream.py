@@ -28,6 +28,7 @@ START_SECONDS = 55.0
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
 _LONGEST_PAUSE = 30.0
+_CLOSE_SECONDS = 3.0  # a child that does not leave is killed in less
 
 
 class BackgroundTasks(set["asyncio.Task[None]"]):
@@ -129,7 +130,7 @@ class Upstream:
         self._logged: str | None = None
         self._own_name: str | None = None  # from its answer to the handshake
         self._closed = False
-        self._tasks = BackgroundTasks()
+        self._tasks, self._closing = BackgroundTasks(), BackgroundTasks()
         self._connecting = asyncio.Lock()
 
     def attach(self, receiver: Receiver) -> None:
@@ -217,14 +218,15 @@ class Upstream:
         """End the connection for good."""
         self._closed = True
         self._stop_clock()
+        self._tasks.cancel()
         self._drop_transport()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=_CLOSE_SECONDS)
 
     def _drop_transport(self) -> None:
         """End the connection on a task of its own, which is waited for only at the end of everything."""
         if self._transport is not None:
-            self._tasks.start(self._transport.close())
+            self._closing.start(self._transport.close())
             self._transport = None
 
     async def _take(self, message: Message) -> None:
@@ -296,7 +298,12 @@ class Upstream:
         self._greeting = asyncio.get_running_loop().create_future()
         await self._pass_on(write({**initialize.data, "id": _greeting_id(initialize)}))
         try:
-            answer = await self._greeting
+            async with asyncio.timeout(self.start_seconds):  # it may have said something, and not answer this
+                answer = await self._greeting
+        except TimeoutError:
+            detail = outage.of_silence(self.name, transport, self.start_seconds)
+            await self._fail(detail)
+            raise ServerUnavailableError(detail) from None
         finally:
             self._greeting = None
             self._unanswered.pop(_greeting_id(initialize), None)

@@ -88,13 +88,7 @@ class BpeCounter:
         self._load = load or (lambda name: Encoding(name).count)
         self._count: Callable[[str], int] | None = None
         self._failure: Exception | None = None
-        self._loading = threading.Lock()
-        if hasattr(os, "register_at_fork"):  # a child forked during the load would wait for a thread it does not have
-            os.register_at_fork(
-                before=self._loading.acquire,
-                after_in_parent=self._loading.release,
-                after_in_child=self._loading.release,
-            )
+        self._loading, self._pid = threading.Lock(), os.getpid()
 
     def count(self, text: str) -> TokenCount:
         """Count a text: exactly to 16,000 characters, by samples above, by its length where both fail."""
@@ -112,6 +106,8 @@ class BpeCounter:
     def load(self) -> Callable[[str], int]:
         """Load the vocabulary, or wait for the thread that is loading it; return what counts by it."""
         if self._count is None:
+            if self._pid != os.getpid():  # a thread that did not come along with a fork may have held the lock
+                self._loading, self._pid = threading.Lock(), os.getpid()
             with self._loading:
                 self._load_once()
         if self._count is None:

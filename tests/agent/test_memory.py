@@ -99,7 +99,7 @@ def test_processes_that_write_at_once_never_damage_the_file(path: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join()
+        worker.join(60)
     stored = json.loads(path.read_text())
     assert stored
     assert all(new == f"new-{old}" for old, new in stored.items())

@@ -73,7 +73,7 @@ def api() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
-        thread.join()
+        thread.join(60)
 
 
 @pytest.fixture

@@ -446,4 +446,4 @@ def test_an_address_of_something_else_than_http_says_nothing() -> None:
         greeting = threading.Thread(target=greet)
         greeting.start()
         assert asks_credentials(f"http://127.0.0.1:{other.getsockname()[1]}/mcp") is False
-        greeting.join()
+        greeting.join(60)

@@ -98,12 +98,12 @@ def test_what_a_program_printed_just_before_its_end_is_read_however_late_we_look
 
     process = subprocess.Popen(["echo", "last words"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     watch, stdout = _Watch(process, None, None), Capture()
-    process.wait()
+    process.wait(60)
     watch._look(time.monotonic() + 60)
     assert not watch.left_open
     watch.read(stdout, Capture())
     assert stdout.held == b"last words\n"
-    process.communicate()
+    process.communicate(timeout=60)
 
 
 class Heard(Capture):

@@ -53,7 +53,7 @@ def cluster() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.wait(60)
 
 
 def test_a_cluster_finds_the_same_although_a_worker_is_killed_in_the_middle(

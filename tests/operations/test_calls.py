@@ -472,7 +472,7 @@ def redis_url(tmp_path: Path, free_port: Callable[[], int], until_it_listens: Ca
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
 
 
 def test_calls_go_over_a_real_redis_and_are_served_once(redis_url: str) -> None:

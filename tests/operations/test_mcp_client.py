@@ -115,7 +115,7 @@ def http_server(script: str) -> Iterator[str]:
             time.sleep(0.01)
         yield f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
         running.should_exit = True
-        thread.join()
+        thread.join(60)
 
 
 def test_several_servers_connect_side_by_side_and_one_that_fails_fails_alone(http_server: str, script: str) -> None:

@@ -142,7 +142,7 @@ def remote(port: int, kind: str = "http") -> Iterator[None]:
         yield
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
 
 
 async def pid(driver: Any) -> str:

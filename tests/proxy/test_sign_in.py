@@ -36,7 +36,7 @@ def guarded(free_port: Callable[[], int], until_it_listens: Callable[..., None])
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
 
 
 class Browser:

@@ -186,7 +186,7 @@ def test_a_block_holds_in_its_own_thread_only_unless_the_context_is_carried_alon
         ]
         for thread in threads:
             thread.start()
-            thread.join()
+            thread.join(60)
     assert seen == ["minimal", "debug"]
 
 

@@ -61,5 +61,5 @@ def test_a_name_like_no_other_gets_no_suggestion() -> None:
 def test_warming_loads_in_a_thread_that_keeps_no_process_alive() -> None:
     thread = warm("cl100k_base")
     assert (thread.daemon, thread.name) == (True, "shaping-warm-cl100k_base")
-    thread.join()
+    thread.join(60)
     assert counter("cl100k_base").count("warm") == 1

@@ -159,4 +159,4 @@ def server(streams: Streams) -> Iterator[str]:
             time.sleep(0.01)
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
         running.should_exit = True
-        thread.join()
+        thread.join(60)

@@ -170,7 +170,7 @@ def running(dice: random.Random) -> Iterator[str]:
             time.sleep(0.01)
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
         server.should_exit = True
-        thread.join()
+        thread.join(60)
 
 
 async def storm(url: str, count: int, dice: random.Random) -> list[Envelope[Any]]:
