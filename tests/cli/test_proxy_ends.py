@@ -25,6 +25,7 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INFO}
 FAMILY = '(trap "" TERM HUP; echo $BASHPID >> "$PIDS"; exec sleep 600) & echo $$ >> "$PIDS"; '
 STUBBORN = ["bash", "-c", FAMILY + 'exec "$0" "$@"', *TINY, "--stubborn"]
 HANGING = ["bash", "-c", 'trap "" TERM; ' + FAMILY + "while true; do sleep 1; done"]
+CHATTY = ["bash", "-c", 'echo starting >&2; echo $$ >> "$PIDS"; exec "$0" "$@"', *TINY]
 OBEDIENT = ["bash", "-c", 'echo $$ >> "$PIDS"; echo $$ >> "$PIDS"; exec "$0" "$@"', *TINY]
 
 
@@ -117,6 +118,23 @@ def test_a_server_starts_before_its_client_says_a_word_and_ends_with_a_proxy_tha
     process.communicate(timeout=120)
     until(family.is_gone)
     assert process.returncode == (0 if how is None else 128 + how)
+
+
+def test_a_client_that_closed_the_log_still_gets_its_answers(family: Family) -> None:
+    process = started(family, "--", *CHATTY)
+    assert process.stderr is not None
+    assert process.stdin is not None
+    process.stderr.close()
+    for message in ({"method": "notifications/initialized"}, {"id": 2, "method": "tools/list"}):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    process.stdin.flush()
+    answers = [answer(process), answer(process)]
+    with process:
+        process.stdin.close()
+        process.wait(120)
+    assert [message["id"] for message in answers] == [1, 2]
+    assert "shaping_expand" in {tool["name"] for tool in answers[1]["result"]["tools"]}
+    until(family.is_gone)
 
 
 def test_a_config_with_problems_leaves_no_server_behind(family: Family, tmp_path: Path) -> None:

@@ -263,6 +263,19 @@ async def test_a_server_that_refuses_its_client_after_a_restart_is_quoted(connec
     assert refused.startswith("UNAVAILABLE: the server 'picky' would not start a session: no licence")
 
 
+async def test_a_server_that_was_restarted_and_talks_but_does_not_answer_its_greeting_is_given_up(
+    connect: Connect, tmp_path: Path
+) -> None:
+    flag = tmp_path / "restarted"
+    said = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "busy"}}
+    program = f"import sys\nprint({json.dumps(said)!r}, flush=True)\nsys.stdin.read()"
+    script = f'test -f {flag} && exec {sys.executable} -c "$1"; touch {flag}; exec {" ".join(TINY)}'
+    async with connect(command_server(["sh", "-c", script, "sh", program], "busy", seconds=5)) as driver:
+        await driver.call("die")
+        given_up = await driver.failure("pid")
+    assert given_up.startswith("UNAVAILABLE: the server 'busy' did not answer within 5 s")
+
+
 def test_a_backoff_grows_and_ends_with_the_first_answer() -> None:
     backoff = Backoff()
     pauses = []
