@@ -18,7 +18,7 @@ from shaping.errors.detail import from_exit_code
 from shaping.mcp.sessions import send_raw
 from shaping.operations.schemas import Validator
 from shaping.operations.spec import Spec, make_spec
-from shaping.parsers.json import read_json
+from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
@@ -298,7 +298,8 @@ def from_command(
 
 def read_output(argv: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> Envelope[Any]:
     """Wrap what a program printed: data is its JSON or its text, an exit code other than 0 is an error."""
-    data = _data(done.stdout)
+    text = done.stdout.decode("utf-8", "replace").rstrip("\n")
+    data = read_json_or_text(text) if text.strip() else None
     ended: dict[str, Any] = {"exit_code": done.returncode, "argv": argv}
     if done.returncode < 0:
         # Python's way of saying that a signal ended it; a shell would have said 128 and more.
@@ -318,13 +319,3 @@ def _filled(argument: str, given: Mapping[str, Any]) -> str:
     if "\0" in text:
         raise ToolError("BAD_ARGUMENT", f"{argument} has a null character", phase="validation")
     return text
-
-
-def _data(stdout: bytes) -> Any:
-    text = stdout.decode("utf-8", "replace")
-    if not text.strip():
-        return None
-    try:
-        return read_json(text)
-    except ValueError:
-        return text.rstrip("\n")

@@ -15,7 +15,7 @@ import anyio.to_thread
 from pydantic import BaseModel
 
 from shaping.envelope import Envelope, is_envelope, local_envelope
-from shaping.errors import ErrorDetail, ToolError, from_exception, nearest
+from shaping.errors import ToolError, from_exception, nearest
 from shaping.operations.guard import admit
 from shaping.response import Warned
 
@@ -107,16 +107,11 @@ class Access:
 
 
 class Trust:
-    """The right to call without being asked who one is.
+    """The right to call without an identity.
 
-    Holding the object is the right. A registry makes its own and shows it only to whoever set the registry up, so
+    Holding the object is the right. A registry makes its own and gives it only to whoever set the registry up, so
     neither input, nor an identity, nor a handler can claim it.
     """
-
-    __slots__ = ()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("trust does not leave its process")
 
 
 class Env(dict[str, Any]):
@@ -234,7 +229,7 @@ class PreparedCall:
     def failure(self, fault: Exception) -> Envelope[Any]:
         """Describe what the call failed with."""
         error = from_exception(fault, debug=self.debug, state_changing=self.spec.state_changing)
-        return error_envelope(error, self.spec.id)
+        return local_envelope(None, self.spec.id, error=error)
 
 
 async def execute(call: PreparedCall, time_limit: float | None = None) -> Envelope[Any]:
@@ -249,11 +244,6 @@ async def execute(call: PreparedCall, time_limit: float | None = None) -> Envelo
         envelope = call.failure(fault)
     elapsed = round((perf_counter() - started) * 1000, 3)
     return fill_meta(envelope, request_id=call.context.request_id, duration_ms=elapsed)
-
-
-def error_envelope(error: ErrorDetail, operation_id: str) -> Envelope[Any]:
-    """Wrap an error that no source but this process told."""
-    return local_envelope(None, operation_id, error=error)
 
 
 def fill_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:

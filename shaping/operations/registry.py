@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, create_model
 
-from shaping.envelope import unwrap
+from shaping.envelope import local_envelope, unwrap
 from shaping.errors import ToolError, nearest
 from shaping.operations.execute import (
     Context,
@@ -23,9 +23,7 @@ from shaping.operations.execute import (
     PreparedCall,
     PreparedHandler,
     Trust,
-    error_envelope,
     execute,
-    fill_meta,
     shape_envelope,
     subscribe,
 )
@@ -388,7 +386,7 @@ class Registry:
         try:
             spec = self._find(name, subscribes=subscribes)
         except ToolError as wrong:
-            return fill_meta(error_envelope(wrong.detail, name), request_id=request_id)
+            return local_envelope(None, name, error=wrong.detail, request_id=request_id)
         return PreparedCall(
             spec,
             self._handlers[name],

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -24,57 +24,20 @@ SHOWN = 8  # names in a warning, which a model may have to read
 _EXTRA = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 
 
-@runtime_checkable
-class OperationSchema(Protocol):
-    """A description of values that can be shown, that reads input, and that settles output."""
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The JSON Schema to show."""
-        ...
-
-    def read(self, value: Any) -> Any:
-        """Return what the handler gets for this input, or raise a validation error that names every issue."""
-        ...
-
-    def settle(self, value: Any) -> Settled:
-        """Return output in its declared form, or as it is where that cannot be reached; and what was wrong about it."""
-        ...
-
-
 def schema_of(source: Any) -> OperationSchema:
     """Make a schema of a JSON Schema, a pydantic model, a TypeAdapter or any type; None takes everything."""
-    if source is None or source is True or source == {}:
-        return Anything()
     if isinstance(source, OperationSchema):
         return source
-    if isinstance(source, Mapping) or source is False:
-        return JsonSchema({"not": {}} if source is False else dict(source))
+    if source is None or isinstance(source, bool | Mapping):
+        return JsonSchema({"not": {}} if source is False else dict(source) if isinstance(source, Mapping) else {})
     return PythonType(source if isinstance(source, TypeAdapter) else TypeAdapter(source))
 
 
-class Anything:
-    """Takes every value."""
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The JSON Schema to show."""
-        return {}
-
-    def read(self, value: Any) -> Any:
-        """Return the input as it is."""
-        return value
-
-    def settle(self, value: Any) -> Settled:
-        """Return the output as it is."""
-        return value, []
-
-
 class JsonSchema:
-    """A JSON Schema as it was written."""
+    """A JSON Schema as it was written; an empty one takes every value, without the library that checks them."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        self.json = schema
+    def __init__(self, schema: dict[str, Any] | None = None) -> None:
+        self.json = schema or {}
 
     @cached_property
     def _validator(self) -> Validator:
@@ -82,13 +45,14 @@ class JsonSchema:
 
     def read(self, value: Any) -> Any:
         """Return the input as it is where it is valid."""
-        found = self._validator.issues(value)
-        if found:
+        if self.json and (found := self._validator.issues(value)):
             raise _invalid(found)
         return value
 
     def settle(self, value: Any) -> Settled:
-        """Strip, fill and coerce, where the value is valid after it."""
+        """Return output in its declared form, where it can be brought into it, and what was wrong about it."""
+        if not self.json:
+            return value, []
         settled, wrong = _Normaliser(self.json).settle(self.json, value, 0), self._validator.issues(value)
         if not self._validator.accepts(settled):
             return value, wrong
@@ -118,7 +82,7 @@ class PythonType:
             raise _invalid(issues(problem), similar=likely_meant(problem)) from None
 
     def settle(self, value: Any) -> Settled:
-        """Return the value as JSON by its type."""
+        """Return output as JSON by its type, where it is of that type, and what was wrong about it."""
         try:
             read = self.adapter.validate_python(value)
         except ValidationError as problem:
@@ -140,6 +104,9 @@ class PythonType:
         except ValidationError as problem:
             return {str(one["loc"][-1]) for one in problem.errors(include_url=False) if one["type"] in _EXTRA}
         return set()
+
+
+OperationSchema: TypeAlias = JsonSchema | PythonType
 
 
 def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
@@ -261,8 +228,6 @@ def _coerced(kind: Any, value: Any) -> Any:
     return number if math.isfinite(number) else value
 
 
-Draft: TypeAlias = Literal["7", "2020-12"]
-
 # What a message shows in place of the value, which may be a secret.
 MASK = "it"
 
@@ -270,11 +235,12 @@ MASK = "it"
 class Validator:
     """A compiled JSON Schema; references to other documents are never fetched."""
 
-    def __init__(self, schema: dict[str, Any], draft: Draft | None = None) -> None:
+    def __init__(self, schema: dict[str, Any]) -> None:
         rules = import_extra("jsonschema_rs", "http", "checking a JSON Schema")
-        name = draft or _draft(schema)
-        known = {"7": rules.Draft7Validator, "2020-12": rules.Draft202012Validator}
-        self._masked = known[name](schema, mask=MASK, offline=True)
+        try:
+            self._masked = rules.validator_for(schema, mask=MASK, offline=True)
+        except ValueError:  # a schema that names no draft is commonly one of draft 7
+            self._masked = rules.Draft7Validator(schema, mask=MASK, offline=True)
 
     def accepts(self, value: Any) -> bool:
         """Whether a value fits; what is not JSON does not."""
@@ -295,43 +261,20 @@ class Validator:
             yield {"path": place(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
 
 
-def _draft(schema: dict[str, Any]) -> Draft:
-    """Return the draft that the schema names, else the one whose words it uses."""
-    named = str(schema.get("$schema", ""))
-    if named:
-        return "7" if any(old in named for old in ("draft-07", "draft-06", "draft-04")) else "2020-12"
-    return "7" if any(_is_old(part) for part in _parts(schema)) else "2020-12"
-
-
-def _is_old(part: dict[str, Any]) -> bool:
-    return isinstance(part.get("items"), list) or "additionalItems" in part
-
-
-def _parts(schema: Any) -> Iterator[dict[str, Any]]:
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            yield part
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-
-
 class SchemaWarning(UserWarning):
     """A schema for which there is no type, and what stands in its place."""
 
 
-def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model", *, draft: Draft | None = None) -> Any:
+def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model") -> Any:
     """Return a type for a JSON Schema, with a class for each object, for pydantic to validate by.
 
     The schema itself decides what is valid, so the type takes exactly what the schema takes: a value that the classes
-    cannot hold stays plain data. `draft` is read from the schema where it is not given.
+    cannot hold stays plain data.
     """
     types = import_extra("fastmcp.utilities.json_schema_type", "mcp", "a type for a JSON Schema")
     document: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
     try:
-        validator = Validator(document, draft)
+        validator = Validator(document)
     except ImportError:
         raise
     except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong

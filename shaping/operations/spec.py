@@ -13,7 +13,7 @@ import orjson
 
 from shaping.errors import registry
 from shaping.operations.execute import Access
-from shaping.operations.schemas import Anything, OperationSchema, schema_of
+from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
 from shaping.response import did_you_mean, nearest
 from shaping.tokens import cheap, count
 
@@ -54,8 +54,8 @@ class Spec:
     namespace: str = ""
     version: str = "1.0.0"
     description: str = ""
-    input: OperationSchema = field(default_factory=Anything)
-    output: OperationSchema = field(default_factory=Anything)
+    input: OperationSchema = field(default_factory=JsonSchema)
+    output: OperationSchema = field(default_factory=JsonSchema)
     access: Access = field(default_factory=Access)
     codes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -99,29 +99,25 @@ def check_spec(spec: Spec) -> Spec:
     """Refuse a spec that nothing may be routed by, and say why."""
     if not spec.name or not isinstance(spec.name, str):
         raise ManifestError(str(spec.name), "name", "it has no name")
-    _check_operation_type(spec)
+    _check_word(spec, "operation_type", get_args(OperationType))
+    _check_word(spec, "type", get_args(Shape))
     if spec.operation_type == "eval" and spec.language not in get_args(Language):
         expected = f"expected {' or '.join(get_args(Language))}, so that its payloads can be checked"
         raise ManifestError(spec.id, "language", f"an eval tool's language is {spec.language!r}; {expected}")
-    if spec.type not in get_args(Shape):
-        expected = f"expected one of {', '.join(get_args(Shape))}"
-        raise ManifestError(spec.id, "type", f"type is {spec.type!r}; {expected}")
     for code in spec.codes:
         registry.definition(code)
     return spec
 
 
-def _check_operation_type(spec: Spec) -> None:
-    """Refuse an operation that declares no type or one that does not exist: which checks it passes depends on it."""
-    declared, known = spec.operation_type, get_args(OperationType)
+def _check_word(spec: Spec, member: str, known: tuple[str, ...]) -> None:
+    """Refuse a spec in which a member is missing or not one of the known words."""
+    declared = getattr(spec, member)
     if declared in known:
         return
-    expected = f"expected one of {', '.join(known)}"
-    if declared is None:
-        raise ManifestError(spec.id, "operation_type", f"its manifest declares no operation_type; {expected}")
-    near = nearest(str(declared), known)
+    says = f"its manifest declares no {member}" if declared is None else f"{member} is {declared!r}"
+    near = nearest(declared, known) if isinstance(declared, str) else ()
     hint = f".{did_you_mean(near)}" if near else ""
-    raise ManifestError(spec.id, "operation_type", f"operation_type is {declared!r}; {expected}{hint}")
+    raise ManifestError(spec.id, member, f"{says}; expected one of {', '.join(known)}{hint}")
 
 
 # A model carries the list of tools through the whole session; beyond this it is larger than most answers.

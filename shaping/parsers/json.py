@@ -45,6 +45,14 @@ def read_json(text: str | bytes) -> Any:
         return value
 
 
+def read_json_or_text(text: str) -> Any:
+    """Return the JSON that a text is, or the text."""
+    try:
+        return read_json(text)
+    except ValueError:
+        return text
+
+
 def write_json(value: Any, option: int = 0) -> bytes:
     """Write JSON, with integers beyond 64 bits too; the option is orjson's."""
     try:

@@ -117,10 +117,8 @@ def test_trust_is_held_and_not_claimed() -> None:
     registry, other = Registry(), Registry()
     made(registry, "shop.get", lambda _: 1, access=Access(scopes=("admin",)))
     assert run(registry, "shop.get", trust=registry.trust()).data == 1
-    for claimed in (True, Trust(), other.trust(), object()):
+    for claimed in (True, Trust(), other.trust(), object(), pickle.loads(pickle.dumps(registry.trust()))):  # noqa: S301 (our own bytes)
         assert code(run(registry, "shop.get", trust=claimed)) == "AUTH_REQUIRED"
-    with pytest.raises(TypeError, match="does not leave its process"):
-        pickle.dumps(registry.trust())
 
 
 # Calling one another.

@@ -16,7 +16,7 @@ from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, from_status, make_error
 from shaping.errors.detail import message_in
 from shaping.operations.openapi.requests import in_header, in_path, in_query, is_json
-from shaping.parsers.json import read_json
+from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
@@ -232,14 +232,7 @@ def _as_text(body: bytes) -> Any:
         text = body.decode()
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text else _json_or_text(text)
-
-
-def _json_or_text(text: str) -> Any:
-    try:
-        return read_json(text)
-    except ValueError:
-        return text
+    return None if "\0" in text else read_json_or_text(text)
 
 
 RETRY_SECONDS = 3.0
@@ -268,11 +261,12 @@ class BoundedText:
 
 
 @dataclass(slots=True)
-class Resumption:
-    """What the next connection of a stream needs to know."""
+class StreamState:
+    """What the next connection of a stream needs to know, and whether there will be one."""
 
     retry: float  # seconds to wait
     last_id: str | None = None
+    ended: bool = False
 
     async def events(self, response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
         """Yield the events of one connection that carry data."""
@@ -302,25 +296,24 @@ class EventStream:
         ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
         that reads is ever sent again: any other would do its work twice.
         """
-        state, silent = Resumption(RETRY_SECONDS if self.retry is None else self.retry), 0
+        state, silent = StreamState(RETRY_SECONDS if self.retry is None else self.retry), 0
         while True:
-            received, ended = False, False
-            async for outcome in self._connection(state, given, context):
-                if isinstance(outcome, Envelope):
+            received = False
+            async with aclosing(self._connection(state, given, context)) as events:
+                async for event in events:
                     received = True
-                    yield outcome
-                ended = outcome is True
+                    yield event
+            if state.ended or self.call.method not in READING:
+                return
             silent = 0 if received else silent + 1
-            if ended or self.call.method not in READING or silent > MAX_SILENT_RECONNECTS:
-                break
+            if silent > MAX_SILENT_RECONNECTS:
+                raise ToolError("UNAVAILABLE", f"the stream broke off {silent} times without an event in between")
             await anyio.sleep(state.retry)
-        if silent > MAX_SILENT_RECONNECTS:
-            raise ToolError("UNAVAILABLE", f"the stream broke off {silent} times without an event in between")
 
     async def _connection(
-        self, state: Resumption, given: Mapping[str, Any], context: Context
-    ) -> AsyncIterator[Envelope[Any] | bool]:
-        """Yield the events of one connection, then whether the stream is over for good."""
+        self, state: StreamState, given: Mapping[str, Any], context: Context
+    ) -> AsyncGenerator[Envelope[Any], None]:
+        """Yield the events of one connection, and note in the state whether it was the last."""
         url, request = self.call.request(given, context)
         request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if state.last_id is not None:
@@ -329,14 +322,13 @@ class EventStream:
             response = await self.call.client.send(self.call.method, url, stream=True, **request)
             try:
                 await _refuse(response)
-                if response.status_code == 204:
-                    yield True
-                    return
-                async for event in state.events(response):
-                    if event.data == DONE:
-                        yield True
-                        return
-                    yield _wrapped(event, response)
+                if response.status_code != 204:
+                    async for event in state.events(response):
+                        if event.data == DONE:
+                            state.ended = True
+                            return
+                        yield _wrapped(event, response)
+                state.ended = response.status_code == 204 or state.last_id is None
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
@@ -344,9 +336,6 @@ class EventStream:
             # Before the first event a failed connection is a failed call; later it is a pause.
             if state.last_id is None or self.call.method not in READING:
                 raise
-            yield False
-            return
-        yield state.last_id is None
 
 
 async def _refuse(response: httpx.Response) -> None:
@@ -366,5 +355,5 @@ async def _refuse(response: httpx.Response) -> None:
 def _wrapped(event: ServerSentEvent, response: httpx.Response) -> Envelope[Any]:
     meta: dict[str, Any] = {"event": event.event, **({"event_id": event.id} if event.id else {})}
     return http_envelope(
-        _json_or_text(event.data), status=response.status_code, headers=response.headers.multi_items(), **meta
+        read_json_or_text(event.data), status=response.status_code, headers=response.headers.multi_items(), **meta
     )
