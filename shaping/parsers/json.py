@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from pydantic_core import SchemaValidator, core_schema, from_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import tzinfo
+
     from shaping.response import Json
 
 
@@ -97,6 +101,38 @@ def _object_or_list(value: Any) -> Any:
     return value
 
 
+# Values that rows of a database have, as Python prints them.
+_CONSTRUCTED: Final = re.compile(r"\b(?:UUID|Decimal|PosixPath|datetime|date|time|timedelta)\(")
+
+
+class _Constructed(ast.NodeTransformer):
+    """Replaces `UUID('…')`, `datetime.datetime(2026, 4, 16, …)` and the like by texts that say the same."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Constant:
+        value = _constructed(node)
+        return ast.Constant(value.isoformat() if isinstance(value, date | time) else str(value))
+
+
+def _constructed(node: ast.expr) -> Any:
+    """Return the value of a constructor that is known, or raise a KeyError; anything else is a literal."""
+    if isinstance(node, ast.Attribute) and node.attr == "utc":
+        return UTC
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    make = _CONSTRUCTORS[ast.unparse(node.func).rpartition(".")[2]]
+    return make(*map(_constructed, node.args), **{one.arg or "": _constructed(one.value) for one in node.keywords})
+
+
+def _zone(key: str) -> tzinfo:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 (loaded only for times with a named zone: costs 2 ms)
+
+    return ZoneInfo(key)
+
+
+_CONSTRUCTORS: Final[Mapping[str, Callable[..., Any]]] = {
+    "UUID": str, "Decimal": str, "PosixPath": str, "datetime": datetime, "date": date, "time": time,
+    "timedelta": timedelta, "timezone": timezone, "ZoneInfo": _zone,
+}  # fmt: skip
 _LARGEST_LITERAL = 500_000  # characters; the parser of Python literals is slow and deep
 
 
@@ -105,8 +141,9 @@ def parse_python(text: str) -> Json | None:
     if text.lstrip()[:1] not in {"{", "[", "("} or "'" not in text or len(text) > _LARGEST_LITERAL:
         return None
     try:
-        value = _plain(ast.literal_eval(text.strip()))
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        tree = _Constructed().visit(ast.parse(text.strip(), mode="eval")) if _CONSTRUCTED.search(text) else text.strip()
+        value = _plain(ast.literal_eval(tree))
+    except (ValueError, KeyError, OverflowError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
     return value if type(value) in {dict, list} else None
 
