@@ -135,7 +135,8 @@ class ShapingMiddleware(Middleware):
         result = await self._asked(call_next, context)
         if not isinstance(result, ResourceResult):
             return result
-        redaction, name = self.messages.redaction, str(context.message.uri)
+        redaction = self.messages.redaction
+        name = self.messages.resource_name(str(context.message.uri), _server_name(context))
         return result.model_copy(update={"contents": [_read(redaction, name, content) for content in result.contents]})
 
     async def on_get_prompt(

@@ -22,6 +22,7 @@ from shaping.mcp.sessions import CallRecorder, Session, Sessions
 from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import CallContext
 from shaping.settings import Overrides
+from shaping.settings.resolve import fits
 from shaping.shaper import Shaper
 from shaping.tokens import counter
 
@@ -181,6 +182,11 @@ class MessageShaper:
         """Return a tool's name with its server's before it, as the config's rules may have it."""
         server = server or self.server
         return tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
+
+    def resource_name(self, uri: str, server: str = "") -> str:
+        """Return the name that the config has rules for: the URI where a rule is for that, else with its server."""
+        rules = self.shaper.generation.config.tool_overrides or {}
+        return uri if any("://" in rule and fits(uri, rule) for rule in rules) else self.full_name(uri, server)
 
     def unknown_tool(self, session: Session, name: str, server: str = "") -> dict[str, Any]:
         """Answer a call of a tool that there is not, or that this client may not see."""

@@ -261,8 +261,8 @@ class MessageRedaction:
     def __init__(self, shaper: Shaper) -> None:
         self._shaper = shaper
 
-    def answer(self, name: str, wire: dict[str, Any]) -> dict[str, Any]:
-        """Clean a resource that was read or a prompt, by the rules for its name."""
+    def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
+        """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
         rules = self._shaper.plan(name, surface="mcp").redact
         if self._shaper.mode != "on":
             return wire
@@ -272,7 +272,7 @@ class MessageRedaction:
             return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
 
         def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
-            asked_for = {"uri"} if value.get("uri") == name else set()
+            asked_for = {"uri"} if value.get("uri") == uri else set()
             skipped = {*binary_members(value), *asked_for}
             return _block(_without(value, private, skipped), "", rules, [], asked_for)
 

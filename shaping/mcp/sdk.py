@@ -102,9 +102,9 @@ class ShapedServer:
             result = await call_next(ctx)
         except MCPError as error:
             raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
-        uri = (ctx.params or {}).get("uri")
-        name = self._asked_for(ctx) if ctx.method == "prompts/get" else uri
-        return self.messages.redaction.answer(str(name), result) if isinstance(result, dict) else result
+        uri = str((ctx.params or {}).get("uri"))
+        name = self._asked_for(ctx) if ctx.method == "prompts/get" else self.messages.resource_name(uri)
+        return self.messages.redaction.answer(name, result, uri) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = dict(ctx.params or {})

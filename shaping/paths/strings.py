@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 from urllib.parse import unquote_plus
 
-from shaping.paths.apart import NamedApart
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
+from shaping.paths.labels import LabelledValues
 from shaping.paths.rules import Private, fits_spelling, names_in, plain_name
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class StringFilter:
         kind = type(value)
         if not keys and isinstance(state, Private):
             self.document = state.exclude if self.withhold else frozenset()
-            value = self._without_named_apart(value, state, keys)
+            value = self._without_labelled(value, state, keys)
         if (state.whole and not self.document) or len(keys) > _DEEPEST:
             return value
         if kind is str:
@@ -171,9 +171,9 @@ class StringFilter:
         # A header may be one document, and each row another.
         values = [found.value for found in documents]
         if len(values) == 1:
-            values = [self._without_named_apart(values[0], state, keys)]
+            values = [self._without_labelled(values[0], state, keys)]
         else:
-            values = self._without_named_apart(values, state, keys)
+            values = self._without_labelled(values, state, keys)
         for found, value in zip(documents, values, strict=True):
             prose.append(text[end : found.start])
             filtered = self._filtered(found, value, state, keys, text)
@@ -186,7 +186,7 @@ class StringFilter:
         if (
             hit is None
             and not parts
-            and self._without_named_apart(lines := text.splitlines(), state, keys) is not lines
+            and self._without_labelled(lines := text.splitlines(), state, keys) is not lines
         ):
             hit = names[0][0]
         if hit is not None:
@@ -209,8 +209,8 @@ class StringFilter:
             return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
 
-    def _without_named_apart(self, value: Any, state: State, keys: Keys) -> Any:
-        """Replace private values whose names stand elsewhere: in a header, or beside them."""
+    def _without_labelled(self, value: Any, state: State, keys: Keys) -> Any:
+        """Replace private values that a name elsewhere labels: a header, or a name beside them."""
         if not isinstance(state, Private) or type(value) not in _NESTS:
             return value
 
@@ -220,7 +220,7 @@ class StringFilter:
             self._place((*keys, *(step if type(step) is str else None for step in place))).left_out += 1
             return HELD if type(cell) is str else None
 
-        return NamedApart(_private_name(state.exclude), replace).run(value)
+        return LabelledValues(_private_name(state.exclude), replace).run(value)
 
     def _place(self, keys: Keys) -> OmissionNode:
         place = self.root

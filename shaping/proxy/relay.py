@@ -298,9 +298,9 @@ class Relay:
         if asked.method == "tools/list":
             return _changed(message, "result", result, messages.list_result(session, result, self.upstream.server_of))
         if asked.method != "tools/call":
-            prompt = asked.method == "prompts/get"
-            name = messages.full_name(asked.name, self.upstream.server_of(asked.name)) if prompt else asked.name
-            return _changed(message, "result", result, messages.redaction.answer(name, result))
+            naming = messages.full_name if asked.method == "prompts/get" else messages.resource_name
+            name = naming(asked.name, self.upstream.server_of(asked.name))
+            return _changed(message, "result", result, messages.redaction.answer(name, result, asked.name))
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         server = self.upstream.server_of(asked.name)

@@ -39,6 +39,7 @@ _BY_URI = frozenset({"resources/read", "resources/subscribe", "resources/unsubsc
 _ANNOUNCED = ("tools", "prompts", "resources")
 # A server whose list never ends must not keep everything waiting.
 _MOST_PAGES = 100
+_MOST_URIS = 10_000  # of resources whose server is remembered
 _PROTOCOL = "2025-11-25"
 
 
@@ -149,8 +150,9 @@ class Router:
         self._receiver = receiver
 
     def server_of(self, tool: str) -> str:
-        """Return the name of the server that has a tool; our own where none does."""
-        return self._owners.get(tool, self.name)
+        """Return the name of the server that has a tool, or a resource by its URI; our own where none does."""
+        number = self._uris.get(tool)
+        return self._owners.get(tool, self.name) if number is None else self.upstreams[number].name
 
     async def start(self) -> None:
         """Connect to all servers before the first message."""
@@ -346,10 +348,14 @@ class Router:
         problem: Exception | None = None
         for number in await self._candidates(method, params):
             try:
-                return await self._servers[number].ask(method, self._own_params(number, params))
+                reply = await self._servers[number].ask(method, self._own_params(number, params))
             except (RequestError, ServerUnavailableError) as raised:
                 # An error that says more than "not here" is the better answer.
                 problem = raised if problem is None or _is_unknown(problem) else problem
+            else:
+                if method in _BY_URI and len(self._uris) < _MOST_URIS:
+                    self._uris[str(params.get("uri"))] = number
+                return reply
         raise problem or RequestError({"code": METHOD_NOT_FOUND, "message": "Method not found"})
 
     async def _candidates(self, method: str, params: dict[str, Any]) -> list[int]:

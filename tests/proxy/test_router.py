@@ -201,3 +201,15 @@ async def test_rules_of_a_server_that_match_none_of_its_tools_are_logged_once(
         "the rules for 'a/onyl_a' match no tool that the server lists. Did you mean 'a/only_a'?",
         "the rules for 'only_aa' match no tool that the server lists. Did you mean 'only_a'?",
     ]
+
+
+async def test_the_rules_of_a_server_hold_for_its_resources(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tool_overrides": {"b/*": {"redact": False}, "data://b/kept*": {"redact": True}}}))
+    token = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+    async with connect(combined_server(named("a", "b")), config=config) as driver:
+        read = {
+            uri: (await driver.ask("resources/read", {"uri": f"{uri}?{token}"}))["result"]["contents"][0]["text"]
+            for uri in ("data://a/x", "data://b/x", "data://b/kept")
+        }
+    assert [uri for uri, text in read.items() if token in text] == ["data://b/x"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import Shaper
-from shaping.paths.apart import NamedApart
+from shaping.paths.labels import LabelledValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +104,25 @@ CASES: dict[str, Any] = {
     "columns by position": {"columns": {"who": 0, "salary": 1}, "rows": ROWS},
     "rows by the ids of columns": {"cols": [{"id": "A", "label": "salary"}, {"id": "B"}], "rows": [{"A": HELD}]},
     "names of fields by id": {"names": {"custom_1": "Salary"}, "fields": {"custom_1": HELD}},
-    "a header in one text": {"columns": "who,salary", "rows": ROWS, "lines": [f"Bob,{HELD}"]},
+    "a header in one text": {"columns": "who,salary", "rows": ROWS},
+    "a header in one text over lines": {"columns": "who,salary", "lines": [f"Bob,{HELD}"]},
+    "a name that is a path": {"name": ["hr", "salary"], "value": HELD},
+    "cells that are objects": [{"text": "Salary"}, {"text": str(HELD)}],
+    "cells in a member": {"cells": [{"text": "Salary"}, {"text": str(HELD)}]},
+    "rows keyed by neither position nor id": {
+        "columns": [{"key": "a"}, {"key": "salary"}],
+        "rows": [{"cells": {"x": "bob", "y": HELD}}],
+    },
+    "cells by the numbers of columns": {
+        "columns": [{"id": 7, "title": "Salary"}, {"id": 8, "title": "x"}],
+        "rows": [{"cells": [{"columnId": 7, "value": HELD}]}],
+    },
+    "a pair of any keys": {"a": "salary", "b": HELD},
+    "a value in a member that describes": {"name": "salary", "label": str(HELD)},
+    "names of columns above records": {
+        "names": {"custom_1": "Salary"},
+        "issues": [{"key": "A-1", "fields": {"custom_1": HELD, "b": 1}}],
+    },
     "triples": [["Bob", "salary", str(HELD)], ["Al", "salary", str(HELD)]],
     "names and values in turn": ["who", "Bob", "salary", str(HELD)],
     "a name in an object": {"field": {"name": "salary"}, "value": HELD},
@@ -221,7 +239,7 @@ def test_twice_the_data_takes_at_most_twice_the_steps(make: Callable[[int], Any]
             nonlocal taken
             taken += 1
 
-        NamedApart(wanted, replace).run(make(size))
+        LabelledValues(wanted, replace).run(make(size))
         return taken
 
     assert steps(2000) <= 2.2 * steps(1000)
