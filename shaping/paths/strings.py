@@ -183,11 +183,7 @@ class StringFilter:
         new = "".join([*parts, prose[-1]])
         # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
         hit = _first_hit(prose, names, words=top and not parts) or _first_hit([new], _named(_deep(state)), words=False)
-        if (
-            hit is None
-            and not parts
-            and self._without_labelled(lines := text.splitlines(), state, keys) is not lines
-        ):
+        if hit is None and not parts and self._without_labelled(lines := text.splitlines(), state, keys) is not lines:
             hit = names[0][0]
         if hit is not None:
             self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
