@@ -16,7 +16,7 @@ from shaping.clients import find_client
 from shaping.encoders import decode
 from shaping.learning.record import recordings
 from shaping.mcp.reading import read_result
-from shaping.parsers import parse
+from shaping.parsers import parse, parse_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -207,7 +207,7 @@ def seconds(time: str | float) -> float:
 
 
 def _data_in(text: Any) -> Any:
-    parsed = parse(text) if isinstance(text, str) else None
+    parsed = (parse(text) or parse_within(text)) if isinstance(text, str) else None
     return text if parsed is None else parsed.value
 
 

@@ -26,6 +26,7 @@ Format: TypeAlias = Literal[
     "commits",
     "files",
     "grep",
+    "sections",
     "log",
     "table",
     "blocks",
@@ -39,7 +40,7 @@ EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
 _MODULES: Final[dict[str, str]] = {
     **dict.fromkeys(("lines", "python"), "json"),
     **dict.fromkeys(("pipes", "csv", "table", "blocks"), "rows"),
-    **dict.fromkeys(("commits", "files", "grep"), "listings"),
+    **dict.fromkeys(("commits", "files", "grep", "sections"), "listings"),
 }
 
 _FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n(.*?)\n```", re.DOTALL)
@@ -136,6 +137,11 @@ def parse_within(text: str) -> Parsed | None:
     intro = _INTRODUCTION.match(text)
     if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):
         return parsed
+    if not fences and "\n- **" in text:
+        from shaping.parsers.listings import sections_span  # noqa: PLC0415 (loaded for such a text: costs 5 ms)
+
+        if parsed := _parse_span(text, sections_span(text), least, ("sections",)):
+            return parsed
     spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
     if len(spans) == 1 and (parsed := _parse_span(text, spans[0], least, FORMATS)):
         return parsed

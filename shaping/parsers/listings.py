@@ -1,8 +1,9 @@
-"""What commands list line by line: commits, files, matches in files."""
+"""What commands list line by line (commits, files, matches in files), and records that Markdown lists as sections."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from shaping.parsers.rows import matched, number
@@ -132,3 +133,49 @@ def parse_grep(text: str) -> list[dict[str, Any]] | None:
     rows = matched(_MATCH, lines, _MATCHES)
     # The same line again and again is no list of places.
     return None if rows is None or 2 * len(set(lines)) < len(lines) else rows
+
+
+_SECTION = re.compile(r"^#{2,4} (?:\d+\. )?", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]+)\]\(([^\s)]+)\)")
+_BOLD = re.compile(r"\*\*([^*]+)\*\*")
+_FACT = re.compile(r"[-*] \*\*([^*:]{1,40}):?\*\*:? (.+)")
+_RECORDS, _FACTS = 3, 2
+
+
+def parse_sections(text: str) -> Any:
+    """Return the records that sections of Markdown show: a heading, a line in bold, a list of `- **name**: value`."""
+    rows = [_record(text[start:end]) for start, end in _sections(text)] if _SECTION.match(text) else []
+    return rows if len(rows) >= _RECORDS and None not in rows else None
+
+
+def sections_span(text: str) -> tuple[int, int]:
+    """Return where the first run of such sections in a text begins and ends."""
+    run: list[tuple[int, int]] = []
+    for span in _sections(text):
+        if _record(text[slice(*span)]) is not None:
+            run.append(span)
+        elif len(run) >= _RECORDS:
+            break
+        else:
+            run.clear()
+    return (run[0][0], run[-1][1]) if run else (0, 0)
+
+
+def _sections(text: str) -> list[tuple[int, int]]:
+    return list(pairwise([*(found.start() for found in _SECTION.finditer(text)), len(text)]))
+
+
+def _record(section: str) -> dict[str, Any] | None:
+    head, *lines = (line.strip() for line in section.strip().split("\n"))
+    heading = _SECTION.sub("", head)
+    link = _LINK.fullmatch(heading)
+    pairs: list[tuple[str, Any]] = [("heading", heading)] if link is None else [("heading", link[1]), ("url", link[2])]
+    for line in filter(None, lines):
+        if bold := _BOLD.fullmatch(line):
+            pairs.append(("title", bold[1]))
+        elif fact := _FACT.fullmatch(line):
+            pairs.append((fact[1], number(fact[2])))
+        else:
+            return None
+    row = dict(pairs)
+    return row if len(row) == len(pairs) and len(row) >= _FACTS + 1 else None

@@ -229,3 +229,40 @@ def test_counts_of_matches_and_files_with_their_inodes_are_rows() -> None:
 def test_a_blank_line_in_a_list_of_packages_leaves_it_a_text() -> None:
     head = "Desired=Unknown\n||/ Name   Version\n+++-======-=======\n"
     assert parse(head + "ii  apt    2.6\n\nii  bash   5.2\nii  curl   7.8\n") is None
+
+
+ISSUES = "\n".join(
+    f"## {at}. [SHOP-{at}](https://example.com/issues/SHOP-{at})\n\n**ValueError: basket {at} is empty**\n\n"
+    f"- **Status**: unresolved\n- **Users**: {at * 3}\n- **Culprit**: `shop.basket in save`\n"
+    for at in range(1, 9)
+)
+
+
+def test_records_that_markdown_lists_as_sections_are_rows_with_the_sentences_around_them() -> None:
+    first = {
+        "heading": "SHOP-1", "url": "https://example.com/issues/SHOP-1", "title": "ValueError: basket 1 is empty",
+        "Status": "unresolved", "Users": 3, "Culprit": "`shop.basket in save`",
+    }  # fmt: skip
+    alone = parse(ISSUES)
+    assert alone is not None
+    assert (alone.format, len(alone.value), alone.value[0]) == ("sections", 8, first)
+    before, after = "# Results\n\nFound **8** issues:\n\n", "## Next steps\n\n- Look closer: use get_issue\n"
+    around = f"{before}{ISSUES}\n{after}"
+    assert parse(around) is None
+    parsed = parse_within(around)
+    assert parsed is not None
+    assert parsed.value == alone.value
+    assert (parsed.before, parsed.after) == (before, after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ISSUES.replace("- **Users**: 12", "Some words about it."),  # a paragraph that would be lost
+        ISSUES.replace("- **Users**: 12", "- **Status**: resolved"),  # two values of one name
+        "\n".join(f"## Part {at}\n\nA text with **bold** words.\n\n- **One** thing" for at in range(9)),
+        "\n".join(f"## Part {at}\n" for at in range(99)),
+    ],
+)
+def test_other_markdown_is_text(text: str) -> None:
+    assert parse(text) is None
