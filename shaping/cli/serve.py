@@ -14,7 +14,7 @@ from shaping.cli.output import CONFIG, JSON, free_address, print_result, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry, scan
-from shaping.operations.spec import OperationFilter, TooManyError, choose, cost
+from shaping.operations.spec import OperationFilter, TooManyError, listing_tokens, select_operations
 from shaping.response import counted
 from shaping.shaper import Shaper
 
@@ -165,12 +165,12 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
 
 def _chosen(registry: Registry, choice: OperationFilter, limit: int | None) -> list[Spec]:
     try:
-        specs = choose(registry.list(), choice, limit=limit)
+        specs = select_operations(registry.list(), choice, limit=limit)
     except TooManyError as problem:
         raise stopped(str(problem), 1, code="TOO_LARGE") from None
     if not specs:
         raise stopped("nothing matches that choice", 1, code="OPERATION_NOT_FOUND")
-    typer.echo(f"{_numbers(specs)}, {counted(cost(specs), 'token')} of tool definitions", err=True)
+    typer.echo(f"{_numbers(specs)}, {counted(listing_tokens(specs), 'token')} of tool definitions", err=True)
     return specs
 
 
@@ -181,13 +181,13 @@ def _numbers(specs: list[Spec]) -> str:
 
 
 def _list(specs: list[Spec], limit: int, *, as_json: bool) -> None:
-    if cost(specs) > limit:
-        typer.echo(str(TooManyError(specs, cost(specs), limit)), err=True)
+    if listing_tokens(specs) > limit:
+        typer.echo(str(TooManyError(specs, listing_tokens(specs), limit)), err=True)
 
     rows = [(spec.id, spec.type, spec.description.splitlines()[0] if spec.description else "") for spec in specs]
     if as_json:
         told = [dict(zip(("id", "type", "description"), row, strict=True)) for row in rows]
-        print_result({"operations": told, "tokens": cost(specs)})
+        print_result({"operations": told, "tokens": listing_tokens(specs)})
         return
     for row in rows:
         typer.echo("\t".join(row))

@@ -85,7 +85,7 @@ class McpServer:
         try:
             result = await send_raw(self._client.session, "tools/call", params)
             if isinstance(result.get("task"), dict):
-                result = await self._finished(result["task"])
+                result = await self._await_task(result["task"])
         except import_extra("mcp", "mcp", "an MCP server").MCPError as refused:
             code = CODES.get(refused.error.code, "INTERNAL_ERROR")
             raise ToolError(code, f"{self.name}: {refused.error.message}") from None
@@ -95,16 +95,16 @@ class McpServer:
             raise ToolError("PRECONDITION", f"{self.name}.{tool} asks its user for input, and there is nobody to ask")
         return result
 
-    async def _finished(self, task: dict[str, Any]) -> dict[str, Any]:
+    async def _await_task(self, task: dict[str, Any]) -> dict[str, Any]:
         """Poll a task until it has ended, and return its result."""
-        about = {"taskId": task["taskId"]}
+        meta = {"taskId": task["taskId"]}
         while task.get("status") in {"working", "submitted"}:
             await anyio.sleep(max(task.get("pollInterval") or POLL_MS, 1) / 1000)
-            task = await send_raw(self._client.session, "tasks/get", about)
-        return await send_raw(self._client.session, "tasks/result", about)
+            task = await send_raw(self._client.session, "tasks/get", meta)
+        return await send_raw(self._client.session, "tasks/result", meta)
 
 
-async def _connected(name: str, client: Any) -> McpServer:
+async def _connect(name: str, client: Any) -> McpServer:
     tools: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:
@@ -116,7 +116,7 @@ async def _connected(name: str, client: Any) -> McpServer:
 
 
 def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callable[..., Any]]:
-    output = _usable(tool.get("outputSchema"), f"{server.name}.{tool['name']}")
+    output = _valid_schema(tool.get("outputSchema"), f"{server.name}.{tool['name']}")
     # Only an explicit hint makes a query: what a server does not say may change something.
     reads = (tool.get("annotations") or {}).get("readOnlyHint") is True
     spec = make_spec(
@@ -125,7 +125,7 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
         type="query" if reads else "mutation",
         operation_type="query" if reads else "command",
         description=tool.get("description") or tool.get("title") or "",
-        input=_usable(tool.get("inputSchema"), f"{server.name}.{tool['name']}"),
+        input=_valid_schema(tool.get("inputSchema"), f"{server.name}.{tool['name']}"),
         output=output,
         origin={"server": server.name, "tool": tool["name"]},
     )
@@ -138,8 +138,8 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
     return spec, handler
 
 
-def _usable(schema: Any, where: str) -> dict[str, Any] | None:
-    """Return a schema that can be checked; any other stands for anything, and the log says so."""
+def _valid_schema(schema: Any, where: str) -> dict[str, Any] | None:
+    """Return a schema that compiles; for any other return None and log a warning."""
     if not isinstance(schema, dict) or not schema:
         return None
     try:
@@ -155,7 +155,7 @@ def _usable(schema: Any, where: str) -> dict[str, Any] | None:
 def read_tool_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None = None) -> Envelope[Any]:
     """Wrap a tool's result: structured content is the data, else JSON text that fits the schema, else the blocks."""
     content = result.get("content") or []
-    about: dict[str, Any] = {
+    meta: dict[str, Any] = {
         "content": content,
         "structured_content": result.get("structuredContent"),
         "protocol_meta": result.get("_meta"),
@@ -165,20 +165,22 @@ def read_tool_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] |
             "INTERNAL_ERROR", "the tool failed and does not say why"
         )
         data = result.get("structuredContent")
-        return mcp_envelope(content if data is None else data, is_error=True, error=_whole(error), **about)
+        return mcp_envelope(
+            content if data is None else data, is_error=True, error=_with_registry_defaults(error), **meta
+        )
     data = result.get("structuredContent")
     if data is None:
-        data = _parsed(content, accepts)
-    return mcp_envelope(data, is_error=False, **about)
+        data = _parse_content(content, accepts)
+    return mcp_envelope(data, is_error=False, **meta)
 
 
-def _whole(error: ErrorDetail) -> ErrorDetail:
-    """Fill from the registry what the server did not say."""
+def _with_registry_defaults(error: ErrorDetail) -> ErrorDetail:
+    """Fill in from the registry the members of an error that the server did not send."""
     fields = error.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
     return make_error(error.code, error.message or "the tool failed", **fields, redirect=error.redirect, foreign=True)
 
 
-def _parsed(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:
+def _parse_content(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:
     if accepts is None or any(block.get("type") != "text" for block in content):
         return content
     try:
@@ -195,7 +197,7 @@ async def from_mcp(name: str, config: McpConfig) -> AsyncIterator[McpServer]:
     `async with from_mcp("github", McpConfig(url=...)) as server: registry.add(server.operations)`.
     """
     async with _client(config) as client:
-        yield await _connected(name, client)
+        yield await _connect(name, client)
 
 
 class McpLoader(anyio.AsyncContextManagerMixin):
@@ -208,8 +210,8 @@ class McpLoader(anyio.AsyncContextManagerMixin):
     def __init__(self, servers: Mapping[str, McpConfig], *, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._configs = dict(servers)
         self._seconds = connect_seconds
-        self._leave = {name: anyio.Event() for name in servers}
-        self._left = {name: anyio.Event() for name in servers}
+        self._stop = {name: anyio.Event() for name in servers}
+        self._stopped = {name: anyio.Event() for name in servers}
         self.servers: dict[str, McpServer] = {}
         self.failures: dict[str, ErrorDetail] = {}
         self.closed: list[str] = []
@@ -222,30 +224,30 @@ class McpLoader(anyio.AsyncContextManagerMixin):
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         async with anyio.create_task_group() as tasks:
-            settled = {name: anyio.Event() for name in self._configs}
+            ready = {name: anyio.Event() for name in self._configs}
             for name in self._configs:
-                tasks.start_soon(self._hold, name, settled[name])
-            for event in settled.values():
+                tasks.start_soon(self._keep_connected, name, ready[name])
+            for event in ready.values():
                 await event.wait()
             try:
                 yield self
             finally:
                 with anyio.CancelScope(shield=True):
                     for name in reversed(self._configs):
-                        self._leave[name].set()
-                        await self._left[name].wait()
+                        self._stop[name].set()
+                        await self._stopped[name].wait()
 
-    async def _hold(self, name: str, settled: anyio.Event) -> None:
-        """Keep one connection open; a task of its own, because a connection is closed by whoever opened it."""
+    async def _keep_connected(self, name: str, ready: anyio.Event) -> None:
+        """Open one connection and keep it until it is to stop; the task that opened a connection must close it."""
         try:
-            with anyio.CancelScope() as patience:
-                patience.deadline = anyio.current_time() + self._seconds
+            with anyio.CancelScope() as scope:
+                scope.deadline = anyio.current_time() + self._seconds
                 async with from_mcp(name, self._configs[name]) as server:
-                    patience.deadline = float("inf")
+                    scope.deadline = float("inf")
                     self.servers[name] = server
-                    settled.set()
-                    await self._leave[name].wait()
-            if patience.cancelled_caught:
+                    ready.set()
+                    await self._stop[name].wait()
+            if scope.cancelled_caught:
                 self.failures[name] = make_error("TIMEOUT", f"{name} did not connect within {self._seconds} seconds")
         except Exception as fault:  # noqa: BLE001  one server that fails must not take down the rest
             self.failures[name] = from_exception(fault)
@@ -253,12 +255,12 @@ class McpLoader(anyio.AsyncContextManagerMixin):
         finally:
             self.servers.pop(name, None)
             self.closed.append(name)
-            settled.set()
-            self._left[name].set()
+            ready.set()
+            self._stopped[name].set()
 
 
-HOLE = re.compile(r"\{(\w+)\}")
-MOST_SAID = 2000  # characters of what a failing program printed that go into its error
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+MAX_ERROR_TEXT = 2000  # characters of what a failing program printed that go into its error
 
 
 def from_command(
@@ -275,7 +277,7 @@ def from_command(
     is the data, as JSON where it is JSON; an exit code other than 0 is an error. `more` goes to `make_spec`:
     `operation_type` must be among it.
     """
-    members = list(dict.fromkeys(member for argument in argv for member in HOLE.findall(argument)))
+    members = list(dict.fromkeys(member for argument in argv for member in PLACEHOLDER.findall(argument)))
     schema = {
         "type": "object",
         "properties": {member: {"type": ["string", "integer", "number"]} for member in members},
@@ -289,31 +291,31 @@ def from_command(
     )
 
     async def handler(given: Mapping[str, Any]) -> Envelope[Any]:
-        called = [_filled(argument, given) for argument in argv]
-        done = await anyio.run_process(called, check=False, cwd=cwd, env=env, stdin=subprocess.DEVNULL)
-        return read_output(called, done)
+        called = [_fill_argument(argument, given) for argument in argv]
+        process = await anyio.run_process(called, check=False, cwd=cwd, env=env, stdin=subprocess.DEVNULL)
+        return read_output(called, process)
 
     return spec, handler
 
 
-def read_output(argv: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> Envelope[Any]:
-    """Wrap what a program printed: data is its JSON or its text, an exit code other than 0 is an error."""
-    text = done.stdout.decode("utf-8", "replace").rstrip("\n")
+def read_output(argv: Sequence[str], process: subprocess.CompletedProcess[bytes]) -> Envelope[Any]:
+    """Wrap the output of a program: data is its JSON or its text, and an exit code other than 0 is an error."""
+    text = process.stdout.decode("utf-8", "replace").rstrip("\n")
     data = read_json_or_text(text) if text.strip() else None
-    ended: dict[str, Any] = {"exit_code": done.returncode, "argv": argv}
-    if done.returncode < 0:
+    outcome: dict[str, Any] = {"exit_code": process.returncode, "argv": argv}
+    if process.returncode < 0:
         # Python's way of saying that a signal ended it; a shell would have said 128 and more.
-        ended = {"exit_code": 128 - done.returncode, "argv": argv, "signal": -done.returncode}
-    if done.returncode == 0:
-        return command_envelope(data, **ended)
-    stderr = done.stderr.decode("utf-8", "replace").strip()[-MOST_SAID:]
-    error = from_exit_code(done.returncode, stderr or None, signal=ended.get("signal"), foreign=True)
-    return command_envelope(data, error=error, **ended)
+        outcome = {"exit_code": 128 - process.returncode, "argv": argv, "signal": -process.returncode}
+    if process.returncode == 0:
+        return command_envelope(data, **outcome)
+    stderr = process.stderr.decode("utf-8", "replace").strip()[-MAX_ERROR_TEXT:]
+    error = from_exit_code(process.returncode, stderr or None, signal=outcome.get("signal"), foreign=True)
+    return command_envelope(data, error=error, **outcome)
 
 
-def _filled(argument: str, given: Mapping[str, Any]) -> str:
+def _fill_argument(argument: str, given: Mapping[str, Any]) -> str:
     """Put input into an argument; where it is the whole of it, it must not turn into an option."""
-    text = HOLE.sub(lambda hole: str(given[hole.group(1)]), argument)
+    text = PLACEHOLDER.sub(lambda match: str(given[match.group(1)]), argument)
     if argument.startswith("{") and text.startswith("-"):
         raise ToolError("BAD_ARGUMENT", f"{argument} begins with '-', which the program would take for an option")
     if "\0" in text:

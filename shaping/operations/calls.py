@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 REPLY_SECONDS = 5.0  # for handing an answer over while this side is being stopped
 ABORT_SECONDS = 1.0  # for telling the other side that nobody waits any more
-WHOLE = frozenset({*ORDER, "warnings", "error"})
+ALL_MEMBERS = frozenset({*ORDER, "warnings", "error"})
 
 
-def claimed(request: Requested) -> Identity | None:
+def identity_in_request(request: Requested) -> Identity | None:
     """Return the identity that a request names: right where only trusted processes can publish."""
     return request.caller.identity() if request.caller is not None else None
 
@@ -59,7 +59,7 @@ class CallHandler(Listener):
         transport: Transport,
         *,
         channel: str = "calls",
-        identify: Callable[[Requested], Identity | None] = claimed,
+        identify: Callable[[Requested], Identity | None] = identity_in_request,
         shape: bool = False,
     ) -> None:
         super().__init__(transport, channel)
@@ -77,17 +77,17 @@ class CallHandler(Listener):
         """Send an answer; only an envelope is one."""
         if not is_envelope(output):
             raise TypeError(f"a call is answered with an envelope, not with {type(output).__name__}")
-        wire = output.render("sourced", include=WHOLE) if isinstance(output, Envelope) else dict(output)
+        wire = output.render("sourced", include=ALL_MEMBERS) if isinstance(output, Envelope) else dict(output)
         await self._publish(request, Responded(request_id=request.request_id, output=wire))
         await self._publish(request, Completed(request_id=request.request_id))
 
-    def take(self, event: Event) -> None:
-        """Start the call that is asked for, or stop the one that nobody waits for."""
-        if isinstance(event, Requested) and _key(event) not in self._running:
+    def handle(self, event: Event) -> None:
+        """Start a requested call, or cancel an aborted one."""
+        if isinstance(event, Requested) and _call_key(event) not in self._running:
             # Entered at once, so that an abort right behind the request finds it.
-            self._running[_key(event)] = scope = anyio.CancelScope()
+            self._running[_call_key(event)] = scope = anyio.CancelScope()
             self._tasks.start_soon(self._serve, event, scope)
-        elif isinstance(event, Aborted) and (running := self._running.get(_key(event))) is not None:
+        elif isinstance(event, Aborted) and (running := self._running.get(_call_key(event))) is not None:
             running.cancel()
 
     async def _receive(self, messages: AsyncIterator[bytes]) -> None:
@@ -99,7 +99,7 @@ class CallHandler(Listener):
     async def _serve(self, request: Requested, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                if await self._claimed(request):
+                if await self._claim(request):
                     await self._answer(request)
             if scope.cancelled_caught:
                 await self._try_publish(request, Aborted(request_id=request.request_id))
@@ -107,11 +107,11 @@ class CallHandler(Listener):
             await self._try_publish(request, Aborted(request_id=request.request_id, reason="the server stopped"))
             raise
         finally:
-            del self._running[_key(request)]
+            del self._running[_call_key(request)]
 
-    async def _claimed(self, request: Requested) -> bool:
+    async def _claim(self, request: Requested) -> bool:
         try:
-            return await self._transport.claim(":".join(_key(request)))
+            return await self._transport.claim(":".join(_call_key(request)))
         except OSError as lost:
             # Whoever else serves may have it; what runs here goes on until the listening itself breaks off.
             log.warning("a call could not be claimed: %s", type(lost).__name__)
@@ -149,24 +149,24 @@ class CallHandler(Listener):
                 log.debug("could not answer %s", request.request_id)
 
 
-def _key(event: Requested | Aborted) -> tuple[str, str]:
-    """Return a call's key: who asked and the request id, which two callers may choose alike."""
+def _call_key(event: Requested | Aborted) -> tuple[str, str]:
+    """Return a call's key: the caller's channel and the request id, which two callers may choose alike."""
     return event.reply_to, event.request_id
 
 
 @dataclass(slots=True)
-class _Wait:
+class _PendingCall:
     operation: str
     request_id: str
     done: anyio.Event = field(default_factory=anyio.Event)
     answer: Envelope[Any] | None = None
 
-    def settle(self, answer: Envelope[Any]) -> None:
+    def resolve(self, answer: Envelope[Any]) -> None:
         if self.answer is None:
             self.answer = answer
             self.done.set()
 
-    def ended(self, code: str, message: str) -> Envelope[Any]:
+    def error_envelope(self, code: str, message: str) -> Envelope[Any]:
         return local_envelope(None, self.operation, error=make_error(code, message), request_id=self.request_id)
 
 
@@ -182,12 +182,12 @@ class PendingCalls(Listener):
         super().__init__(transport, self._replies)
         self._channel = channel
         self._deadline = deadline
-        self._waiting: dict[str, _Wait] = {}
+        self._pending: dict[str, _PendingCall] = {}
 
     @property
     def pending(self) -> tuple[str, ...]:
         """The request ids that wait for an answer."""
-        return tuple(self._waiting)
+        return tuple(self._pending)
 
     async def call(
         self,
@@ -199,13 +199,13 @@ class PendingCalls(Listener):
         deadline: float | None = None,
     ) -> Envelope[Any]:
         """Ask for a call and wait for its envelope, at most until the deadline (seconds from now)."""
-        wait = _Wait(operation, request_id or token_hex(16))
-        if wait.request_id in self._waiting:
-            return wait.ended("CONFLICT", f"the request id {wait.request_id!r} is in use")
+        pending = _PendingCall(operation, request_id or token_hex(16))
+        if pending.request_id in self._pending:
+            return pending.error_envelope("CONFLICT", f"the request id {pending.request_id!r} is in use")
         if not self.connected:
-            return wait.ended("UNAVAILABLE", "the connection for calls is closed")
+            return pending.error_envelope("UNAVAILABLE", "the connection for calls is closed")
         request = Requested(
-            request_id=wait.request_id,
+            request_id=pending.request_id,
             operation=operation,
             input=input,
             caller=None if identity is None else CallerIdentity.model_validate(identity, from_attributes=True),
@@ -215,34 +215,34 @@ class PendingCalls(Listener):
         try:
             message = write_event(request)
         except PydanticSerializationError:
-            return wait.ended("BAD_ARGUMENT", "the input cannot be written as JSON")
-        self._waiting[wait.request_id] = wait
+            return pending.error_envelope("BAD_ARGUMENT", "the input cannot be written as JSON")
+        self._pending[pending.request_id] = pending
         try:
-            return await self._answered(wait, message, request.seconds)
+            return await self._await_answer(pending, message, request.seconds)
         finally:
-            del self._waiting[wait.request_id]
+            del self._pending[pending.request_id]
 
-    async def _answered(self, wait: _Wait, message: bytes, seconds: float | None) -> Envelope[Any]:
-        reached = True  # until known otherwise: a publish that is cut off may have arrived
+    async def _await_answer(self, pending: _PendingCall, message: bytes, seconds: float | None) -> Envelope[Any]:
+        delivered = True  # until known otherwise: a publish that is cut off may have arrived
         try:
             with anyio.move_on_after(seconds):
-                reached = bool(await self._transport.publish(self._channel, message))
-                if not reached:
-                    return wait.ended("UNAVAILABLE", "nobody serves this channel")
-                await wait.done.wait()
+                delivered = bool(await self._transport.publish(self._channel, message))
+                if not delivered:
+                    return pending.error_envelope("UNAVAILABLE", "nobody serves this channel")
+                await pending.done.wait()
         except OSError as lost:
-            return wait.ended("UNAVAILABLE", f"the connection failed: {type(lost).__name__}")
+            return pending.error_envelope("UNAVAILABLE", f"the connection failed: {type(lost).__name__}")
         finally:
-            if wait.answer is None and reached:
-                await self._send_abort(wait.request_id)
-        return wait.answer or wait.ended("TIMEOUT", f"no answer in {seconds} seconds")
+            if pending.answer is None and delivered:
+                await self._send_abort(pending.request_id)
+        return pending.answer or pending.error_envelope("TIMEOUT", f"no answer in {seconds} seconds")
 
     async def abort(self, request_id: str, reason: str = "") -> bool:
         """Stop a call on both sides; False where none of that id is pending."""
-        wait = self._waiting.get(request_id)
-        if wait is None:
+        pending = self._pending.get(request_id)
+        if pending is None:
             return False
-        wait.settle(wait.ended("ABORTED", reason or "the caller stopped the call"))
+        pending.resolve(pending.error_envelope("ABORTED", reason or "the caller stopped the call"))
         await self._send_abort(request_id, reason)
         return True
 
@@ -250,8 +250,8 @@ class PendingCalls(Listener):
         """Notify the other side that nobody waits; also while this side is being cancelled."""
         with anyio.move_on_after(ABORT_SECONDS, shield=True):
             try:
-                over = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)
-                await self._transport.publish(self._channel, write_event(over))
+                aborted = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)
+                await self._transport.publish(self._channel, write_event(aborted))
             except OSError:
                 log.debug("could not tell the other side that %s is over", request_id)
 
@@ -259,20 +259,20 @@ class PendingCalls(Listener):
         try:
             await super()._receive(messages)
         finally:
-            for wait in self._waiting.values():
-                wait.settle(wait.ended("UNAVAILABLE", "the connection for calls was lost"))
+            for pending in self._pending.values():
+                pending.resolve(pending.error_envelope("UNAVAILABLE", "the connection for calls was lost"))
 
-    def take(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Settle the call that an event is about."""
-        wait = self._waiting.get(event.request_id)
-        if wait is None:
+        pending = self._pending.get(event.request_id)
+        if pending is None:
             return
         match event:
             case Responded(output=output):
-                wait.settle(Envelope.parse(output, "sourced"))
+                pending.resolve(Envelope.parse(output, "sourced"))
             case Failed(error=error):
-                wait.settle(local_envelope(None, wait.operation, error=error, request_id=event.request_id))
+                pending.resolve(local_envelope(None, pending.operation, error=error, request_id=event.request_id))
             case Aborted(reason=reason):
-                wait.settle(wait.ended("ABORTED", reason or "the call was stopped"))
+                pending.resolve(pending.error_envelope("ABORTED", reason or "the call was stopped"))
             case Completed():
-                wait.settle(wait.ended("BAD_RESPONSE", "the call ended without an answer"))
+                pending.resolve(pending.error_envelope("BAD_RESPONSE", "the call ended without an answer"))

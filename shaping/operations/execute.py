@@ -48,11 +48,11 @@ class Identity:
         return any({action, "*"} & set(self.resources.get(place, ())) for place in places)
 
 
-Identified: TypeAlias = "Identity | Awaitable[Identity | None] | None"
+IdentityResult: TypeAlias = "Identity | Awaitable[Identity | None] | None"
 
 
-async def identified(identify: Callable[..., Identified] | None, *about: Any) -> Identity | None:
-    """Ask an application who calls; nobody, where it does not tell callers apart."""
+async def resolve_identity(identify: Callable[..., IdentityResult] | None, *about: Any) -> Identity | None:
+    """Return the caller's identity by the application's `identify`; None where there is no such function."""
     found = None if identify is None else identify(*about)
     return await found if isinstance(found, Awaitable) else found
 
@@ -82,24 +82,26 @@ class Access:
             return
         if identity is None:
             raise ToolError("AUTH_REQUIRED", f"{operation} needs an identity", phase="validation")
-        lacking = self._lacking(identity, given)
-        if lacking:
-            details = {"operation": operation, "needs": lacking}
-            raise ToolError("PERMISSION_DENIED", f"{operation} needs {lacking}", phase="validation", details=details)
+        missing_right = self._missing_right(identity, given)
+        if missing_right:
+            details = {"operation": operation, "needs": missing_right}
+            raise ToolError(
+                "PERMISSION_DENIED", f"{operation} needs {missing_right}", phase="validation", details=details
+            )
 
-    def _lacking(self, identity: Identity, given: Any) -> str | None:
+    def _missing_right(self, identity: Identity, given: Any) -> str | None:
         missing = [scope for scope in self.scopes if scope not in identity.scopes]
         if missing:
             return f"the scope {missing[0]}" if len(missing) == 1 else f"the scopes {', '.join(missing)}"
         if self.any_scopes and frozenset(identity.scopes).isdisjoint(self.any_scopes):
             return f"one of the scopes {', '.join(self.any_scopes)}"
         if self.resource_type is not None:
-            action, wanted = self.action or "read", self._wanted(given)
-            if not identity.may(action, self.resource_type, wanted):
-                return f"{action} on {self.resource_type}:{'*' if wanted is None else wanted}"
+            action, resource_id = self.action or "read", self._resource_id(given)
+            if not identity.may(action, self.resource_type, resource_id):
+                return f"{action} on {self.resource_type}:{'*' if resource_id is None else resource_id}"
         return None
 
-    def _wanted(self, given: Any) -> str | None:
+    def _resource_id(self, given: Any) -> str | None:
         if self.resource_id is not None or self.id_member is None:
             return self.resource_id
         value = given.get(self.id_member) if isinstance(given, Mapping) else getattr(given, self.id_member, None)
@@ -151,7 +153,7 @@ Handler: TypeAlias = "Callable[..., Any]"
 
 @dataclass(frozen=True, slots=True)
 class PreparedHandler:
-    """A handler and what was found out about it when it was registered."""
+    """A handler, with what its signature says: whether it takes the context and whether it is async."""
 
     call: Handler
     takes_context: bool
@@ -159,7 +161,7 @@ class PreparedHandler:
 
     @classmethod
     def of(cls, handler: Handler) -> PreparedHandler:
-        """Find out once what every call needs to know."""
+        """Inspect a handler's signature once, for all of its calls."""
         plain = handler.func if isinstance(handler, partial) else handler
         inner = plain if inspect.isroutine(plain) else type(plain).__call__
         try:
@@ -185,7 +187,7 @@ class PreparedHandler:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """One call of an operation: its spec, its handler, its input, its context, and what is allowed for it."""
+    """One call of an operation: its spec, handler, input and context, and what is allowed for it."""
 
     spec: Spec
     handler: PreparedHandler
@@ -196,7 +198,7 @@ class PreparedCall:
     trusted: bool = False  # whether the caller has the registry's own trust, which outranks access
 
     def check(self) -> Any:
-        """Check who calls and what with; return the input as the handler gets it."""
+        """Check the caller's rights and the input; return the input as the handler gets it."""
         given = self.input.model_dump(mode="json") if isinstance(self.input, BaseModel) else self.input
         self._check_access(given)
         admit(self.spec, given, allow_eval=self.allow_eval)
@@ -220,14 +222,14 @@ class PreparedCall:
             envelope = local_envelope(result, self.spec.id)
         if not envelope.ok:
             return envelope
-        data, found = self.spec.output.settle(envelope.data)
+        data, found = self.spec.output.normalise(envelope.data)
         if not found and data is envelope.data:
             return envelope
         mismatches = tuple(Warned("OUTPUT_MISMATCH", issue["message"], issue["path"] or None) for issue in found)
         return envelope.model_copy(update={"data": data, "warnings": (*envelope.warnings, *mismatches)})
 
     def failure(self, fault: Exception) -> Envelope[Any]:
-        """Describe what the call failed with."""
+        """Make the error envelope for an exception."""
         error = from_exception(fault, debug=self.debug, state_changing=self.spec.state_changing)
         return local_envelope(None, self.spec.id, error=error)
 
@@ -247,7 +249,7 @@ async def execute(call: PreparedCall, time_limit: float | None = None) -> Envelo
 
 
 def fill_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
-    """Add to meta what the source did not say itself."""
+    """Add meta members that the source did not set."""
     missing = {
         name: value for name, value in meta.items() if value is not None and getattr(envelope.meta, name) is None
     }
@@ -273,14 +275,14 @@ async def subscribe(call: PreparedCall, idle_timeout: float | None = None) -> As
     try:
         stream: AsyncGenerator[Any, None] = call.handler.bind(call.check(), call.context)()
         async with aclosing(stream) as items:
-            async for item in _each(items, idle_timeout, call.spec.id):
-                yield _numbered(call.answer(item), number, call.context)
+            async for item in _items_in_time(items, idle_timeout, call.spec.id):
+                yield _with_sequence(call.answer(item), number, call.context)
                 number += 1
     except Exception as fault:  # noqa: BLE001  whatever a handler raises is the last item
-        yield _numbered(call.failure(fault), number, call.context)
+        yield _with_sequence(call.failure(fault), number, call.context)
 
 
-async def _each(items: AsyncIterator[Any], idle_timeout: float | None, name: str) -> AsyncGenerator[Any, None]:
+async def _items_in_time(items: AsyncIterator[Any], idle_timeout: float | None, name: str) -> AsyncGenerator[Any, None]:
     """Yield item by item, and stop waiting for one that does not come."""
     while True:
         try:
@@ -293,7 +295,7 @@ async def _each(items: AsyncIterator[Any], idle_timeout: float | None, name: str
         yield item
 
 
-def _numbered(envelope: Envelope[Any], number: int, context: Context) -> Envelope[Any]:
+def _with_sequence(envelope: Envelope[Any], number: int, context: Context) -> Envelope[Any]:
     """Add which item of the subscription this is, and when it came."""
     meta = envelope.meta
     timestamp = getattr(meta, "timestamp", None) or time_ns() // 1_000_000

@@ -53,12 +53,12 @@ log = logging.getLogger("shaping")
 
 
 def visible(tools: Iterable[Spec], *, allow_eval: bool = False) -> list[Spec]:
-    """Return the tools that may be listed: without `allow_eval`, those that evaluate code are left out."""
+    """Return the tools that may be listed: without `allow_eval`, tools that evaluate code are left out."""
     return [tool for tool in tools if allow_eval or tool.operation_type != "eval"]
 
 
 def admit(tool: Spec, payload: Any, *, allow_eval: bool = False) -> None:
-    """Check a payload before its tool runs: return, or raise the ToolError that says which rule it breaks.
+    """Check a payload before its tool runs, and raise ToolError where it breaks a rule.
 
     Any payload must be JSON of bounded size and depth; the code of an `eval` tool is also looked through for what
     reaches outside of it, and is refused altogether without `allow_eval`.
@@ -80,7 +80,7 @@ def admit(tool: Spec, payload: Any, *, allow_eval: bool = False) -> None:
 
 
 def _check_shape(payload: Any) -> bytes:
-    """Refuse what is not JSON, nested too deeply, or too large; give the bytes that are hashed."""
+    """Refuse a payload that is not JSON, too deep or too large; return its bytes, which are hashed."""
     if _is_too_deep(payload):
         raise ToolError("BAD_ARGUMENT", f"the payload is nested more than {MAX_DEPTH} levels deep", phase="validation")
     try:

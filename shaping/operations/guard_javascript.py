@@ -96,7 +96,7 @@ def _field(node: Node | None, *names: str) -> Node | None:
 
 
 def _texts_by_variable(root: Node) -> dict[str, dict[str, None]]:
-    """Return, for each variable that is given text, the pieces of it that stand in a blocked name."""
+    """Return, for each variable that is assigned text, the pieces of it that are part of a blocked name."""
     texts: dict[str, dict[str, None]] = {}
     for node in _walk(root):
         if node.type in {"variable_declarator", "assignment_expression", "augmented_assignment_expression"}:
@@ -107,7 +107,7 @@ def _texts_by_variable(root: Node) -> dict[str, dict[str, None]]:
 
 
 def _pieces(node: Node | None, texts: Mapping[str, Mapping[str, None]]) -> list[str]:
-    """List the pieces of text that an expression is made of, in order, those of its variables included."""
+    """List the pieces of text in an expression and in its variables, in order."""
     found: list[str] = []
     for part in _walk(node):
         if part.type == "string_fragment":
@@ -214,7 +214,7 @@ def _is_in_class(node: Node | None) -> bool:
 
 
 def _judge_key(key: Node | None, texts: Mapping[str, Mapping[str, None]]) -> str | None:
-    """Judge a name that is only known when the code runs: harmless unless text that it is made of can be a blocked one.
+    """Judge a name that is computed: harmless unless a piece of text in it is part of a blocked name.
 
     Variables may hold their pieces in any order, so one piece of a blocked name is enough.
     """

@@ -22,14 +22,14 @@ from starlette.routing import Route
 
 from shaping.envelope import local_envelope
 from shaping.errors import ToolError, from_exception, nearest
-from shaping.operations.execute import identified
+from shaping.operations.execute import resolve_identity
 from shaping.operations.spec import tool_definition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from shaping.envelope import Envelope
-    from shaping.operations.execute import Identified, Identity
+    from shaping.operations.execute import Identity, IdentityResult
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
     from shaping.response import Shaped
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304
 EXPAND = "/expand"
-_KNOWN = ("ref", "path", "cursor", "sql", "search")
+_EXPAND_ARGUMENTS = ("ref", "path", "cursor", "sql", "search")
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-class Gate:
+class AccessMiddleware:
     """Middleware that lets in only who may call: by Host, by Origin, by content type and by token.
 
     A page in a browser on the same machine can send requests to a server on loopback, and by DNS rebinding read the
@@ -51,26 +51,26 @@ class Gate:
     change something needs the token.
     """
 
-    def __init__(self, app: Any, hosts: Collection[str], token: str | None, is_open: Callable[[str], bool]) -> None:
+    def __init__(self, app: Any, hosts: Collection[str], token: str | None, is_public: Callable[[str], bool]) -> None:
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._token = token
-        self._is_open = is_open  # whether the operation at a path only reads
+        self._is_public = is_public  # whether the operation at a path only reads
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer what is refused; hand everything else on."""
+        """Answer a request that is rejected; pass any other on to the app."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(Request(scope))
-        if refusal is None:
+        rejection = self._rejection(Request(scope))
+        if rejection is None:
             await self._app(scope, receive, send)
             return
-        status, message = refusal
+        status, message = rejection
         headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         await _json({"error": {"message": message}}, status, headers)(scope, receive, send)
 
-    def _refusal(self, request: Request) -> tuple[int, str] | None:
+    def _rejection(self, request: Request) -> tuple[int, str] | None:
         host, origin = request.headers.get("host", "").lower(), request.headers.get("origin")
         if self._hosts and host not in self._hosts:
             return 421, f"this server is not {host or 'without a name'}"
@@ -80,7 +80,7 @@ class Gate:
         if request.method == "POST" and kind != "application/json":
             return 415, "the body must be sent as application/json, also where it is empty"
         knows = self._token is None or compare_digest(_token(request).encode(), self._token.encode())
-        if not knows and not self._is_open(request.url.path):
+        if not knows and not self._is_public(request.url.path):
             return (
                 401,
                 "this operation can change something and needs the token that the server printed when it started",
@@ -88,7 +88,7 @@ class Gate:
         return None
 
 
-class _Asked(NamedTuple):
+class _OperationRequest(NamedTuple):
     """What a request asks for, and who asks."""
 
     given: Any
@@ -104,7 +104,7 @@ class _Routes:
         self,
         registry: Registry,
         specs: Sequence[Spec],
-        identify: Callable[[Request], Identified] | None,
+        identify: Callable[[Request], IdentityResult] | None,
         dialect: str | None,
     ) -> None:
         self._registry = registry
@@ -114,37 +114,37 @@ class _Routes:
 
     async def list(self, _: Request) -> Response:
         """List the operations."""
-        listed = [{"id": spec.id, "type": spec.type, **_described(spec)} for spec in self._specs.values()]
+        listed = [{"id": spec.id, "type": spec.type, **_description(spec)} for spec in self._specs.values()]
         return _json({"operations": listed})
 
     async def call(self, request: Request) -> Response:
         """Call one operation; a subscription answers with a stream of events."""
         name = request.path_params["id"]
         try:
-            asked = await self._read(request, name)
+            parsed = await self._read(request, name)
             spec = self._find(name)
         except ToolError as problem:
-            return self._answer(_refused(name, request, problem))
+            return self._answer(_error_envelope(name, request, problem))
         if spec.type == "subscription":
-            stream = self._events(name, asked)
+            stream = self._events(name, parsed)
             return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-        envelope = await self._registry.execute(name, asked.given, asked.identity, request_id=_request_id(request))
-        return self._answer(envelope, name, _tags(request), owner=asked.owner)
+        envelope = await self._registry.execute(name, parsed.given, parsed.identity, request_id=_request_id(request))
+        return self._answer(envelope, name, _etags_held(request), owner=parsed.owner)
 
     async def expand(self, request: Request) -> Response:
-        """Return what an answer to the same caller left out: a part or a page of it, rows of a query or hits."""
+        """Return data that an earlier answer omitted: a part, a page, the rows of a query or the hits of a search."""
         try:
-            asked = await self._read(request, "expand")
-            arguments = _expand_arguments(asked.given)
+            parsed = await self._read(request, "expand")
+            arguments = _expand_arguments(parsed.given)
             # In a thread: a query may take two seconds.
             found = await run_in_threadpool(
                 self._registry.shaper.expand,
                 **arguments,
-                owner=asked.owner,
+                owner=parsed.owner,
                 written=lambda page: self._wire(page).decode(),
             )
         except ToolError as problem:
-            return self._answer(_refused("expand", request, problem))
+            return self._answer(_error_envelope("expand", request, problem))
         headers = {"X-Request-ID": request_id} if (request_id := _request_id(request)) else {}
         return Response(self._wire(found), 200, headers, media_type="application/json")
 
@@ -154,34 +154,34 @@ class _Routes:
             raise ToolError("OPERATION_NOT_FOUND", message, phase="validation", similar=similar)
         return self._specs[name]
 
-    async def _read(self, request: Request, name: str) -> _Asked:
-        """Read a request's body and who sends it; whoever cannot be identified is not let in."""
+    async def _read(self, request: Request, name: str) -> _OperationRequest:
+        """Read a request's body and identify its sender; a sender that cannot be identified is refused."""
         given = await _input(request)
         try:
-            identity = await identified(self._identify, request)
+            identity = await resolve_identity(self._identify, request)
         except Exception as fault:  # noqa: BLE001  whatever keeps a caller from being known
             error = from_exception(fault)
             log.warning("a caller of %s could not be told: %s", name, error.message)
             raise ToolError.of(error) from None
-        return _Asked(given, identity, _owner(request, identity), _request_id(request))
+        return _OperationRequest(given, identity, _owner(request, identity), _request_id(request))
 
-    async def _events(self, name: str, asked: _Asked) -> AsyncIterator[bytes]:
-        opened = self._registry.subscribe(name, asked.given, asked.identity, request_id=asked.request_id)
+    async def _events(self, name: str, parsed: _OperationRequest) -> AsyncIterator[bytes]:
+        opened = self._registry.subscribe(name, parsed.given, parsed.identity, request_id=parsed.request_id)
         async with aclosing(opened) as envelopes:
             async for envelope in envelopes:
                 number = envelope.meta.extensions.get("sequence", 0)
                 kind = b"error" if envelope.error else b"message"
-                wire = self._wire(self._shaped(envelope, name, asked.owner))
+                wire = self._wire(self._shaped(envelope, name, parsed.owner))
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, wire)
 
     def _answer(
-        self, envelope: Envelope[Any], name: str = "", tags: Collection[str] = (), *, owner: str | None = None
+        self, envelope: Envelope[Any], name: str = "", etags: Collection[str] = (), *, owner: str | None = None
     ) -> Response:
         shaped = self._shaped(envelope, name, owner)
         headers = _headers(envelope)
         if envelope.error is None and shaped.etag is not None:
             headers["ETag"] = f'"{shaped.etag}"'
-            if shaped.etag in tags:
+            if shaped.etag in etags:
                 return Response(status_code=304, headers=headers)
         return Response(
             self._wire(shaped),
@@ -207,12 +207,12 @@ def http_app(
     registry: Registry,
     specs: Sequence[Spec] | None = None,
     *,
-    identify: Callable[[Request], Identified] | None = None,
+    identify: Callable[[Request], IdentityResult] | None = None,
     dialect: str | None = None,
     hosts: Collection[str] = (),
     token: str | None = None,
 ) -> Starlette:
-    """Make a Starlette app of a registry's operations; `identify` may be async, and what it raises is the answer.
+    """Make a Starlette app of a registry's operations; `identify` may be async, and its exception is the answer.
 
     `hosts` are the values of the Host header that are answered, any where none is given; `token` is asked for by
     operations that can change something.
@@ -228,7 +228,7 @@ def http_app(
             Route("/operations/{id:path}", api.call, methods=["POST"]),
             Route(EXPAND, api.expand, methods=["POST"]),
         ],
-        middleware=[Middleware(Gate, hosts=hosts, token=token, is_open=lambda path: path in reading)],
+        middleware=[Middleware(AccessMiddleware, hosts=hosts, token=token, is_public=lambda path: path in reading)],
     )
 
 
@@ -238,30 +238,34 @@ async def _input(request: Request) -> Any:
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY:
-            raise _wrong(f"the body has more than {MAX_BODY} bytes")
+            raise _bad_argument(f"the body has more than {MAX_BODY} bytes")
     try:
         return orjson.loads(bytes(body) or b"{}")
     except ValueError:
-        raise _wrong("the body is not JSON") from None
+        raise _bad_argument("the body is not JSON") from None
 
 
-def _wrong(message: str) -> ToolError:
+def _bad_argument(message: str) -> ToolError:
     return ToolError("BAD_ARGUMENT", message, phase="validation")
 
 
 def _expand_arguments(given: Any) -> dict[str, Any]:
-    """Read what is asked of an answer that is kept; null is the same as not given."""
+    """Read the arguments of an expansion; null is the same as not given."""
     arguments = {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
-    problems = [f"{name!r} is not known here; {', '.join(_KNOWN)} are" for name in arguments if name not in _KNOWN]
+    problems = [
+        f"{name!r} is not known here; {', '.join(_EXPAND_ARGUMENTS)} are"
+        for name in arguments
+        if name not in _EXPAND_ARGUMENTS
+    ]
     problems += [f"{name} is not a text" for name, value in arguments.items() if not isinstance(value, str)]
     if not arguments.get("ref"):
         problems.append("give an object with the ref of the answer that left something out")
     if problems:
-        raise _wrong("; ".join(problems))
+        raise _bad_argument("; ".join(problems))
     return arguments
 
 
-def _described(spec: Spec) -> dict[str, Any]:
+def _description(spec: Spec) -> dict[str, Any]:
     tool = tool_definition(spec)
     return {"description": tool["description"], "input": tool["inputSchema"], "output": spec.output.json}
 
@@ -277,20 +281,20 @@ def _token(request: Request) -> str:
 
 
 def _owner(request: Request, identity: Identity | None) -> str | None:
-    """Name who alone may expand what an answer leaves out: the identity, else whoever sends the same token."""
+    """Name the only caller that may expand an answer: the identity, else every sender of the same token."""
     if identity is not None:
         return f"identity {identity.id}"
     token = _token(request)
     return f"token {sha256(token.encode()).hexdigest()}" if token else None
 
 
-def _tags(request: Request) -> list[str]:
+def _etags_held(request: Request) -> list[str]:
     """Read the tags of the answers that the client holds; a weak one is as good as any here."""
     listed = request.headers.get("if-none-match", "").split(",")
     return [tag.strip().removeprefix("W/").strip('"') for tag in listed]
 
 
-def _refused(name: str, request: Request, problem: ToolError) -> Envelope[Any]:
+def _error_envelope(name: str, request: Request, problem: ToolError) -> Envelope[Any]:
     return local_envelope(None, name, error=problem.detail, request_id=_request_id(request))
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from shaping.errors import ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.operations.execute import identified
+from shaping.operations.execute import resolve_identity
 from shaping.operations.spec import tool_definition
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
-    from shaping.operations.execute import Identified
+    from shaping.operations.execute import IdentityResult
     from shaping.operations.registry import Registry
     from shaping.operations.spec import Spec
 
@@ -39,7 +39,7 @@ class OperationTool(Tool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call the operation."""
-        identity = await identified(self.identify)
+        identity = await resolve_identity(self.identify)
         envelope = await self.registry.execute(self.operation, arguments, identity)
         if envelope.error is None:
             return result_of(envelope)
@@ -61,14 +61,14 @@ def result_of(envelope: Envelope[Any]) -> ToolResult:
 
 
 def failed_result(error: ErrorDetail, data: Any) -> ToolResult:
-    """Write an error with what came beside it: the body of an HTTP error says which field was wrong."""
+    """Write an error with the data that came with it: the body of an HTTP error names the wrong field."""
     text = f"{error.code}: {error.message}"
     beside = data if isinstance(data, dict) else {"body": data}
     return ToolResult(content=[TextContent(type="text", text=text)], structured_content=beside, is_error=True)
 
 
 def _says_more(data: Any, error: ErrorDetail) -> bool:
-    """Return whether there is more beside an error than its own words."""
+    """Return whether the data of a failed call says more than the error's message."""
     values = [*data.values()] if isinstance(data, dict) else data
     return isinstance(values, list) and any(str(value) not in error.message for value in values)
 
@@ -78,7 +78,7 @@ def mcp_server(
     specs: Sequence[Spec] | None = None,
     *,
     name: str = "shaping",
-    identify: Callable[[], Identified] | None = None,
+    identify: Callable[[], IdentityResult] | None = None,
     expand: bool = True,
     typed: bool = False,
     recorder: Recorder | None = None,
@@ -96,7 +96,9 @@ def mcp_server(
     return server
 
 
-def _tool(registry: Registry, spec: Spec, identify: Callable[[], Identified] | None, *, typed: bool) -> OperationTool:
+def _tool(
+    registry: Registry, spec: Spec, identify: Callable[[], IdentityResult] | None, *, typed: bool
+) -> OperationTool:
     output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
     listed = tool_definition(spec)
     return OperationTool(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shaping.operations.execute import Handler, Identity
 
 
-DERIVED = {"query": "query", "subscription": "query", "mutation": "command"}
+DEFAULT_OPERATION_TYPES = {"query": "query", "subscription": "query", "mutation": "command"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Operation:
     @property
     def pair(self) -> tuple[Spec, Callable[..., Any]]:
         """What a registry takes: the spec and its handler."""
-        return self.spec, _handler(self.function, self.context_name)
+        return self.spec, _make_handler(self.function, self.context_name)
 
 
 def operation(**more: Any) -> Callable[[Callable[..., Any]], Operation]:
@@ -71,16 +71,16 @@ def operation(**more: Any) -> Callable[[Callable[..., Any]], Operation]:
 
 
 def operation_of(function: Callable[..., Any], **more: Any) -> Operation:
-    """Read a function's signature and docstring; `more` says what they cannot: type, access, codes."""
+    """Make an operation from a function's signature and docstring; `more` gives the other fields of its spec."""
     hints = get_type_hints(function, include_extras=True)
     context_name = next((name for name, hint in hints.items() if hint is Context and name != "return"), None)
     if inspect.isasyncgenfunction(function):
         more.setdefault("type", "subscription")
-    more.setdefault("operation_type", DERIVED.get(more.get("type", "")))
+    more.setdefault("operation_type", DEFAULT_OPERATION_TYPES.get(more.get("type", "")))
     spec = make_spec(
         more.pop("name", function.__name__),
-        input=more.pop("input", None) or _model(function, hints, context_name),
-        output=more.pop("output", None) or _output(hints.get("return")),
+        input=more.pop("input", None) or _input_model(function, hints, context_name),
+        output=more.pop("output", None) or _output_type(hints.get("return")),
         description=more.pop("description", inspect.getdoc(function) or ""),
         **more,
     )
@@ -89,7 +89,7 @@ def operation_of(function: Callable[..., Any], **more: Any) -> Operation:
     return made
 
 
-def _model(function: Callable[..., Any], hints: Mapping[str, Any], context_name: str | None) -> Any:
+def _input_model(function: Callable[..., Any], hints: Mapping[str, Any], context_name: str | None) -> Any:
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
@@ -100,15 +100,15 @@ def _model(function: Callable[..., Any], hints: Mapping[str, Any], context_name:
     return create_model(f"{function.__name__}_input", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def _output(hint: Any) -> Any:
-    """Return what one answer looks like; of a generator, one item."""
+def _output_type(hint: Any) -> Any:
+    """Return the type of one answer; for a generator, that of one item."""
     origin = get_origin(hint)
     if isinstance(origin, type) and issubclass(origin, AsyncIterable):
         return next(iter(get_args(hint)), None)
     return None if hint in (None, Any, type(None)) else hint
 
 
-def _handler(function: Callable[..., Any], context_name: str | None) -> Callable[..., Any]:
+def _make_handler(function: Callable[..., Any], context_name: str | None) -> Callable[..., Any]:
     """Spread the input over the function's parameters, as the same kind of function."""
 
     def arguments(given: Any, context: Context) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class ScanProblem:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a directory holds: operations with their handlers, specs that wait for one, and what went wrong."""
+    """The operations of a directory: those with handlers, specs without one, and modules that failed."""
 
     operations: list[tuple[Spec, Callable[..., Any]]] = field(default_factory=list)
     specs: list[Spec] = field(default_factory=list)
@@ -166,7 +166,7 @@ def scan(directory: str | Traversable) -> Scan:
 
 
 def _modules(directory: Traversable) -> Iterator[Traversable]:
-    """Yield modules, depth first; links may lead out of the directory, and `_` or `.` begins what is no operation."""
+    """Yield modules, depth first, without links and without names that begin with `_` or `.`."""
     for entry in sorted(directory.iterdir(), key=lambda entry: entry.name):
         if entry.name.startswith(("_", ".")) or (isinstance(entry, Path) and entry.is_symlink()):
             continue
@@ -191,7 +191,7 @@ def _load(path: str, source: bytes) -> ModuleType:
 
 
 def _exports(module: ModuleType) -> Iterator[tuple[Spec, Callable[..., Any] | None]]:
-    """Yield what a module exports: `spec` with or without `handler`, and every function that is an operation."""
+    """Yield the operations of a module: `spec` with or without `handler`, and every function under `@operation`."""
     members = dict(vars(module))
     spec, handler = members.get("spec"), members.get("handler")
     if spec is not None:
@@ -218,7 +218,7 @@ def _reason(fault: BaseException) -> str:
 
 
 class RegistrationError(ValueError):
-    """An operation that cannot be registered as asked."""
+    """An operation that cannot be registered."""
 
 
 class Registry:
@@ -264,7 +264,7 @@ class Registry:
             self.register_handler(spec.id, handler, replace=replace)
 
     def register_spec(self, spec: Spec, *, replace: bool = False) -> None:
-        """Add what is known of an operation; it can be called once it has a handler."""
+        """Add the spec of an operation; it can be called once it has a handler."""
         check_spec(spec)
         if spec.id in self._specs and not replace:
             raise RegistrationError(
@@ -284,7 +284,7 @@ class Registry:
             self.register(spec, handler, replace=replace)
 
     def get(self, name: str) -> Spec | None:
-        """Return the spec of an operation that may be known to callers."""
+        """Return the spec of an operation that callers may see."""
         spec = self._specs.get(name)
         return spec if spec is not None and visible([spec], allow_eval=self.allow_eval) else None
 
@@ -294,7 +294,7 @@ class Registry:
         return visible(ready, allow_eval=self.allow_eval)
 
     def trust(self) -> Trust:
-        """Return the right to call anything; for whoever sets the registry up, never for a handler or a caller."""
+        """Return the object that allows any call, for the code that sets the registry up."""
         return self._trust
 
     async def execute(
@@ -308,7 +308,7 @@ class Registry:
         shape: bool = False,
         trust: Trust | None = None,
     ) -> Envelope[Any]:
-        """Call an operation; whatever happens to the call, the answer is an envelope.
+        """Call an operation; the answer is always an envelope.
 
         Its data is validated and normalised by the operation's schema; `shape` also shapes it for a model.
         """

@@ -19,7 +19,7 @@ from shaping.paths.schema import pointed
 from shaping.response import import_extra
 
 Issue: TypeAlias = dict[str, str]
-Settled: TypeAlias = tuple[Any, list[Issue]]
+Normalised: TypeAlias = tuple[Any, list[Issue]]
 SHOWN = 8  # names in a warning, which a model may have to read
 _EXTRA = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 
@@ -49,14 +49,14 @@ class JsonSchema:
             raise _invalid(found)
         return value
 
-    def settle(self, value: Any) -> Settled:
+    def normalise(self, value: Any) -> Normalised:
         """Return output in its declared form, where it can be brought into it, and what was wrong about it."""
         if not self.json:
             return value, []
-        settled, wrong = _Normaliser(self.json).settle(self.json, value, 0), self._validator.issues(value)
-        if not self._validator.accepts(settled):
+        normalised, wrong = _Normaliser(self.json).normalise(self.json, value, 0), self._validator.issues(value)
+        if not self._validator.accepts(normalised):
             return value, wrong
-        return settled, wrong or _stripped(_lost(value, settled, ""))
+        return normalised, wrong or _stripped_issues(_removed_paths(value, normalised, ""))
 
 
 class PythonType:
@@ -81,23 +81,23 @@ class PythonType:
         except ValidationError as problem:
             raise _invalid(issues(problem), similar=likely_meant(problem)) from None
 
-    def settle(self, value: Any) -> Settled:
+    def normalise(self, value: Any) -> Normalised:
         """Return output as JSON by its type, where it is of that type, and what was wrong about it."""
         try:
             read = self.adapter.validate_python(value)
         except ValidationError as problem:
             return value, issues(problem)
         try:
-            settled = self.adapter.dump_python(read, mode="json", by_alias=True)
+            normalised = self.adapter.dump_python(read, mode="json", by_alias=True)
         except (PydanticSerializationError, ValueError):
             # A type that has no JSON form, bytes that are no text, a cycle: how those are told is for shaping to say.
             return value, []
-        lost = list(_lost(value, settled, ""))
+        removed = list(_removed_paths(value, normalised, ""))
         # What was given by a field's own name, or by one that is for reading alone, stands under its alias now.
-        unread = self._unread(value) if lost else set()
-        return settled, _stripped(path for path in lost if path.rpartition(".")[2] in unread)
+        unknown = self._unknown_members(value) if removed else set()
+        return normalised, _stripped_issues(path for path in removed if path.rpartition(".")[2] in unknown)
 
-    def _unread(self, value: Any) -> set[str]:
+    def _unknown_members(self, value: Any) -> set[str]:
         """Name the members that are read by no name or alias."""
         try:
             self.adapter.validate_python(value, extra="forbid")
@@ -109,24 +109,24 @@ class PythonType:
 OperationSchema: TypeAlias = JsonSchema | PythonType
 
 
-def _lost(value: Any, settled: Any, path: str) -> Iterator[str]:
+def _removed_paths(value: Any, normalised: Any, path: str) -> Iterator[str]:
     """Yield the paths of members that the settled value has no place for; only plain data can be compared."""
-    if isinstance(value, dict) and isinstance(settled, dict):
+    if isinstance(value, dict) and isinstance(normalised, dict):
         for key, item in value.items():
-            name = key if key in settled else str(key)  # JSON has only text for names
+            name = key if key in normalised else str(key)  # JSON has only text for names
             where = f"{path}.{name}" if path else name
-            yield from _lost(item, settled[name], where) if name in settled else (where,)
-    elif isinstance(value, list) and isinstance(settled, list):
-        for item, kept in zip(value, settled, strict=False):
-            yield from _lost(item, kept, f"{path}[]")
+            yield from _removed_paths(item, normalised[name], where) if name in normalised else (where,)
+    elif isinstance(value, list) and isinstance(normalised, list):
+        for item, kept in zip(value, normalised, strict=False):
+            yield from _removed_paths(item, kept, f"{path}[]")
 
 
-def _stripped(paths: Iterator[str]) -> list[Issue]:
-    lost = list(dict.fromkeys(paths))
-    if not lost:
+def _stripped_issues(paths: Iterator[str]) -> list[Issue]:
+    removed = list(dict.fromkeys(paths))
+    if not removed:
         return []
-    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
-    message = f"not in the declared output and left out: {', '.join(lost[:SHOWN])}{more}"
+    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
+    message = f"not in the declared output and left out: {', '.join(removed[:SHOWN])}{more}"
     return [{"path": "", "type": "stripped", "message": message}]
 
 
@@ -151,7 +151,7 @@ class _Normaliser:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
-    def settle(self, schema: Any, value: Any, depth: int) -> Any:
+    def normalise(self, schema: Any, value: Any, depth: int) -> Any:
         rules = self._rules(schema, depth)
         if not rules or depth > MAX_DEPTH:
             return value
@@ -162,7 +162,7 @@ class _Normaliser:
         return _coerced(rules[-1].get("type"), value) if len(rules) == 1 else value
 
     def _rules(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
-        """Return the schemas that all hold for a value; none where a choice between several is open."""
+        """Return the schemas that a value must all satisfy; none where a choice between several is open."""
         if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
             return []
         if any(word in schema for word in _CHOICES):
@@ -189,7 +189,7 @@ class _Normaliser:
             return value
         keep = any(_is_open(rule) for rule in rules)
         kept = {
-            name: self.settle(known[name], item, depth + 1) if name in known else item
+            name: self.normalise(known[name], item, depth + 1) if name in known else item
             for name, item in value.items()
             if keep or name in known
         }
@@ -203,11 +203,11 @@ class _Normaliser:
         items = [
             rule["items"] for rule in rules if isinstance(rule.get("items"), Mapping) and "prefixItems" not in rule
         ]
-        return [self.settle(items[-1], item, depth + 1) for item in value] if items else value
+        return [self.normalise(items[-1], item, depth + 1) for item in value] if items else value
 
 
 def _is_open(rule: Mapping[str, Any]) -> bool:
-    """Whether a schema says itself that it takes members it does not name."""
+    """Whether a schema explicitly allows additional members."""
     return rule.get("additionalProperties") not in (None, False) or "patternProperties" in rule
 
 
@@ -243,14 +243,14 @@ class Validator:
             self._masked = rules.Draft7Validator(schema, mask=MASK, offline=True)
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value fits; what is not JSON does not."""
+        """Whether a value is valid; a value that is not JSON is not."""
         try:
             return bool(self._masked.is_valid(value))
         except ValueError:
             return False
 
     def issues(self, value: Any) -> list[dict[str, str]]:
-        """List what does not fit as path, kind and sentence, without the values."""
+        """List every violation as path, keyword and message, without the values."""
         try:
             return list(self._issues(value))
         except ValueError as problem:
@@ -262,7 +262,7 @@ class Validator:
 
 
 class SchemaWarning(UserWarning):
-    """A schema for which there is no type, and what stands in its place."""
+    """A schema for which there is no type."""
 
 
 def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model") -> Any:

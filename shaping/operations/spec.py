@@ -1,4 +1,4 @@
-"""What is known of an operation before it runs, the checks a declaration must pass, and which operations to serve."""
+"""The declaration of an operation, its checks, and the selection of operations to serve."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """An operation: its name, what it does to the world, what it takes and gives, who may call it, how it fails."""
+    """The declaration of an operation: name, operation type, input, output, access rights and error codes."""
 
     name: str
     operation_type: OperationType
@@ -96,7 +96,7 @@ def make_spec(name: str, *, input: Any = None, output: Any = None, **more: Any) 
 
 
 def check_spec(spec: Spec) -> Spec:
-    """Refuse a spec that nothing may be routed by, and say why."""
+    """Raise ManifestError for a spec that is not valid."""
     if not spec.name or not isinstance(spec.name, str):
         raise ManifestError(str(spec.name), "name", "it has no name")
     _check_word(spec, "operation_type", get_args(OperationType))
@@ -110,7 +110,7 @@ def check_spec(spec: Spec) -> Spec:
 
 
 def _check_word(spec: Spec, member: str, known: tuple[str, ...]) -> None:
-    """Refuse a spec in which a member is missing or not one of the known words."""
+    """Raise ManifestError where a member is missing or not one of the known words."""
     declared = getattr(spec, member)
     if declared in known:
         return
@@ -136,7 +136,7 @@ class OperationFilter:
     ids: tuple[str, ...] = ()  # glob patterns of operation ids: `repos_*`
     read_only: bool = False
 
-    def takes(self, spec: Spec) -> bool:
+    def matches(self, spec: Spec) -> bool:
         """Whether an operation is wanted."""
         origin = spec.origin
         names = (spec.id, spec.name, str(origin.get("operation_id") or spec.name))
@@ -150,7 +150,7 @@ class OperationFilter:
 
 
 class TooManyError(ValueError):
-    """A list of tools that would cost too much, with what there is to choose from."""
+    """A list of tools that would cost too many tokens, with the ways to narrow it."""
 
     def __init__(self, specs: Sequence[Spec], tokens: int, limit: int) -> None:
         reading = sum(spec.type == "query" for spec in specs)
@@ -165,15 +165,15 @@ class TooManyError(ValueError):
         )
 
 
-def choose(specs: Iterable[Spec], choice: OperationFilter, *, limit: int | None = MAX_TOKENS) -> list[Spec]:
+def select_operations(specs: Iterable[Spec], choice: OperationFilter, *, limit: int | None = MAX_TOKENS) -> list[Spec]:
     """Return the operations that are wanted; more of them than a model should carry are refused."""
-    chosen = [spec for spec in specs if choice.takes(spec)]
-    if limit is not None and (tokens := cost(chosen)) > limit:
+    chosen = [spec for spec in specs if choice.matches(spec)]
+    if limit is not None and (tokens := listing_tokens(chosen)) > limit:
         raise TooManyError(chosen, tokens, limit)
     return chosen
 
 
-def cost(specs: Sequence[Spec]) -> int:
+def listing_tokens(specs: Sequence[Spec]) -> int:
     """Count the tokens of the list of tools as a client shows it to its model; MCP has no form for a subscription."""
     texts = [orjson.dumps(tool_definition(spec)).decode() for spec in specs if spec.type != "subscription"]
     if sum(map(len, texts)) > 2_000_000:

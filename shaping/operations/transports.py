@@ -45,7 +45,7 @@ class CallerIdentity(BaseModel):
 
 
 class Requested(_CallEvent):
-    """Somebody asks for a call and says where the answer goes and how long there is."""
+    """A caller asks for a call, with the channel for the answer and the time limit."""
 
     type: Literal["call.requested"] = "call.requested"
     operation: str
@@ -70,7 +70,7 @@ class Responded(_CallEvent):
 
 
 class Completed(_CallEvent):
-    """Nothing more will be said about this call."""
+    """The call is over."""
 
     type: Literal["call.completed"] = "call.completed"
 
@@ -108,10 +108,10 @@ BUFFER = 256
 
 
 class Transport(Protocol):
-    """Messages by channel: whoever listens gets each of them, in order."""
+    """Messages by channel: every listener gets each of them, in order."""
 
     async def publish(self, channel: str, message: bytes) -> int:
-        """Send a message and say how many listeners it went to."""
+        """Send a message and return the number of listeners that got it."""
         ...
 
     def listen(self, channel: str) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
@@ -177,7 +177,7 @@ class RedisTransport:
         self._prefix = prefix
 
     async def publish(self, channel: str, message: bytes) -> int:
-        """Send a message and say how many listeners it went to."""
+        """Send a message and return the number of listeners that got it."""
         with _as_connection_errors():
             return int(await self._redis.publish(self._prefix + channel, message))
 
@@ -214,7 +214,7 @@ class RedisTransport:
 
 @contextmanager
 def _as_connection_errors() -> Iterator[None]:
-    """Raise what callers of any transport expect of a lost connection."""
+    """Raise ConnectionError for the errors of the Redis client."""
     try:
         yield
     except import_extra("redis", "redis", "calling over Redis").RedisError as fault:
@@ -222,7 +222,7 @@ def _as_connection_errors() -> Iterator[None]:
 
 
 class Listener(anyio.AsyncContextManagerMixin):
-    """An async context in which the events of a channel are received; leaving it cancels whatever is under way."""
+    """An async context in which the events of a channel are received; leaving it cancels all calls under way."""
 
     connected = False
 
@@ -253,12 +253,12 @@ class Listener(anyio.AsyncContextManagerMixin):
                 except ValidationError:
                     log.warning("a message that is no event was dropped")
                 else:
-                    self.take(event)
+                    self.handle(event)
         except OSError as lost:
             log.warning("the connection for calls was lost: %s", type(lost).__name__)
         finally:
             self.connected = False
 
-    def take(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Act on one event."""
         raise NotImplementedError

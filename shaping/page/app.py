@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from shaping.ledger import LedgerDatabase, LedgerError
-from shaping.operations.http_server import Gate
+from shaping.operations.http_server import AccessMiddleware
 from shaping.page.data import PageSource
 from shaping.page.html import content_policy, document
 from shaping.settings.files import ledger_path
@@ -80,7 +80,7 @@ def page_app(source: PageSource, *, token: str, hosts: Collection[str]) -> Starl
     async def find() -> PageSource:
         return source
 
-    guard = Middleware(Gate, hosts=hosts, token=None, is_open=lambda _: True)
+    guard = Middleware(AccessMiddleware, hosts=hosts, token=None, is_public=lambda _: True)
     return Starlette(routes=page_routes(find, token), middleware=[guard])
 
 

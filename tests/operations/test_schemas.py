@@ -17,14 +17,14 @@ ITEM = {
 }
 
 
-def settled(schema: Any, value: Any) -> Any:
-    return schema_of(schema).settle(value)
+def normalised(schema: Any, value: Any) -> Any:
+    return schema_of(schema).normalise(value)
 
 
 @pytest.mark.parametrize("source", [None, True, {}])
 def test_no_schema_takes_everything(source: Any) -> None:
     schema = schema_of(source)
-    assert (schema.json, schema.read(7), schema.settle(7)) == ({}, 7, (7, []))
+    assert (schema.json, schema.read(7), schema.normalise(7)) == ({}, 7, (7, []))
 
 
 def test_a_schema_is_its_own_schema() -> None:
@@ -57,7 +57,7 @@ def test_a_type_that_json_cannot_describe_shows_that_it_takes_anything() -> None
     ],
 )
 def test_a_value_that_fits_afterwards_is_stripped_filled_and_coerced(value: Any, data: Any) -> None:
-    assert settled(ITEM, value)[0] == data
+    assert normalised(ITEM, value)[0] == data
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_value_that_fits_afterwards_is_stripped_filled_and_coerced(value: Any,
     ],
 )
 def test_what_was_changed_about_a_value_is_told(schema: Any, value: Any, wrong: list[tuple[str, str]]) -> None:
-    assert [(issue["path"], issue["type"]) for issue in settled(schema, value)[1]] == wrong
+    assert [(issue["path"], issue["type"]) for issue in normalised(schema, value)[1]] == wrong
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_was_changed_about_a_value_is_told(schema: Any, value: Any, wrong: 
 )
 def test_what_was_stripped_is_told_at_once(schema: Any, value: Any, said: str) -> None:
     message = f"not in the declared output and left out: {said}"
-    assert settled(schema, value)[1] == [{"path": "", "type": "stripped", "message": message}]
+    assert normalised(schema, value)[1] == [{"path": "", "type": "stripped", "message": message}]
 
 
 class Renamed(BaseModel):
@@ -106,7 +106,7 @@ class Read(BaseModel):
     ],
 )
 def test_what_stands_under_another_name_was_not_stripped(schema: Any, value: Any, data: Any) -> None:
-    assert settled(schema, value) == (data, [])
+    assert normalised(schema, value) == (data, [])
 
 
 @pytest.mark.parametrize(
@@ -118,25 +118,25 @@ def test_what_stands_under_another_name_was_not_stripped(schema: Any, value: Any
 )
 def test_what_was_stripped_is_told_beside_what_was_renamed(schema: Any, value: Any, data: Any) -> None:
     message = "not in the declared output and left out: age"
-    assert settled(schema, value) == (data, [{"path": "", "type": "stripped", "message": message}])
+    assert normalised(schema, value) == (data, [{"path": "", "type": "stripped", "message": message}])
 
 
 @pytest.mark.parametrize("value", [{"unit": "g"}, {"n": "many"}, [], None, "text"])
 def test_a_value_that_does_not_fit_is_reported_and_left_alone(value: Any) -> None:
-    data, issues = settled(ITEM, value)
+    data, issues = normalised(ITEM, value)
     assert data is value
     assert issues
 
 
 def test_a_value_that_its_type_cannot_write_is_left_to_shaping() -> None:
     value = {"text": b"\xff", "odd": object()}
-    assert schema_of(dict).settle(value) == (value, [])
+    assert schema_of(dict).normalise(value) == (value, [])
 
 
 def test_a_missing_required_member_is_never_invented() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 0}}, "required": ["n"]}
-    assert settled(schema, {})[0] == {}
-    assert settled(schema, {})[1]
+    assert normalised(schema, {})[0] == {}
+    assert normalised(schema, {})[1]
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ def test_a_missing_required_member_is_never_invented() -> None:
     ],
 )
 def test_every_form_of_schema_settles_what_it_can(schema: Any, value: Any, data: Any) -> None:
-    assert settled(schema, value)[0] == data
+    assert normalised(schema, value)[0] == data
 
 
 @pytest.mark.parametrize("text", ["1e999", "nan", "x", ""])
 def test_text_that_is_no_number_stays_text(text: str) -> None:
-    assert settled({"type": "number"}, text)[0] == text
+    assert normalised({"type": "number"}, text)[0] == text
 
 
 def test_a_reference_that_leads_nowhere_settles_nothing() -> None:
@@ -178,17 +178,17 @@ def test_a_reference_that_leads_nowhere_settles_nothing() -> None:
         "$ref": "#/$defs/tree",
         "$defs": {"tree": {"properties": {"next": {"$ref": "#/$defs/tree"}}}},
     }
-    assert settled(tree, {"next": {"next": {}, "x": 1}})[0] == {"next": {"next": {}}}
+    assert normalised(tree, {"next": {"next": {}, "x": 1}})[0] == {"next": {"next": {}}}
 
 
 def test_input_is_never_changed_in_place() -> None:
     value = {"n": "1", "extra": {"a": 1}}
-    settled(ITEM, value)
+    normalised(ITEM, value)
     assert value == {"n": "1", "extra": {"a": 1}}
 
 
 def test_issues_have_a_path_and_no_value() -> None:
-    found = JsonSchema({"type": "array", "items": ITEM}).settle([{"n": 1}, {"n": "secret"}])[1]
+    found = JsonSchema({"type": "array", "items": ITEM}).normalise([{"n": 1}, {"n": "secret"}])[1]
     assert found == [{"path": "[1].n", "type": "type", "message": 'it is not of type "integer"'}]
 
 

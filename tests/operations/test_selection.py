@@ -8,10 +8,10 @@ from shaping.operations.spec import (
     OperationFilter,
     Spec,
     TooManyError,
-    choose,
-    cost,
     listed_name,
+    listing_tokens,
     make_spec,
+    select_operations,
     short_description,
     tool_definition,
 )
@@ -45,13 +45,13 @@ SPECS = [
     ],
 )
 def test_each_wish_narrows_and_its_values_widen(choice: OperationFilter, names: list[str]) -> None:
-    assert [s.name for s in choose(SPECS, choice)] == names
+    assert [s.name for s in select_operations(SPECS, choice)] == names
 
 
 def test_a_list_that_costs_too_much_is_refused_with_what_there_is_to_choose() -> None:
     with pytest.raises(TooManyError) as caught:
-        choose(SPECS, OperationFilter(), limit=10)
-    tokens = cost(SPECS)
+        select_operations(SPECS, OperationFilter(), limit=10)
+    tokens = listing_tokens(SPECS)
     assert str(caught.value) == (
         f"4 operations are about {tokens} tokens of tool definitions; the limit is 10.\n"
         "Choose some: --tag, --method, --path '/a/*', --id 'get_*', or --read-only (2 only read).\n"
@@ -63,14 +63,14 @@ def test_a_list_that_costs_too_much_is_refused_with_what_there_is_to_choose() ->
 def test_many_tags_are_counted_and_not_listed() -> None:
     specs = [spec(f"op{n}", tags=[f"t{n}"]) for n in range(15)]
     with pytest.raises(TooManyError, match=r"and 3 more\."):
-        choose(specs, OperationFilter(), limit=1)
+        select_operations(specs, OperationFilter(), limit=1)
     with pytest.raises(TooManyError) as caught:
-        choose([spec("x")], OperationFilter(), limit=1)
+        select_operations([spec("x")], OperationFilter(), limit=1)
     assert "Tags" not in str(caught.value)
 
 
 def test_a_huge_list_is_estimated() -> None:
-    assert cost([spec(f"op{n}", input={"description": "word " * 50_000}) for n in range(9)]) > 100_000
+    assert listing_tokens([spec(f"op{n}", input={"description": "word " * 50_000}) for n in range(9)]) > 100_000
 
 
 def test_a_name_is_one_that_every_client_takes() -> None:
@@ -102,4 +102,4 @@ def test_an_operation_is_chosen_by_the_id_that_its_document_gives() -> None:
         spec("repos_list", origin={"operation_id": "repos/list"}),
     ]
     for pattern in ("repos/get", "repos_get", "*/get"):
-        assert [one.name for one in choose(found, OperationFilter(ids=(pattern,)))] == ["repos_get"]
+        assert [one.name for one in select_operations(found, OperationFilter(ids=(pattern,)))] == ["repos_get"]

@@ -13,9 +13,9 @@ from shaping.operations.openapi.document import (
     DocumentError,
     OpenApiDocument,
     SchemaConverter,
-    free_name,
     read_document,
     read_file,
+    unique_name,
 )
 from shaping.operations.openapi.requests import is_json, read_inputs
 from shaping.operations.spec import READING_METHODS, Spec, make_spec
@@ -70,7 +70,7 @@ def from_openapi(
     made = tuple(
         operation
         for path, node in (document.content.get("paths") or {}).items()
-        if isinstance(item := document.follow(node), Mapping)
+        if isinstance(item := document.resolve(node), Mapping)
         for method in METHODS
         if isinstance(item.get(method), Mapping)
         for operation in _operations(client, schemas, taken, path=path, method=method, item=item)
@@ -81,7 +81,7 @@ def from_openapi(
 def from_openapi_file(
     path: str | PathLike[str], config: HttpConfig | None = None, *, read: Callable[[str], bytes] | None = None
 ) -> HttpOperations:
-    """Make the operations of a document in a file, read through whatever file system is given."""
+    """Make the operations of a document in a file, which `read` reads where it is given."""
     return from_openapi(read_file(path, read), config)
 
 
@@ -97,11 +97,11 @@ async def from_openapi_url(url: str, config: HttpConfig | None = None) -> HttpOp
 def _operations(
     client: Client, schemas: SchemaConverter, taken: set[str], *, path: str, method: str, item: Mapping[str, Any]
 ) -> Iterator[tuple[Spec, Any]]:
-    """Make the operation, and beside one that offers its answer whole or as a stream, the subscription `…_stream`."""
+    """Make the operation; one that can answer whole or as a stream also gets a subscription, `…_stream`."""
     document, operation = schemas.document, item[method]
     inputs = read_inputs(document, schemas, item, operation, path)
     answers = _answers(document, operation)
-    name = free_name(_name(operation, method, path), taken)
+    name = unique_name(_name(operation, method, path), taken)
     taken.add(name)
     call = HttpCall(client, method.upper(), path, inputs, _accept(answers))
     statuses = [str(status) for status in operation.get("responses") or ()]
@@ -126,7 +126,7 @@ def _operations(
         yield make_spec(name, type=shape, output=schemas.schema(whole), **about), call
         if STREAM not in answers:
             return
-        name = free_name(f"{name}_stream", taken)
+        name = unique_name(f"{name}_stream", taken)
         taken.add(name)
     stream = make_spec(name, type="subscription", output=schemas.schema(answers[STREAM]), **about)
     yield stream, EventStream(call).__call__
@@ -144,10 +144,10 @@ def _answers(document: OpenApiDocument, operation: Mapping[str, Any]) -> dict[st
     responses = {str(status): node for status, node in (operation.get("responses") or {}).items()}
     good = sorted((s for s in responses if s.startswith("2")), key=lambda s: {"200": 0, "201": 1}.get(s, 2))
     for status in good:
-        response = document.follow(responses[status])
+        response = document.resolve(responses[status])
         content = response.get("content") if isinstance(response, Mapping) else None
         if isinstance(content, Mapping) and content:
-            media = {kind: document.follow(node) for kind, node in content.items()}
+            media = {kind: document.resolve(node) for kind, node in content.items()}
             return {kind: node.get("schema") if isinstance(node, Mapping) else None for kind, node in media.items()}
     return {}
 
@@ -170,13 +170,13 @@ def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
 
 
 def _with_scheme(config: HttpConfig, document: OpenApiDocument) -> HttpConfig:
-    """Take the name and the place of a key from the document, where the config does not say."""
+    """Take the name and the place of an API key from the document's security schemes, unless the config gives them."""
     auth = config.auth
     if auth is None or auth.type != "api_key" or auth.name is not None:
         return config
     schemes = (document.content.get("components") or {}).get("securitySchemes") or {}
     for node in schemes.values():
-        scheme = document.follow(node)
+        scheme = document.resolve(node)
         if scheme.get("type") == "apiKey" and scheme.get("in") in {"header", "query", "cookie"}:
             found = Auth(auth.type, auth.token, str(scheme.get("name")), scheme["in"], auth.prefix)
             return replace(config, auth=found)

@@ -77,7 +77,7 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """What is known of an API besides its document: where it is, how to authenticate, and the operations' namespace.
+    """The settings of an API besides its document: its address, authentication, and the operations' namespace.
 
     `base_url` replaces the document's server address; `headers` go with every request; `transport` is an httpx
     transport in place of the network, for tests.
@@ -164,7 +164,7 @@ class HttpCall:
     accept: str = "application/json"
 
     async def __call__(self, given: Mapping[str, Any], context: Context) -> Envelope[Any]:
-        """Send the request and wrap what comes back."""
+        """Send the request and wrap the response."""
         url, request = self.request(given, context)
         return read_http_response(await self.client.send(self.method, url, **request), self.method)
 
@@ -193,7 +193,7 @@ class HttpCall:
 
 
 def read_http_response(response: httpx.Response, method: str = "GET") -> Envelope[Any]:
-    """Wrap a response: data by its content type, an error status as a coded error beside whatever the server said."""
+    """Wrap a response: data by its content type, and an error status as a coded error beside the body."""
     status, kind = response.status_code, response.headers.get("content-type", "")
     data, readable = _data(response, kind)
     error = None
@@ -210,7 +210,7 @@ def read_http_response(response: httpx.Response, method: str = "GET") -> Envelop
 
 
 def _data(response: httpx.Response, kind: str) -> tuple[Any, bool]:
-    """Return the body as JSON data, and whether it could be read as what it says it is."""
+    """Return the body as JSON data, and whether it could be read as its content type."""
     if not response.content:
         return None, True
     plain = kind.partition(";")[0].strip().lower()
@@ -296,7 +296,7 @@ class EventStream:
         ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
         that reads is ever sent again: any other would do its work twice.
         """
-        state, silent = StreamState(RETRY_SECONDS if self.retry is None else self.retry), 0
+        state, failed_reconnects = StreamState(RETRY_SECONDS if self.retry is None else self.retry), 0
         while True:
             received = False
             async with aclosing(self._connection(state, given, context)) as events:
@@ -305,9 +305,11 @@ class EventStream:
                     yield event
             if state.ended or self.call.method not in READING:
                 return
-            silent = 0 if received else silent + 1
-            if silent > MAX_SILENT_RECONNECTS:
-                raise ToolError("UNAVAILABLE", f"the stream broke off {silent} times without an event in between")
+            failed_reconnects = 0 if received else failed_reconnects + 1
+            if failed_reconnects > MAX_SILENT_RECONNECTS:
+                raise ToolError(
+                    "UNAVAILABLE", f"the stream broke off {failed_reconnects} times without an event in between"
+                )
             await anyio.sleep(state.retry)
 
     async def _connection(
@@ -321,13 +323,13 @@ class EventStream:
         try:
             response = await self.call.client.send(self.call.method, url, stream=True, **request)
             try:
-                await _refuse(response)
+                await _check_stream(response)
                 if response.status_code != 204:
                     async for event in state.events(response):
                         if event.data == DONE:
                             state.ended = True
                             return
-                        yield _wrapped(event, response)
+                        yield _event_envelope(event, response)
                 state.ended = response.status_code == 204 or state.last_id is None
             finally:
                 with anyio.CancelScope(shield=True):
@@ -338,7 +340,7 @@ class EventStream:
                 raise
 
 
-async def _refuse(response: httpx.Response) -> None:
+async def _check_stream(response: httpx.Response) -> None:
     """Raise where the answer is not a stream of events."""
     if response.status_code == 204:
         return
@@ -352,7 +354,7 @@ async def _refuse(response: httpx.Response) -> None:
         raise ToolError("BAD_RESPONSE", f"expected a stream of events, got {response.status_code} {kind}")
 
 
-def _wrapped(event: ServerSentEvent, response: httpx.Response) -> Envelope[Any]:
+def _event_envelope(event: ServerSentEvent, response: httpx.Response) -> Envelope[Any]:
     meta: dict[str, Any] = {"event": event.event, **({"event_id": event.id} if event.id else {})}
     return http_envelope(
         read_json_or_text(event.data), status=response.status_code, headers=response.headers.multi_items(), **meta

@@ -35,12 +35,12 @@ class OpenApiDocument:
     place: str = ""
 
     @property
-    def is_old(self) -> bool:
+    def is_version_3_0(self) -> bool:
         """Whether schemas are in the dialect of 3.0, which is not JSON Schema."""
         return str(self.content.get("openapi", "")).startswith("3.0")
 
-    def follow(self, node: Any) -> Any:
-        """Return what a node stands for: itself, or the end of its chain of references; `{}` where it leads nowhere."""
+    def resolve(self, node: Any) -> Any:
+        """Return a node with its chain of references resolved; `{}` where one cannot be."""
         for _ in range(MAX_HOPS):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
                 return node
@@ -48,7 +48,7 @@ class OpenApiDocument:
         return {}
 
     def look_up(self, ref: str) -> Any:
-        """Return what a pointer into this document points at; other documents are not fetched."""
+        """Return the node at a pointer into this document; other documents are not fetched."""
         found = pointed(self.content, ref[1:]) if ref == "#" or ref.startswith("#/") else None
         return {} if found is None else found
 
@@ -79,7 +79,7 @@ def read_document(source: Mapping[str, Any] | str | bytes, place: str = "") -> O
 
 
 def read_file(path: str | PathLike[str], read: Callable[[str], bytes] | None = None) -> OpenApiDocument:
-    """Read a document from a file, plain or gzipped, through whatever file system is given."""
+    """Read a document from a file, plain or gzipped, by `read` where it is given."""
     content = read(str(path)) if read is not None else Path(path).read_bytes()
     return read_document(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content, str(path))
 
@@ -123,14 +123,14 @@ class SchemaConverter:
         self._defs: dict[str, Any] = {}
         self._names: dict[str, str] = {}
         self._needs: dict[str, frozenset[str]] = {}
-        self._inside: list[str] = []
+        self._open_definitions: list[str] = []
 
     def schema(self, node: Any) -> dict[str, Any]:
         """Return one schema with every definition that it needs; an empty one for no schema."""
-        turned = self.part(node)
-        if not isinstance(turned, dict):
-            return {} if turned else {"not": {}}
-        return self.with_defs(turned)
+        converted = self.part(node)
+        if not isinstance(converted, dict):
+            return {} if converted else {"not": {}}
+        return self.with_defs(converted)
 
     def with_defs(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Add every definition that an already turned schema needs."""
@@ -154,15 +154,15 @@ class SchemaConverter:
             return {}
         if isinstance(node.get("$ref"), str):
             return self._reference(node)
-        turned = {
+        converted = {
             word: self._value(word, value) for word, value in node.items() if word not in DROPPED and word[:2] != "x-"
         }
-        if "$recursiveRef" in node and self._inside:
+        if "$recursiveRef" in node and self._open_definitions:
             # An earlier draft's way of saying "this same schema", which documents of 3.1 still use.
-            return {**turned, "$ref": f"#/$defs/{self._inside[-1]}"}
+            return {**converted, "$ref": f"#/$defs/{self._open_definitions[-1]}"}
         # Documents that call themselves 3.1 still use the words of 3.0.
-        turned = _bounded(turned)
-        return _nullable(turned) if node.get("nullable") is True else turned
+        converted = _bounded(converted)
+        return _nullable(converted) if node.get("nullable") is True else converted
 
     def _value(self, word: str, value: Any) -> Any:
         if word in LITERAL:
@@ -184,20 +184,22 @@ class SchemaConverter:
             return {}
         name = self._names.get(ref)
         if name is None:
-            name = free_name(re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root", self._defs)
+            name = unique_name(re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root", self._defs)
             # Entered before it is turned: it may contain itself.
             self._names[ref] = name
             self._defs[name] = {}
             self._needs[name] = frozenset()
-            self._inside.append(name)
+            self._open_definitions.append(name)
             self._defs[name] = self.part(self.document.look_up(ref))
-            self._inside.pop()
+            self._open_definitions.pop()
             self._needs[name] = _references(self._defs[name])
-        siblings = {} if self.document.is_old else {k: v for k, v in node.items() if k in {"description", "default"}}
+        siblings = (
+            {} if self.document.is_version_3_0 else {k: v for k, v in node.items() if k in {"description", "default"}}
+        )
         return {"$ref": f"#/$defs/{name}", **siblings}
 
 
-def free_name(plain: str, taken: Container[str]) -> str:
+def unique_name(plain: str, taken: Container[str]) -> str:
     """Return a name that is not taken, with a number where it has to be."""
     name, number = plain, 2
     while name in taken:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter
 
-HOLE = re.compile(r"\{([^{}]+)\}")
+PATH_PARAMETER = re.compile(r"\{([^{}]+)\}")
 STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
 DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 # HTTP itself sets these, and the document's security schemes say how to authenticate.
@@ -133,11 +133,11 @@ def read_inputs(
     names: dict[str, str] = {}
     alone = None
     if body is not None and body.by_members:
-        names = {name: _free("body", name, taken) for name in body.properties}
+        names = {name: _unique_member("body", name, taken) for name in body.properties}
         properties |= {names[name]: schema for name, schema in body.properties.items()}
         required += [names[name] for name in body.required_members if name in names and body.required]
     elif body is not None:
-        alone = _free("request", "body", taken)
+        alone = _unique_member("request", "body", taken)
         properties[alone] = body.schema
         required += [alone] if body.required else []
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -150,13 +150,14 @@ def read_inputs(
 def _in_order(
     document: OpenApiDocument, item: Mapping[str, Any], operation: Mapping[str, Any], path: str
 ) -> list[Mapping[str, Any]]:
-    """Return the parameters by place; the operation's own outrank those of its path, and what a path names is one."""
+    """Return the parameters by place; an operation's own override its path's, and each placeholder is one."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {
-        ("path", name): {"in": "path", "name": name, "schema": {"type": "string"}} for name in HOLE.findall(path)
+        ("path", name): {"in": "path", "name": name, "schema": {"type": "string"}}
+        for name in PATH_PARAMETER.findall(path)
     }
     listed = [listed for node in (item, operation) if isinstance(listed := node.get("parameters"), list)]
     for node in (node for nodes in listed for node in nodes):
-        parameter = document.follow(node)
+        parameter = document.resolve(node)
         if isinstance(parameter, Mapping) and parameter.get("in") in STYLES and isinstance(parameter.get("name"), str):
             found[parameter["in"], parameter["name"]] = parameter
     kept = [p for (place, name), p in found.items() if place != "header" or name.lower() not in NOT_PARAMETERS]
@@ -172,7 +173,7 @@ def _parameter(schemas: SchemaConverter, node: Mapping[str, Any], taken: set[str
     if isinstance(schema, dict) and isinstance(node.get("description"), str):
         schema = {**schema, "description": node["description"]}
     return Parameter(
-        member=_free(place, name, taken),
+        member=_unique_member(place, name, taken),
         name=name,
         place=place,
         style=style,
@@ -183,7 +184,7 @@ def _parameter(schemas: SchemaConverter, node: Mapping[str, Any], taken: set[str
     )
 
 
-def _free(place: str, name: str, taken: set[str]) -> str:
+def _unique_member(place: str, name: str, taken: set[str]) -> str:
     free = name if name not in taken else f"{place}_{name}"
     while free in taken:
         free = f"{free}_"
@@ -192,15 +193,15 @@ def _free(place: str, name: str, taken: set[str]) -> str:
 
 
 def _body(document: OpenApiDocument, schemas: SchemaConverter, node: Any) -> Body | None:
-    """Read the body in the media type that says most with least; its members are the input's where they are plain."""
-    request = document.follow(node)
+    """Read the body in the preferred media type; its members become members of the input where it is a plain object."""
+    request = document.resolve(node)
     content = request.get("content") if isinstance(request, Mapping) else None
     if not isinstance(content, Mapping) or not content:
         return None
     json_like = next((kind for kind in content if is_json(kind)), next(iter(content)))
     key = next((kind for kind in PREFERRED if kind in content), json_like)
     media = content[key] if isinstance(content[key], Mapping) else {}
-    plain = document.follow(media.get("schema"))
+    plain = document.resolve(media.get("schema"))
     plain = plain if isinstance(plain, Mapping) else {}
     members = plain.get("properties")
     has_members = key in {*PREFERRED} or is_json(key)
@@ -259,7 +260,7 @@ def _is_file(schema: Any) -> bool:
 
 
 def scalar_text(value: Any) -> str:
-    """Return a scalar as it stands in a URL or a header."""
+    """Return a scalar as it is written in a URL or a header."""
     if value is None:
         return ""
     return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -116,7 +116,7 @@ def test_definitions_that_contain_themselves_stay_so() -> None:
     }
 
 
-def turned(schema: Any, version: str = "3.0.3", **schemas: Any) -> Any:
+def converted(schema: Any, version: str = "3.0.3", **schemas: Any) -> Any:
     return SchemaConverter(OpenApiDocument({"openapi": version, "components": {"schemas": schemas}})).schema(schema)
 
 
@@ -146,22 +146,22 @@ def turned(schema: Any, version: str = "3.0.3", **schemas: Any) -> Any:
     ],
 )
 def test_a_schema_becomes_json_schema(schema: Any, plain: Any) -> None:
-    assert turned(schema) == plain
+    assert converted(schema) == plain
 
 
 def test_what_stands_beside_a_reference_is_kept_where_that_is_allowed() -> None:
     schema = {"$ref": "#/components/schemas/A", "description": "d"}
-    assert turned(schema, "3.1.0", A={"type": "string"}) == {
+    assert converted(schema, "3.1.0", A={"type": "string"}) == {
         "$ref": "#/$defs/A",
         "description": "d",
         "$defs": {"A": {"type": "string"}},
     }
-    assert "description" not in turned(schema, "3.0.0", A={})
+    assert "description" not in converted(schema, "3.0.0", A={})
 
 
 def test_an_earlier_drafts_recursion_is_read() -> None:
     schema = {"$ref": "#/components/schemas/A"}
-    found = turned(schema, "3.1.0", A={"$recursiveAnchor": True, "items": {"$recursiveRef": "#"}})
+    found = converted(schema, "3.1.0", A={"$recursiveAnchor": True, "items": {"$recursiveRef": "#"}})
     assert found["$defs"] == {"A": {"items": {"$ref": "#/$defs/A"}}}
 
 
@@ -179,7 +179,7 @@ def test_two_definitions_of_one_name_are_two() -> None:
 )
 def test_a_pointer_leads_into_the_document_or_nowhere(ref: str, found: Any) -> None:
     document = OpenApiDocument({"a": [{"b/c": 1}], "loop": {"$ref": "#/loop"}})
-    assert document.follow({"$ref": ref}) == found
+    assert document.resolve({"$ref": ref}) == found
 
 
 @pytest.mark.parametrize(
