@@ -164,6 +164,7 @@ class Shaper:
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
         started = perf_counter() if plan.debug else 0.0
+        given = value
         try:
             value, plan, call = _read(value, plan, call)
             cleaned = clean(value, plan, call)
@@ -174,7 +175,10 @@ class Shaper:
                     self._tell(f"{plan.tool!r}: {warned.message}")
             value = value if cleaned.original is None else cleaned.original
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
-            return present(cleaned, plan, call, self.facts, self._originals, timings=took)
+            shaped = present(cleaned, plan, call, self.facts, self._originals, timings=took)
+            # A list is cut at its end; a text that is cut keeps the lines that report errors.
+            as_text = shaped.truncated and type(given) is str and _is_log(given, plan)
+            return self._shape(replace(plan, parse=()), given, call) if as_text else shaped
         except CleaningError as fault:
             return unshaped(fault.original, plan, call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
@@ -305,6 +309,13 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
     return value, plan, clean_call(call, plan)
+
+
+def _is_log(text: str, plan: Plan) -> bool:
+    """Return whether a text is read as the records of a log, and no rule asks for their fields."""
+    if plan.fields is not None or (parsed := data_in(text, plan)) is None:
+        return False
+    return parsed.format == "log" or (parsed.format == "lines" and "level" in parsed.value[0])
 
 
 def _problem(problem: ConfigError) -> Warned:

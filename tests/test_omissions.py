@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from shaping import Shaper, tokens, using
+from shaping.encoders.table import decode
 from shaping.present.notices import missing
 from shaping.response import Omission, Warned, grouped
 
@@ -244,6 +245,18 @@ def test_null_and_empty_members_are_named_once_below_a_list(profile: str, value:
     assert shaped.absent == {"null": ("assignee", "milestone", "user.company"), "empty": ("labels",)}
     assert shaped.text.endswith("\nnull: assignee, milestone, user.company; empty: labels")
     assert "null" not in orjson.dumps(shaped.data).decode()
+
+
+def test_members_that_only_some_records_lack_are_told_from_those_that_all_lack() -> None:
+    records = [
+        {"n": n, "note": None, "body": None if n % 2 else "text", "labels": [] if n % 3 else ["bug"], "files": []}
+        for n in range(12)
+    ]
+    with using(dialect="none"):
+        shaped = Shaper({}).shape(records, tool="t")
+    last = "null: note; null if missing: body; empty: files; empty if missing: labels"
+    assert shaped.text.splitlines()[-1] == last
+    assert [set(row) for row in decode(shaped.text)[:3]] == [{"n", "body", "labels"}, {"n"}, {"n", "body"}]
 
 
 def test_null_and_empty_members_of_one_record_are_named_too() -> None:

@@ -14,7 +14,7 @@ from shaping import Shaped, Shaper, using
 from shaping.envelope import local_envelope
 from shaping.errors import make_error
 from shaping.response import Warned
-from shaping.settings import ConfigError
+from shaping.settings import ConfigError, Overrides
 
 RAW = {
     "items": [
@@ -385,3 +385,21 @@ def test_a_wrong_config_is_told_without_the_frames_of_its_reader() -> None:
     with pytest.raises(ConfigError, match="max_tokns is not a known key") as raised:
         Shaper({"global": {"max_tokns": 3}})
     assert len(raised.traceback) <= 3
+
+
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+@pytest.mark.parametrize(
+    "form", ["{time} {level} worker handled request {n}", '{{"time":"{time}","level":"{level}","msg":"request {n}"}}']
+)
+def test_a_log_that_is_cut_keeps_its_errors_and_says_of_which_levels_lines_are_missing(form: str, profile: str) -> None:
+    levels = ["ERROR" if n % 400 == 333 else "WARN" if n % 90 == 1 else "INFO" for n in range(2_000)]
+    lines = [
+        form.format(time=f"2026-11-17T10:{n // 60:02d}:{n % 60:02d}Z", level=level, n=n)
+        for n, level in enumerate(levels)
+    ]
+    shaped = Shaper(expandable=True).shape(
+        "\n".join(lines), tool="logs", profile=profile, request=Overrides(max_tokens=2_000, dialect="none")
+    )
+    assert shaped.truncated
+    assert all(f"request {n}" in shaped.text or f" {n}" in shaped.text for n in range(333, 2_000, 400))
+    assert "WARN" in shaped.notice

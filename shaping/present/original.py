@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
+_ABSENT = ("null", "null if missing", "empty", "empty if missing")
 # Names of null or empty members that are written: an object keyed by ids may have any number.
 _NAMES = 80
 # The line is written where it is cheaper by this factor, which is more than the guess of its tokens is wrong by.
@@ -154,9 +155,7 @@ class Original:
         """The names of members that were dropped because they are null or empty, by that reason."""
         found: dict[str, dict[str, None]] = {}
         for omission in self._absent:
-            # Named once for a list: what its records lack needs no path to the list.
-            name = omission.path.split("[].", 1)[-1].replace("[]", "")
-            found.setdefault(omission.reason, {})[name] = None
+            found.setdefault(omission.reason, {})[_member_name(omission)] = None
         return {reason: tuple(names) for reason, names in found.items()}
 
     @property
@@ -170,8 +169,13 @@ class Original:
 
     @cached_property
     def absent_line(self) -> str:
-        """The line below the data that names the null and empty members."""
-        line = "; ".join(f"{reason}: {_some(names)}" for reason, names in self.absent.items())
+        """The line below the data that names the null and empty members: of all records, or of those that lack them."""
+        groups: dict[str, dict[str, None]] = {}
+        for omission in self._absent:
+            shown = select(self.cleaned.pruned, omission.path) if "[]" in omission.path else ()
+            reason = f"{omission.reason} if missing" if shown else omission.reason
+            groups.setdefault(reason, {})[_member_name(omission)] = None
+        line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
         return line and "\n" + (line if self.plan.redact.off else scrub(line))
 
     @property
@@ -227,6 +231,11 @@ class Original:
             found = price(self.raw_path(omission.path), self.cleaned.plain_raw(self.plan), counting)
         self._prices[omission] = found
         return found
+
+
+def _member_name(omission: Omission) -> str:
+    """Return the name of a member, without the path to the list whose records it is a member of."""
+    return omission.path.split("[].", 1)[-1].replace("[]", "")
 
 
 def _some(names: tuple[str, ...]) -> str:

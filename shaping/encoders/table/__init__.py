@@ -29,7 +29,7 @@ __all__ = ["VERSION", "decode", "encode"]
 VERSION = 5  # of the format in docs/table-format.md; whatever changes a written text changes it
 
 
-_NOTE = re.compile(r"(?:null|empty): |\(")  # a line that is about the data: no name begins so
+_NOTE = re.compile(r"(?:null|empty)(?: if missing)?: |\(")  # a line that is about the data: no name begins so
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
 _WIDE = 24  # columns of rows without names
 _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
