@@ -1,9 +1,10 @@
 """Run real agent clients against a scripted model and our server: `python -m benchmarks.clients.run CLIENT...`.
 
-`--mode direct|proxy` and `--script small|text|data|lines|code` choose less than both modes and the first three scripts.
-Everything happens in namespaces without a network but loopback, with an empty environment, a HOME of its own and dummy
-keys. What the model was shown lies in $LAB/runs/CLIENT/MODE/SCRIPT, what went over MCP in mcp.jsonl beside it;
-`python -m benchmarks.clients.table` writes the table. Clients are installed by install.sh, outside the repository.
+`--mode direct|proxy|wrap` and `--script small|text|data|lines|code` choose less than the first two modes and the first
+three scripts. Everything happens in namespaces without a network but loopback, with an empty environment, a HOME of its
+own and dummy keys. What the model was shown lies in $LAB/runs/CLIENT/MODE/SCRIPT, what went over MCP in mcp.jsonl
+beside it; `python -m benchmarks.clients.table` writes the table. Clients are installed by install.sh, outside the
+repository.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from benchmarks.clients.model import ScriptedModel
 HERE: Final = Path(__file__).resolve().parent
 PORT: Final = 8971
 MODES: Final = ("direct", "proxy")
+# Those whose own list of servers `shaping wrap --client` rewrites, by its names for them.
+WRAPPED: Final = {"cline": "cline", "codex": "codex", "copilot": "copilot-cli", "gemini": "gemini", "kilo": "kilo"} | {
+    name: name for name in ("kimi", "opencode", "qwen")
+}
 # Some clients give up after errors in a row, so these stand apart from each other.
 SMALL: Final = (
     "split_schema split_plain error_text data_only text_only error_data json_string blocks error_data_only image link "
@@ -65,7 +70,7 @@ def run(name: str, mode: str, script: str) -> None:
     subprocess.run(["git", "init", "-q", str(work)], check=True)
     steps = [*client.first, *(client.code if script == "code" else SCRIPTS[script])]
     steps = [step for step in steps if step[0] not in client.skip]
-    if mode == "proxy":
+    if mode != "direct":
         steps += EXPAND.get(script, [])
     (folder / "steps.txt").write_text("\n".join(tool for tool, _ in steps))
     model = ScriptedModel(PORT, folder, steps, client.indirect, client.extra)
@@ -80,6 +85,12 @@ def run(name: str, mode: str, script: str) -> None:
         "PYTHONPATH": str(HERE.parents[1]),
         **env,
     }
+    if mode == "wrap":
+        shaping = Path(sys.executable).with_name("shaping")
+        done = subprocess.run(
+            [shaping, "wrap", "--client", WRAPPED[name]], cwd=work, env=env, capture_output=True, text=True, check=False
+        )
+        print(done.stderr, end="", flush=True)
     with (folder / "out.txt").open("wb") as out:
         child = subprocess.Popen(
             argv, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
@@ -97,7 +108,7 @@ def run(name: str, mode: str, script: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run real agent clients against a scripted model and our server.")
     parser.add_argument("client", nargs="+", choices=sorted(CLIENTS))
-    parser.add_argument("--mode", choices=MODES)
+    parser.add_argument("--mode", choices=(*MODES, "wrap"))
     parser.add_argument("--script", choices=SCRIPTS)
     asked = parser.parse_args()
     if "LAB_INSIDE" not in os.environ:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 FILE = typer.Argument(
     metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."
 )
-CLIENT = typer.Option(metavar="NAME", help=f"Find the files of this client: {', '.join(CLIENTS)}.")
+CLIENT = typer.Option(metavar="NAME", help=f"Find your files of this client: {', '.join(CLIENTS)}.")
 PROFILE = typer.Option(metavar="NAME", help="The profile the proxy should use.")
 CONFIG = typer.Option(metavar="FILE", help="The response_config.json the proxy should use.")
 SKIP = typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
@@ -85,6 +85,8 @@ def wrap(
     quiet_logs()
     _check_profile(profile, config)
     files = _files(file, client)
+    if client is not None:
+        files = _own_files(client, files)
     _check_skipped(skip or [], files)
     passed = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
     wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
@@ -154,6 +156,19 @@ def _files(file: Path | None, client: str | None) -> list[Path]:
     if not files:
         raise stopped(f"{client or file} has no file with MCP servers here", code="NOT_FOUND")
     return files
+
+
+def _own_files(client: str, files: list[Path]) -> list[Path]:
+    """Leave out what lies in a repository: others may share the file, so whoever wants it wrapped names it."""
+    shared = [path for path in files if is_shared(path)]
+    named = [
+        f"{path} is a repository's, and others may share it; to wrap it too: shaping wrap {path}" for path in shared
+    ]
+    if shared == files:
+        raise stopped("; ".join([f"{client} has no file of your own with MCP servers here", *named]), code="NOT_FOUND")
+    for line in named:
+        _say(line)
+    return [path for path in files if path not in shared]
 
 
 def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritten:

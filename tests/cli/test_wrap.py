@@ -349,12 +349,27 @@ def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended()
     assert str(why_it_fails(entry)).startswith("the server 'sh' closed its output before it answered:\n  busy")
 
 
-@pytest.mark.parametrize("found", [["."], ["--client", "claude-code"]], ids=["a folder", "a client"])
-def test_commands_of_a_repositorys_file_run_only_where_the_file_is_named(
-    file: Path, monkeypatch: pytest.MonkeyPatch, found: list[str]
+def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repository(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     (file.parent / ".git").mkdir()
     monkeypatch.chdir(file.parent)
+    own = tmp_path_factory.mktemp("home") / ".claude.json"
+    monkeypatch.setenv("HOME", str(own.parent))
+    alone = run("wrap", "--client", "claude-code")
+    assert (alone.exit_code, "claude-code has no file of your own" in alone.stderr) == (2, True)
+    own.write_bytes(ORIGINAL)
+    both = run("wrap", "--client", "claude-code")
+    assert f"to wrap it too: shaping wrap {file}" in both.stderr
+    assert (both.exit_code, b"proxy" in own.read_bytes(), file.read_bytes()) == (0, True, ORIGINAL)
+
+
+def test_commands_of_a_repositorys_file_run_only_where_the_file_is_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file.parent / ".git").mkdir()
+    monkeypatch.chdir(file.parent)
+    found = ["."]
     entry = {"command": "sh", "args": ["-c", f"touch {file.parent / 'ran'}"]}
     for _ in range(2):
         file.write_text(json.dumps({"mcpServers": {"a": entry}}))
