@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from shaping.encoders import encode
 from shaping.noise.records import MISSING, NoiseRule, Records, Surroundings
 from shaping.noise.rules import RULES
-from shaping.noise.text import is_diff, reduce_text
+from shaping.noise.text import reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
 from shaping.parsers import is_cheaper, parse_tables, parse_within
+from shaping.parsers.sections import is_diff
 from shaping.paths import join
 from shaping.response import Omission
 

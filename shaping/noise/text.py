@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shaping.encoders.table.series import first_to_last
 from shaping.noise.unwrap import page_text, unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
+from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats
 from shaping.response import Omission
@@ -205,8 +206,6 @@ def _as_levels(text: str) -> str | None:
     )
 
 
-_DIFF = re.compile(r"^(?:diff --git |@@ -\d|--- \S.*\n\+\+\+ \S)", re.MULTILINE)
-_DIFF_STARTS = ("diff --git ", "@@ -", "--- ")
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
 _RUN, _LETTERS = 400, b"a"
 _REPEATS = 5  # equal lines in a row
@@ -236,12 +235,7 @@ def reduce_text(
     return reduced, [Omission("", 1, reason) for reason in reasons]
 
 
-# Each pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
-def is_diff(text: str) -> bool:
-    """Whether a text is a diff or a patch, which somebody may apply as it is."""
-    return any(start in text for start in _DIFF_STARTS) and _DIFF.search(text) is not None
-
-
+# The pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
 def _may_hold_blob(text: str) -> bool:
     return _LETTERS * _RUN in text.encode("utf-8", "surrogatepass").translate(_AS_LETTERS)
 

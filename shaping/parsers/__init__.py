@@ -55,6 +55,7 @@ _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
 _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
+_SHORT = 50_000  # characters of a text that fits most budgets; a larger one is cut better as rows than as lines
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
 _HEAD = 16_000  # characters of a long text by which it is judged, half of them at its end
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
@@ -93,16 +94,16 @@ def _parser(name: Format) -> Callable[[str], Any]:
     return parser
 
 
-def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
-    """Return the data of a whole text, unless writing it as data saves less than 15% of its tokens."""
+def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS, *, in_member: bool = False) -> Parsed | None:
+    """Return the data of a whole text, or of one in a member, unless that saves less than 15% of its tokens."""
     if (head := _head(text)) is not text:
         # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
         first = parse(head, formats)
         if first is not None and first.format in _ROWS:
-            return parse(text, (first.format,)) if is_cheaper(first) else None
+            return parse(text, (first.format,)) if is_cheaper(first, in_member=in_member) else None
         formats = [name for name in formats if name not in _ROWS]
     parsed = parse(text, formats)
-    return parsed if parsed is None or parsed.exact or is_cheaper(parsed) else None
+    return parsed if parsed is None or parsed.exact or is_cheaper(parsed, in_member=in_member) else None
 
 
 def _head(text: str) -> str:
@@ -111,14 +112,19 @@ def _head(text: str) -> str:
     return text[:end] + text[text.find("\n", len(text) - _HEAD // 2) + 1 :] if end else text
 
 
-def is_cheaper(parsed: Parsed) -> bool:
-    """Whether a text written as the data it holds costs at least 15% fewer tokens."""
-    from shaping.encoders import encode  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
+def is_cheaper(parsed: Parsed, *, in_member: bool = False) -> bool:
+    """Whether a text written as the data it holds costs at least 15% fewer tokens.
+
+    A text that is no member of data is compared with how it is written with its lines short, too.
+    """
+    from shaping.encoders import encode, lines  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
     if parsed.format in _ROWS and (head := _head(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
+    if not in_member and len(parsed.text) <= _SHORT and cheap(lines.encode(parsed.text)) < cheap(written):
+        return False  # cheaper as a text whose lines are written short
     guess = cheap(written) / cheap(parsed.text)
     if abs(guess - _WORTH) > _SURE:
         return guess < _WORTH

@@ -17,6 +17,16 @@ _NAMED: Final = 6  # files or sections that are named; the others are added up
 _LONGEST_NAME: Final = 80  # characters of a file's name, the end of it
 
 
+_DIFF: Final = re.compile(r"^(?:diff --git |@@ -\d|--- \S.*\n\+\+\+ \S)", re.MULTILINE)
+_DIFF_STARTS: Final = ("diff --git ", "@@ -", "--- ")
+
+
+def is_diff(text: str) -> bool:
+    """Whether a text is a diff or a patch, which somebody may apply as it is."""
+    # The pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
+    return any(start in text for start in _DIFF_STARTS) and _DIFF.search(text) is not None
+
+
 class DiffLines:
     """The lines of a diff, each with the file that it changes and whether it adds or removes a line there."""
 

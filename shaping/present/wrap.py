@@ -202,6 +202,10 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
 
 def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
     """Write a value with its integers beyond 64 bits as the numbers that the tool sent."""
+    if type(value) is str and _may_shorten_lines(response):
+        from shaping.encoders.lines import encode  # noqa: PLC0415 (only whole texts need it: costs 10 ms)
+
+        return encode(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
         return encode_value(value, response.plan)
     if isinstance(value, BigInteger):
@@ -211,6 +215,13 @@ def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
     # Where a form has taken a mark apart, or the data has such signs itself, the digits stay strings.
     taken = MARK in text or MARK in orjson.dumps(value).decode()
     return encode_value(value, response.plan) if taken else (text, encoding)
+
+
+def _may_shorten_lines(response: Presented) -> bool:
+    """Whether lines of a text that differ in a few words may be written short: not in pages, cut or verbatim texts."""
+    plan = response.plan
+    whole = response.call.page is None and not response.truncated
+    return whole and "repeats" in plan.noise and plan.encoding != "json" and not plan.verbatim
 
 
 def encode_value(value: Any, plan: Plan) -> tuple[str, str]:

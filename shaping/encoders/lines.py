@@ -1,0 +1,282 @@
+"""Lines of a text that differ in a few words: what they share is written once.
+
+`#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and `#1 4 zlib` stands for that line with these words
+in their order; `{1}` is the first of them again, and `{…}` stands for several words. `#1 (3 lines):` stands above lines
+of words alone, each indented by one space. Every line keeps its place in the text; only how far its columns are padded
+with blanks is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from shaping.parsers.sections import is_diff
+from shaping.parsers.terminal import error_lines
+from shaping.parsers.yaml import looks_like_yaml
+from shaping.tokens import cheap, count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Words = Sequence[str]
+
+LARGEST: Final = 200_000  # characters of a text
+_LEAST: Final = 5  # lines of one kind
+_RUN: Final = 4  # of them in a row, from which their tag is written once
+_TAG, _GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
+_LONGEST: Final = 2000  # characters of a line; a longer one is a document
+_SPLITS: Final = 6  # words by which lines of one kind are told apart, one after the other
+_COLUMNS, _NAMES = 4, 2  # that are tried for that: those with few different words, and those with many
+_ENDS: Final = 8  # words that lines of different lengths may begin or end with
+_WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
+_SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
+
+_OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… )", re.MULTILINE)  # a line that would be taken for one of ours
+_DOCUMENT = re.compile(r"\s*[<{\[]\S|#!")  # how a page, JSON and a script begin
+_SOURCE = re.compile(
+    r"^[ \t]*(?:def |class |import |from \S+ import |return\b|elif |else:|try:|#include|function |const |let |var "
+    r"|public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$",
+    re.MULTILINE,
+)
+# Braces would be taken for places, and other blanks than spaces and tabs for parts of words.
+_ODD = re.compile(r"[{}\x00-\x08\x0a-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_GAP = re.compile(r"[ \t]+")
+_TAIL = re.compile(r"[^\w.+-].*")
+_TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
+_PLACE = re.compile(r"\{(\d*|…)\}")
+
+
+class _Kind(NamedTuple):
+    """Lines that share a template: its text, and the words of each line by its index."""
+
+    template: str
+    rows: Mapping[int, str]
+    saved: int  # characters
+
+
+def encode(text: str) -> str:
+    """Return a text with lines that differ in a few words written short, where that saves at least 15% of its tokens.
+
+    Lines that report an error stay as they are, and so do diffs and source code: somebody may search or edit them.
+    """
+    if (
+        len(text) > LARGEST
+        or text.count("\n") < _LEAST - 1
+        or _DOCUMENT.match(text)
+        or _OWN.search(text)
+        or is_diff(text)
+    ):
+        return text
+    lines = text.split("\n")
+    kinds = sorted(_kinds(lines, frozenset(error_lines(lines))), key=lambda kind: min(kind.rows))
+    # Characters say roughly what tokens say.
+    if sum(kind.saved for kind in kinds) < (1 - _WORTH) / 2 * len(text) or _is_source(text, len(lines)):
+        return text
+    legend = [f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)]
+    tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}
+    written = "\n".join([*legend, *_written(lines, tags)])
+    part = cheap(written) / cheap(text)
+    if abs(part - _WORTH) < _UNSURE:
+        part = count(written) / count(text)
+    return written if part <= _WORTH else text
+
+
+def decode(text: str) -> str:
+    """Return the text that was written short, with the same gap where columns were padded."""
+    templates: dict[str, list[str]] = {}
+    lines: list[str] = []
+    tag, left = "", 0
+    for line in text.split("\n"):
+        found = _TAGGED.fullmatch(line) if not left else None
+        if left:
+            lines.append(_filled(templates[tag], line[1:]))
+            left -= 1
+        elif found is not None and found[2] is not None:
+            templates[found[1]] = _PLACE.split(found[2])
+        elif found is None or found[1] not in templates:
+            lines.append(line)
+        elif found[3]:
+            tag, left = found[1], int(found[4])
+        else:
+            lines.append(_filled(templates[found[1]], found[5] or ""))
+    return "\n".join(lines)
+
+
+def _filled(template: list[str], said: str) -> str:
+    """Put words into the places of a template; its odd parts say which word again, the next one, or several."""
+    places = template[1::2]
+    new = [place for place in places if not place.isdecimal()]
+    words = said.split(" ", max(0, new.index("…") if "…" in new else len(new) - 1))
+    words[-1:] = words[-1].rsplit(" ", len(new) - len(words))
+    following = iter(words)
+    filled = (words[int(place) - 1] if place.isdecimal() else next(following) for place in places)
+    return template[0] + "".join(f"{word}{after}" for word, after in zip(filled, template[2::2], strict=True))
+
+
+def _is_source(text: str, lines: int) -> bool:
+    return len(_SOURCE.findall(text)) > _SOURCE_LINES * lines or looks_like_yaml(text)
+
+
+def _written(lines: Words, tags: Mapping[int, tuple[str, str]]) -> Iterator[str]:
+    """Write the lines, those with a tag by their words, and several of one tag in a row below it."""
+    at = 0
+    while at < len(lines):
+        tag, words = tags.get(at, ("", ""))
+        end = at + 1
+        while words and end in tags and tags[end][0] == tag:
+            end += 1
+        if not tag:
+            yield lines[at]
+        elif end - at < _RUN:
+            yield from (f"{tag} {tags[row][1]}".rstrip() for row in range(at, end))
+        else:
+            yield f"{tag} ({end - at} lines):"
+            yield from (f" {tags[row][1]}" for row in range(at, end))
+        at = end
+
+
+def _kinds(lines: Words, keep: frozenset[int]) -> list[_Kind]:
+    """Group lines by their indentation and number of words, then the others by the words at their ends."""
+    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
+    words: dict[int, list[str]] = {}
+    for at, line in enumerate(lines):
+        if at not in keep and 0 < len(line) <= _LONGEST and not _ODD.search(line):
+            words[at] = line.split()
+            groups[_indent(line), len(words[at])].append(at)
+    kinds: list[_Kind] = []
+    others: dict[str, list[int]] = defaultdict(list)
+    for (indent, number), rows in groups.items():
+        new = _told_apart(_Group(lines, words, rows), _SPLITS) if number and len(rows) >= _LEAST else []
+        kinds += new
+        taken = {at for kind in new for at in kind.rows}
+        others[indent] += [at for at in rows if at not in taken]
+    for rows in others.values():
+        start, end = (_shared(words, rows, from_end=from_end) for from_end in (False, True))
+        longer = sorted(at for at in rows if len(words[at]) > start + end)
+        if start + end and len(longer) >= _LEAST:
+            ends = {at: _ends(lines[at], start, end) for at in longer}
+            kinds += _told_apart(_Group(lines, ends, longer, start), _SPLITS)
+    return kinds
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _ends(line: str, start: int, end: int) -> list[str]:
+    """Return so many words of a line, what stands between them, and so many words at its end."""
+    *first, rest = line.rstrip().split(None, start)
+    return [*first, *rest.rsplit(None, end)]
+
+
+def _shared(words: Mapping[int, list[str]], rows: list[int], *, from_end: bool) -> int:
+    """Return after how many words, from the start or from the end, the lines have no more in common."""
+    found = 0
+    for place in range(_ENDS) if len(rows) >= _LEAST else ():
+        counts = Counter(words[at][-1 - place if from_end else place] for at in rows if len(words[at]) > place + 1)
+        if 3 * sum(number for number in counts.values() if number >= _LEAST) > len(rows):
+            found = place + 1
+    return found
+
+
+def _told_apart(group: _Group, splits: int) -> list[_Kind]:
+    """Return one kind of lines, or several where that is shorter."""
+    best, parts = group.saved, list[_Group]()
+    for column in group.telling() if splits else ():
+        split = group.split(column)
+        if (saved := sum(max(0, part.saved) for part in split)) > best:
+            best, parts = saved, split
+    if parts:
+        return [kind for part in parts for kind in _told_apart(part, splits - 1)]
+    kind = group.kind() if len(group.rows) >= _LEAST else None
+    return [kind] if kind is not None and kind.saved > 0 else []
+
+
+class _Group:
+    """Lines with as many columns of words: which of these are the same, and how many characters that saves."""
+
+    def __init__(
+        self, lines: Words, words: Mapping[int, list[str]], rows: list[int], several: int | None = None
+    ) -> None:
+        self._lines, self._words, self.rows = lines, words, rows
+        self._several = several  # the column that may hold several words
+        self._columns = list(zip(*(words[at] for at in rows), strict=True))
+        same = again = 0
+        differing: set[Words] = set()
+        for column in self._columns:
+            if column.count(column[0]) == len(column):
+                same += len(column[0]) + 1
+            elif column in differing:
+                again += len("".join(column)) + len(column)
+            else:
+                same += sum(map(len, _around(column)))
+                differing.add(column)
+        self.saved = (same - _TAG) * len(rows) + again - same - _PLACE_PRICE * len(self._columns) - _TAG
+
+    def telling(self) -> list[int]:
+        """Return the columns whose words may tell kinds of lines apart; those where only their ends may as `~at`."""
+        counts = {at: len(set(column)) for at, column in enumerate(self._columns)}
+        few = sorted((at for at in counts if 1 < counts[at] <= len(self.rows) // 2), key=counts.__getitem__)
+        many = [~at for at in counts if counts[at] > len(self.rows) // 2]
+        return few[:_COLUMNS] + many[:_NAMES]
+
+    def split(self, column: int) -> list[_Group]:
+        """Return the lines apart by their word in a column, or by what follows a name in it; seldom ones together."""
+        keys: Words = self._columns[column if column >= 0 else ~column]
+        if column < 0:
+            keys = [found[0] if (found := _TAIL.search(key)) else "" for key in keys]
+        counts = Counter(keys)
+        parts: dict[str | None, list[int]] = defaultdict(list)
+        for row, key in zip(self.rows, keys, strict=True):
+            parts[key if counts[key] >= _LEAST else None].append(row)
+        if len(parts) == 1:
+            return []
+        return [_Group(self._lines, self._words, part, self._several) for part in parts.values()]
+
+    def kind(self) -> _Kind:
+        """Write what the lines share as a template."""
+        gaps, wide = self._gaps()
+        parts = [_indent(self._lines[self.rows[0]])]
+        places: dict[Words, int] = {}
+        for at, (column, gap) in enumerate(zip(self._columns, gaps, strict=True)):
+            if column.count(column[0]) == len(column):
+                parts += [column[0], gap]
+                continue
+            before, after = _around(column)
+            inner = tuple(word[len(before) : len(word) - len(after)] for word in column)
+            name = str(places[inner]) if inner in places else "…" if at == self._several else ""
+            places.setdefault(inner, len(places) + 1)
+            parts += [before, f"{{{name}}}", after, gap]
+        words = map(" ".join, zip(*places, strict=True)) if places else [""] * len(self.rows)
+        return _Kind("".join(parts), dict(zip(self.rows, words, strict=True)), self.saved + _GAP_PRICE * wide)
+
+    def _gaps(self) -> tuple[list[str], int]:
+        """Return the narrowest gap after each column, and how many gaps of all lines are wide."""
+        last = len(self._columns) - 1
+        start = last if self._several is None else self._several
+        found = [_GAP.findall(self._lines[at].strip()) for at in self.rows]
+        columns = zip(*(gaps[:start] + gaps[len(gaps) - last + start :] for gaps in found), strict=True)
+        return [*(min(column, key=len) for column in columns), ""], sum(len(gap) > 1 for gaps in found for gap in gaps)
+
+
+def _around(column: Words) -> tuple[str, str]:
+    """Return what all words of a column begin and end with, up to the letters and digits next to what differs."""
+    first, last = column[0], column[-1]
+    before = _common(column) if first[0] == last[0] else 0
+    turned = [word[: before - 1 if before else None : -1] for word in column] if first[-1] == last[-1] else []
+    after = _common(turned) if turned else 0
+    # Something must be left of every word.
+    if (before or after) and min(map(len, column)) <= before + after:
+        return "", ""
+    return first[:before], turned[0][:after][::-1] if after else ""
+
+
+def _common(column: Words) -> int:
+    """Return how many characters all words begin with, the last of them neither a letter nor a digit."""
+    low, high = min(column), max(column)
+    end = len(low)
+    while end and (low[:end] != high[:end] or low[end - 1].isalnum()):
+        end -= 1
+    return end

@@ -1,0 +1,93 @@
+"""Lines of a text that differ in a few words are written short, and come back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from shaping import Shaper, using
+from shaping.encoders.lines import decode, encode
+
+PACKAGES = "\n".join(
+    f"lib{name}-dev/oldstable,now   {number}.4-{number} amd64 [installed,automatic]"
+    for number, name in enumerate(("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"), 1)
+)
+
+
+def unpadded(text: str) -> str:
+    """Return a text with one blank for each gap between its words."""
+    lines = text.split("\n")
+    return "\n".join(line[: len(line) - len(line.lstrip())] + " ".join(line.split()) for line in lines)
+
+
+def test_what_lines_share_is_written_once() -> None:
+    assert encode(PACKAGES).split("\n")[:3] == [
+        "#1={}-dev/oldstable,now   {} amd64 [installed,automatic]",
+        "#1 (8 lines):",
+        " libalpha 1.4-1",
+    ]
+
+
+def test_every_line_comes_back_at_its_place() -> None:
+    text = f"Listing...\n{PACKAGES}\n\nN: There are 2 more.\n{PACKAGES.replace('amd64', 'all')}\n"
+    written = encode(text)
+    assert len(written) < len(text) / 2
+    assert unpadded(decode(written)) == unpadded(text)
+
+
+def test_a_word_that_stands_twice_is_written_once() -> None:
+    text = "\n".join(f"gcc -O2 -Wall -Wextra -c -o part_{number}.o part_{number}.c" for number in range(6))
+    assert encode(text).split("\n")[:3] == [
+        "#1=gcc -O2 -Wall -Wextra -c -o part_{}.o part_{1}.c",
+        "#1 (6 lines):",
+        " 0",
+    ]
+
+
+def test_a_line_that_reports_an_error_stays_as_it_is() -> None:
+    error = "2024-05-01 10:00:07 worker-7 finished job 17 with error: disk full"
+    lines = [f"2024-05-01 10:00:0{number} worker-{number} finished job 1{number} in due time" for number in range(9)]
+    written = encode("\n".join([*lines, error, *lines]))
+    assert error in written.split("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n" + "+    total_of_all_parts = 1\n" * 9,
+        "".join(f"    self.member_of_class_{number} = number_of_parts;\n" for number in range(9)),
+        "#1 is the best\n" + PACKAGES,
+        "".join(f"name{number}: {{a}} of all the parts that there are\n" for number in range(9)),
+    ],
+)
+def test_diffs_source_code_and_texts_with_such_tags_stay_as_they_are(text: str) -> None:
+    assert encode(text) == text
+
+
+def test_a_text_is_written_short_by_a_tool_and_not_by_one_that_reads_files() -> None:
+    result = {"content": [{"type": "text", "text": PACKAGES}]}
+    shaper = Shaper({})
+    for profile in ("minimal", "standard"):
+        with using(profile):
+            (short,) = shaper.shape_result(result, tool="list_packages", channels="text")["content"]
+            (whole,) = shaper.shape_result(result, tool="read_file", channels="text")["content"]
+        assert unpadded(decode(short["text"])) == unpadded(PACKAGES) != short["text"]
+        assert whole["text"] == PACKAGES
+
+
+def test_a_secret_is_masked_before_lines_are_written_short() -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    text = "\n".join(
+        f"remote {number} https://x.dev/repo-{number}.git fetched by token {secret}" for number in range(9)
+    )
+    assert secret not in Shaper({}).shape(text).text
+
+
+WORDS = st.sampled_from(["a", "b-1", "pid=4", "/usr/lib", "/usr/bin", "x:1", "x:22", "[on]", "3.5", "…", "#2"])
+LINES = st.lists(st.lists(WORDS, max_size=6).map("  ".join), max_size=40)
+
+
+@given(LINES, st.sampled_from(["", "  ", "\t"]))
+def test_any_lines_come_back(lines: list[str], indent: str) -> None:
+    text = "\n".join(f"{indent}{line} of the same kind of lines as before" for line in lines for _ in range(2))
+    assert unpadded(decode(encode(text))) == unpadded(text)
