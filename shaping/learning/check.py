@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
-from shaping.learning.fields import covers
+from shaping.learning.fields import covers, found_in
 from shaping.learning.statistics import parallel, read_traffic
 from shaping.learning.traffic import SURFACES, ToolCall, folder_size, pieces, read_piece
 from shaping.paths import parse
@@ -87,51 +87,53 @@ def unanswered(config: LoadedConfig, report: ContractReport) -> list[str]:
 
 
 def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
-    """Ask all questions of one call, of its data and of what a model reads of that."""
+    """Ask all questions of one call, of its data (or its text, for patterns) and of what a model reads of that."""
     report = ContractReport()
     overrides = shaper.loaded_config.config.tool_overrides or {}
-    contracts = [
-        answer for pattern, one in overrides.items() if fits(call.name, pattern) for answer in one.answers or ()
-    ]
-    for data in call.data() if contracts else ():
-        shaped = shaper.shape(data, tool=call.name, surface=SURFACES[call.form], as_json=False)
-        for contract in contracts:
-            report.asked += 1
-            if answer(contract, data) not in _SAYS_NOTHING:
-                report.answered |= {(contract.question, _place(contract))}
-            if (failure := _compared(contract, data, shaped, call.name, shaper.loaded_config)) is not None:
-                report = report.merge(ContractReport(0, {(failure.tool, failure.question, failure.reason): failure}))
+    contracts = [one for pattern, rules in overrides.items() if fits(call.name, pattern) for one in rules.answers or ()]
+    for of_text in {one.pattern is not None for one in contracts}:
+        for raw in [call.text_before()] if of_text else call.data():
+            shaped = shaper.shape(raw, tool=call.name, surface=SURFACES[call.form], as_json=False)
+            read = call.text_after(shaper) if of_text else shaped.data
+            for contract in (one for one in contracts if (one.pattern is not None) == of_text):
+                report.asked += 1
+                answers = answer(contract, raw), answer(contract, read)
+                if answers[0] not in _SAYS_NOTHING:
+                    report.answered |= {(contract.question, _place(contract))}
+                if (failure := _compared(contract, *answers, shaped, shaper.loaded_config)) is not None:
+                    report = report.merge(
+                        ContractReport(0, {(failure.tool, failure.question, failure.reason): failure})
+                    )
     return report
 
 
 def _compared(
-    contract: AnswerContract, data: Any, shaped: Shaped, tool: str, config: LoadedConfig
+    contract: AnswerContract, raw: Any, read: Any, shaped: Shaped, config: LoadedConfig
 ) -> ContractFailure | None:
-    raw, read = answer(contract, data), answer(contract, shaped.data)
     wanted = raw if contract.expected is None else contract.expected
     if _same(wanted, read):
         return None
-    path, reason = _place(contract), f"{_text(wanted)} is expected"
+    place, tool, reason = _place(contract), shaped.plan.tool, f"{_text(wanted)} is expected"
     if _same(wanted, raw):
-        reason = f"{path} is left out by {_rule(contract, shaped, tool, config)}"
-    return ContractFailure(tool, contract.question, path, _text(raw), _text(read), reason)
+        reason = f"{place} is left out by {_rule(contract, shaped, tool, config)}"
+    return ContractFailure(tool, contract.question, place, _text(raw), _text(read), reason)
 
 
 def answer(contract: AnswerContract, data: Any) -> Any:
-    """Return the answer that some data gives to a question."""
-    if contract.path is not None:
-        found = list(matches(data, parse(contract.path).steps))
+    """Return the answer that some data gives to a question, or to a pattern some text."""
+    if contract.jmespath is None:
+        found = list(matches(data, parse(contract.path).steps)) if contract.path else found_in(contract.pattern, data)
         return found[0] if len(found) == 1 else found
     import jmespath  # noqa: PLC0415 (an extra; a config that names one is refused without it)
 
     try:
-        return jmespath.search(contract.jmespath or "", data)
+        return jmespath.search(contract.jmespath, data)
     except jmespath.exceptions.JMESPathError:  # such as the length of a list that is not there
         return None
 
 
 def _place(contract: AnswerContract) -> str:
-    return contract.path or contract.jmespath or ""
+    return contract.path or contract.jmespath or contract.pattern or ""
 
 
 def _rule(contract: AnswerContract, shaped: Shaped, tool: str, config: LoadedConfig) -> str:

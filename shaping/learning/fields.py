@@ -170,14 +170,23 @@ def leads_to(path: str, field: str) -> bool:
 
 def told_paths(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
     """Return the paths that the `answers` of a config ask of a tool; of a JMESPath, every name in it."""
-    found: list[str] = []
-    for pattern, override in (config.get("tool_overrides") or {}).items():
-        for answer in override.get("answers") or () if fits(tool, pattern) else ():
-            if "path" in answer:
-                found.append(answer["path"])
-            else:
-                found.extend(f"**.{word}" for word in _WORD.findall(answer.get("jmespath", "")))
-    return tuple(found)
+    words = (f"**.{word}" for one in _answers(config, tool) for word in _WORD.findall(one.get("jmespath", "")))
+    return (*(one["path"] for one in _answers(config, tool) if "path" in one), *words)
+
+
+def told_patterns(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
+    """Return the patterns by which the `answers` of a config ask something of a tool's texts."""
+    return tuple(one["pattern"] for one in _answers(config, tool) if "pattern" in one)
+
+
+def found_in(pattern: str | None, text: str) -> list[str]:
+    """Return what a pattern finds in a text: of each match its first group, or all of it."""
+    return [found[1] if found.re.groups else found[0] for found in re.finditer(pattern or "", text, re.MULTILINE)]
+
+
+def _answers(config: Mapping[str, Any], tool: str) -> list[dict[str, str]]:
+    overrides = config.get("tool_overrides") or {}
+    return [one for pattern, rules in overrides.items() if fits(tool, pattern) for one in rules.get("answers") or ()]
 
 
 def _name(step: Step) -> str:

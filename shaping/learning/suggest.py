@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.learning.fields import Fields, covers, told_paths
+from shaping.learning.fields import Fields, covers, found_in, told_paths, told_patterns
 from shaping.learning.statistics import parallel
 from shaping.learning.traffic import SURFACES, leaves, missing
 from shaping.paths import parse
@@ -167,14 +167,14 @@ class _Tool:
     def _prepare(self) -> None:
         """Read the samples: in the process that tries them."""
         found = self._found
-        told = told_paths(self._config, found.name)
+        told, patterns = told_paths(self._config, found.name), told_patterns(self._config, found.name)
         self._existing = existing_rules(self._config, found.name, found.form)
         samples = [(one.call, one.used) for one in found.samples.values()]
-        self._samples = [(call, used | _values(call, told)) for call, used in samples]
+        self._samples = [(call, used | _values(call, told, patterns)) for call, used in samples]
         self._fields = Fields(found, told)
         self._raw = [int(count(call.text_before())) for call, _ in self._samples]
         self._known: dict[str, list[tuple[str, int]]] = {}
-        self._informed = found.used > 0 or bool(told)
+        self._informed = found.used > 0 or bool(told or patterns)
 
     def _repair(self) -> None:
         """Switch the noise rules off that take values which were used later."""
@@ -297,10 +297,11 @@ def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str,
     return {one.name: one.value for one in choices if one.name in keys and one.value not in (None, ())}
 
 
-def _values(call: ToolCall, paths: Iterable[str]) -> set[str]:
-    """Return the values of a call at some paths, but for those that are told by their names."""
+def _values(call: ToolCall, paths: Iterable[str], patterns: Iterable[str]) -> set[str]:
+    """Return what a call has at some paths, but for values that are told by their names, and what patterns find."""
     found = (one for data in call.data() for path in paths for one in matches(data, parse(path).steps))
-    return {str(leaf) for one in found for _, leaf in leaves(one) if leaf not in (None, "", True, False)}
+    values = {str(leaf) for one in found for _, leaf in leaves(one) if leaf not in (None, "", True, False)}
+    return values.union(*(found_in(pattern, call.text_before()) for pattern in patterns))
 
 
 def _keeping(noise: dict[str, bool]) -> SuggestedRule:

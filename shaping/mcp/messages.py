@@ -185,7 +185,7 @@ class MessageShaper:
 
     def resource_name(self, uri: str, server: str = "") -> str:
         """Return the name that the config has rules for: the URI where a rule is for that, else with its server."""
-        rules = self.shaper.generation.config.tool_overrides or {}
+        rules = self.shaper.loaded_config.config.tool_overrides or {}
         return uri if any("://" in rule and fits(uri, rule) for rule in rules) else self.full_name(uri, server)
 
     def unknown_tool(self, session: Session, name: str, server: str = "") -> dict[str, Any]:

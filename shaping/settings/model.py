@@ -273,13 +273,15 @@ class AnswerContract(_Model):
     """Where the answer stands in the data."""
     jmespath: NotNull[JmesPath] = None
     """A JMESPath expression that gives the answer, in place of a path."""
+    pattern: NotNull[LinePattern] = None
+    """A regular expression that finds the answer in a text, in place of a path: its group, or all that it matches."""
     expected: Any = None
     """The answer, where it is always the same; without it, the answer is what the tool's own data gives."""
 
 
 def _has_one_place(answer: AnswerContract) -> AnswerContract:
-    if (answer.path is None) == (answer.jmespath is None):
-        raise wrong("a question with one of path and jmespath")
+    if [answer.path, answer.jmespath, answer.pattern].count(None) != 2:
+        raise wrong("a question with one of path, jmespath and pattern")
     return answer
 
 

@@ -85,6 +85,28 @@ def test_a_contract_that_is_kept_passes_and_one_that_is_not_names_the_rule(tmp_p
     assert "How many are open?" not in bad.stderr
 
 
+def test_a_pattern_asks_of_the_text_that_a_model_reads(tmp_path: Path) -> None:
+    lines = "\n".join(f"- step {n} of the build took {n} seconds and left nothing to say" for n in range(400))
+    text = f"Page URL: https://example.com/{{}}\n{lines}\nVerdict: passed in {{}} s\n"
+    recorder, plan = Recorder(tmp_path / "traffic"), Shaper({}).plan("shop/list", surface="mcp")
+    for n in range(3):
+        result = {"content": [{"type": "text", "text": text.format(n, n)}]}
+        recorder.record(plan, result, server="shop")
+    recorder.close()
+    answers = [
+        {"question": "Which page?", "pattern": r"^Page URL: (\S+)"},
+        {"question": "How did it end?", "pattern": r"^Verdict: \w+"},
+    ]
+    good = check(config_with(tmp_path, {"answers": answers, "max_tokens": 500}), tmp_path / "traffic")
+    assert good.returncode == 0, good.stderr
+    assert "6 answers compared, 0 contracts not kept" in good.stdout
+    steps = {"question": "How long was step 200?", "pattern": r"step 200 of the build took (\d+)"}
+    bad = check(config_with(tmp_path, {"answers": [steps], "max_tokens": 500}), tmp_path / "traffic")
+    assert bad.returncode == 1
+    assert "'How long was step 200?' is \"200\" in the tool's data and missing in what the model reads" in bad.stderr
+    assert "max_tokens" in bad.stderr
+
+
 def test_a_contract_that_no_call_can_answer_does_not_pass(tmp_path: Path) -> None:
     traffic = record(tmp_path / "traffic", 1)
     answers = [{"question": "Who?", "path": "orders[].buyer.name"}, {"question": "What?", "path": "orders[].naem"}]
