@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import orjson
 
-from shaping.cleaning import WITHHELD, log_fault, replaced, without_private_and_secrets
+from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
 from shaping.envelope.dialects.members import is_excluded
 from shaping.mcp.reading import is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import compile_fields
+from shaping.paths.strings import base64_text
 from shaping.redaction import redact, scrub
 from shaping.redaction.redact import rules_for
 from shaping.response import grouped
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from shaping.clients import KnownClient
     from shaping.paths import FieldPlan
+    from shaping.paths.strings import Unreadable
     from shaping.response import Shaped, Warned
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
@@ -401,8 +403,24 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
     failed = result.get("isError") is True
     out = dict(_private_members(result, plan, {"content"} if failed else {"content", "structuredContent"}))
     if "content" in result:
-        out["content"] = [_private_block(block, plan, failed=failed) for block in result["content"]]
+        content = _without_continuations(result["content"], plan.private.at_any_depth(), plan)
+        out["content"] = [_private_block(block, plan, failed=failed) for block in content]
     return out
+
+
+def _without_continuations(content: Sequence[Any], private: FieldPlan, plan: Plan) -> list[Any]:
+    """Withhold the texts behind one that is withheld, up to one that is data: what it names may go on in them."""
+    out, mark = [], ""
+    for block in content if sum(map(is_text, content)) > 1 else ():
+        is_prose = is_text(block) and data_in(block["text"], plan) is None
+        if is_prose and mark:
+            out.append({**block, "text": mark})
+            continue
+        notes: list[Unreadable] = []
+        kept = private.apply(block["text"], notes) if is_prose else ""
+        mark = kept if notes and notes[-1].withheld and not notes[-1].part else mark if not is_text(block) else ""
+        out.append(block)
+    return out or list(content)
 
 
 def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:
@@ -429,8 +447,12 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
 
 
 def binary_members(value: Mapping[str, Any]) -> set[str]:
-    """Return the names of the members that are base64."""
-    return {name for name in _BINARY if isinstance(value.get(name), str) and _BASE64.fullmatch(value[name])}
+    """Return the names of the members that are base64 of anything but text, which is read as text."""
+    return {name for name in _BINARY if isinstance(value.get(name), str) and _is_binary(value[name])}
+
+
+def _is_binary(code: str) -> bool:
+    return _BASE64.fullmatch(code) is not None and not base64_text(code)
 
 
 def unshaped_structure(structured: Any, plan: Plan) -> Any:

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from base64 import b64decode
+from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
@@ -25,12 +26,18 @@ if TYPE_CHECKING:
     from shaping.paths.filter import Opener
     from shaping.paths.rules import Rest, State
 
+    Names: TypeAlias = tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]  # a label, and two patterns of a name
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
+WITHHELD_PART = "[withheld: may hold the private field {!r}]"  # stands for lines of a text
 HELD = "[private]"  # stands for a private text whose name stands elsewhere
 _HELD = (None, "", HELD)
-_IS_WITHHELD = re.compile(re.escape(WITHHELD).replace(r"\{!r\}", r"'[^']{0,80}'"))
+# Lines that stand for themselves: a name and its value, with no further cells; a record of a log; a heading.
+_PAIR_LINE = re.compile(r"[\s>*•-]*+([^\s:=|][^:=|\t]{0,80}?)[\s*`\"']*[:=]\s*+(\S.*)")
+_MORE_CELLS = re.compile(r"\t|\ {2}|[|=]|:(?:\s|$)")
+_LOG_LINE = re.compile(r"[\W_]{0,3}(?:\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d)")
+_HEADING_LINE = re.compile(r"(#{1,6})\s")
 # Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
 _DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
@@ -40,6 +47,7 @@ _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
 _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
 _SHORTEST_BASE64 = 24  # characters: fewer hold no name and its value
 _BASE64 = re.compile(rf"\s*+(?:data:[^,\n]{{0,200}};base64,)?([A-Za-z0-9+/_\s-]{{{_SHORTEST_BASE64},}}+={{0,2}})\s*+")
+_LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
@@ -80,6 +88,7 @@ class Unreadable(NamedTuple):
     path: str
     name: str
     withheld: bool
+    part: bool = False  # whether only the lines went that name it
 
 
 @dataclass(slots=True)
@@ -159,10 +168,10 @@ class StringFilter:
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
         names = _named(state.exclude)
-        if self.withhold and (plain := _base64_text(text)) and (hit := _first_hit([plain], names, words=True)):
+        if self.withhold and (plain := base64_text(text)) and (hit := _first_hit([plain], names, words=True)):
             self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, withheld=True))
             return WITHHELD.format(hit)
-        if _IS_WITHHELD.fullmatch(text) or not (state.partial or _may_concern(text, names)):
+        if not (state.partial or _may_concern(text, names)):
             return text
         parts: list[str] = []
         prose: list[str] = []
@@ -182,13 +191,15 @@ class StringFilter:
         prose.append(text[end:])
         new = "".join([*parts, prose[-1]])
         # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
-        hit = _first_hit(prose, names, words=top and not parts) or _first_hit([new], _named(_deep(state)), words=False)
+        hit = _first_hit(prose, names, words=top and not parts)
+        kept = _without_lines(text, names, words=top) if hit is not None and self.withhold and not parts else None
+        hit = hit or _first_hit([new], _named(_deep(state)), words=False)
         if hit is None and not parts and self._without_labelled(lines := text.splitlines(), state, keys) is not lines:
             hit = names[0][0]
         if hit is not None:
-            self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
+            self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold, kept is not None))
             if self.withhold:
-                return WITHHELD.format(hit)
+                return WITHHELD.format(hit) if kept is None else kept
         return text if new == text else new
 
     def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
@@ -286,13 +297,15 @@ def _literal(text: str, start: int) -> Found | None:
     return None
 
 
-def _base64_text(text: str) -> str:
+def base64_text(text: str) -> str:
     """Return the text that base64 holds, alone or in a data URI; nothing where it holds none."""
     found = _BASE64.fullmatch(text)
     if found is None:
         return ""
     code = re.sub(r"\s", "", found[1]).rstrip("=").translate(_URL_SAFE)
     try:
+        # Pictures and the like end here, before all of them is decoded.
+        getincrementaldecoder("utf-8")().decode(b64decode(code[:_LOOK_BASE64]))
         return b64decode(code + "=" * (-len(code) % 4), validate=True).decode()
     except ValueError:
         return ""
@@ -345,7 +358,7 @@ def _private_name(rests: frozenset[Rest]) -> Callable[[str], bool]:
 
 
 @lru_cache(maxsize=1024)
-def _named(rests: frozenset[Rest]) -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
+def _named(rests: frozenset[Rest]) -> Names:
     """Return for each excluded path the name to look for in a text: anywhere as a word, and where a key would stand."""
     found = {}
     for rest in rests:
@@ -383,24 +396,74 @@ def _patterns(name: Name | Glob | None) -> tuple[re.Pattern[str], re.Pattern[str
         rf"[\"'`\\]{spelt}[\"'`\\]|{word}(?:\.[\w.-]{{1,40}})?[\"'\\]{{0,3}}\s{{0,20}}[:=|]|<{spelt}[\s>/]"
         rf"|(?:^|[^\w\s]|\t|\ {{2}})[ ]?{spelt}\s?(?=$|[^\w\s]|\t|\ {{2}})"
         # A number behind the name, in a sentence or without one.
-        rf"|{word}\s(?:(?:is|was|of|to|now)\s)?[^\s\d]{{0,20}}\d"
+        rf"|{word}\s{{1,9}}(?:(?:is|was|of|to|now)\s{{1,9}})?[^\s\d]{{0,20}}\d"
     )
     return re.compile(word, re.IGNORECASE), re.compile(key, re.IGNORECASE | re.MULTILINE)
 
 
-def _may_concern(text: str, names: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]) -> bool:
+def _may_concern(text: str, names: Names) -> bool:
     return _first_hit([text], names, words=True) is not None
 
 
-def _first_hit(
-    texts: list[str], names: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...], *, words: bool
-) -> str | None:
+def _first_hit(texts: list[str], names: Names, *, words: bool) -> str | None:
     for text in texts:
         plain = _without_escapes(text)
+        if "[withheld: " in plain:  # what this very rule has written
+            for mark in (WITHHELD, WITHHELD_PART):
+                for label, *_ in names:
+                    plain = plain.replace(mark.format(label), "")
         for label, word, key in names:
             if (word if words else key).search(plain):
                 return label
     return None
+
+
+def _without_lines(text: str, names: Names, *, words: bool) -> str | None:
+    """Withhold the lines of a text that name a field, with what belongs to them; None where that cannot be told."""
+    lines = text.splitlines()
+    taken: dict[int, str] = {}
+    for at, line in enumerate(lines):
+        if at not in taken and (hit := _first_hit([line], names, words=words)):
+            part = _part_with(lines, at, names)
+            if part is None or lines[part[-1]].rstrip().endswith((":", "=")):
+                return None
+            taken |= dict.fromkeys(part, hit)
+    kept = [
+        WITHHELD_PART.format(taken[at]) if at in taken else line
+        for at, line in enumerate(lines)
+        if at not in taken or at - 1 not in taken
+    ]
+    new = "\n".join(kept) + ("\n" if text.endswith("\n") else "")
+    return new if taken and len(taken) < len(lines) and not _first_hit([new], names, words=words) else None
+
+
+def _part_with(lines: list[str], at: int, names: Names) -> range | None:
+    """Return the lines that belong to a line: what is indented below its name, its record of a log, or its section."""
+    found = _PAIR_LINE.fullmatch(lines[at])
+    if found and _first_hit([found[1]], names, words=True) and not _MORE_CELLS.search(found[2]):
+        end = at + 1
+        # Names that end in one column, as systemctl writes them, are side by side however they are indented.
+        colon = lines[at].find(":")
+        while end < len(lines) and _indent(lines[end]) > _indent(lines[at]) and lines[end].find(":") != colon:
+            end += 1
+        after = lines[end] if end < len(lines) else ""
+        known = not after.strip() or any(one.match(after) for one in (_PAIR_LINE, _LOG_LINE, _HEADING_LINE))
+        return range(at, end) if known else None
+    for starts in (_LOG_LINE, _HEADING_LINE):
+        start = next((one for one in range(at, -1, -1) if starts.match(lines[one])), None)
+        if start is not None:
+            # A section that has the name in its heading ends with its level, not with the next heading in it.
+            lower = "#" if start == at and starts is _HEADING_LINE else ""
+            deeper = lines[at].partition(" ")[0] + lower
+            ends = (one for one in range(at + 1, len(lines)) if starts.match(lines[one]))
+            return range(
+                start, next((one for one in ends if not (lower and lines[one].startswith(deeper))), len(lines))
+            )
+    return None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip()) if line.strip() else 0
 
 
 def _without_escapes(text: str) -> str:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ logger = logging.getLogger("shaping")
 # How long the last answers may take after a client has closed its end; it waits two seconds for all of us to be gone.
 _LAST_ANSWER_SECONDS = 1.2
 _LOOK_SECONDS = 0.02
+_MOST_HELD = 1000  # lines of servers' logs, until the config is read
 _LEDGER_SECONDS = 1.5  # how long the end of a session may wait for its last calls
 
 
@@ -195,7 +197,7 @@ class Loading:
         self.options = options
         self.messages: MessageShaper | None = None
         self._loaded: asyncio.Future[MessageShaper] = asyncio.get_running_loop().create_future()
-        self._held: list[tuple[str, bytes]] = []
+        self._held: deque[tuple[str, bytes]] = deque(maxlen=_MOST_HELD)
 
     def start(self) -> None:
         """Begin to load."""
@@ -236,9 +238,14 @@ class Loading:
 
     def close(self) -> None:
         """Print what is still held, write what is still to be kept, and say what was saved."""
-        self._flush()
         if self.messages is None:
+            # Nobody knows what in them is private.
+            for name, lines in Counter(name for name, _ in self._held).items():
+                logger.warning(
+                    "%d lines of the log%s are withheld: the config was not read", lines, name and f" of {name}"
+                )
             return
+        self._flush()
         if self.messages.recorder is not None:
             self.messages.recorder.close()
         if self.messages.ledger is not None:
@@ -269,16 +276,15 @@ class Loading:
         return self.messages
 
     def _flush(self) -> None:
-        held, self._held = self._held, []
-        for name, line in held:
-            print_line(name, line, self.messages)
+        while self.messages is not None and self._held:
+            print_line(*self._held.popleft(), self.messages)
 
 
-def print_line(name: str, line: bytes, messages: MessageShaper | None = None) -> None:
-    """Print a line of a server's log without its secrets, and without what is private once the config is read."""
+def print_line(name: str, line: bytes, messages: MessageShaper) -> None:
+    """Print a line of a server's log without its secrets and without what is private."""
     text = line.decode(errors="replace").rstrip()
     ours, colon, quoted = ("", "", text) if name else text.partition(": ")
-    quoted = without_secrets(quoted if messages is None else messages.redaction.said(quoted))
+    quoted = without_secrets(messages.redaction.said(quoted))
     if not name:
         logger.warning("%s", f"{ours}{colon}{quoted}")
         return

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,3 +212,42 @@ def test_the_error_of_a_tool_that_is_not_enabled_holds_nothing_private() -> None
     shaped = shaper.shape({"a": 1}, tool="t", error=error)
     assert "078-05-1120" not in str(shaped.envelope)
     assert "078-05-1120" not in shaped.text
+
+
+TWO_BLOCKS = {
+    "JSON cut in two": ('{"user": "Bo", "email": "LeA', 'kEd.42"}'),
+    "a name and its value": ("email:", "LeAkEd.42"),
+    "a picture between them": ("his email is", None, "LeAkEd.42"),
+    "three": ("the email follows", "in a moment:", "LeAkEd.42"),
+}
+
+
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize("case", TWO_BLOCKS)
+def test_a_private_value_does_not_leave_in_the_blocks_behind_its_name(case: str, *, failed: bool) -> None:
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    content = [picture if text is None else {"type": "text", "text": text} for text in TWO_BLOCKS[case]]
+    for config in (CONFIG, {"tool_overrides": {"users": {"private": ["**.email"], "enabled": False}}}):
+        out = json.dumps(Shaper(config).shape_result({"content": content, "isError": failed}, tool="users"))
+        assert "kEd.42" not in out
+
+
+def test_blocks_behind_data_and_behind_lines_that_were_withheld_stay() -> None:
+    texts = ('{"email": "x", "id": 1}', "2 rows", "Id: 7\nEmail: x\nState: on", "3 rows")
+    result = Shaper(CONFIG).shape_result({"content": [{"type": "text", "text": text} for text in texts]}, tool="users")
+    out = json.dumps(result)
+    assert "2 rows" in out
+    assert "3 rows" in out
+
+
+@pytest.mark.parametrize("member", ["data", "blob"])
+def test_base64_of_a_text_with_a_private_name_does_not_leave_however_long_it_is(member: str) -> None:
+    code = b64encode(("a line of words\n" * 40 + "email: LeAkEd.42\n").encode()).decode()
+    image = b64encode(bytes(range(256)) * 4).decode()
+    blocks = [
+        {"type": "resource", "resource": {"uri": "file:///a", member: code}},
+        {"type": "resource", "resource": {"uri": "file:///b", member: image}},
+    ]
+    out = json.dumps(Shaper(CONFIG).shape_result({"content": blocks}, tool="users"))
+    assert code not in out
+    assert image in out

@@ -206,6 +206,54 @@ def test_what_describes_a_private_field_stays() -> None:
     assert Shaper(CONFIG).shape(field, tool="t", profile="debug").data == {**field, "value": None}
 
 
+UNIT = """* web.service - A web server
+     Loaded: loaded (/lib/web.service; enabled)
+     Salary: "987654 a month"
+             and 987654 more
+      Tasks: 3 (limit: 4915)
+Nov 17 09:00:01 host web[1]: Starting
+Nov 17 09:00:02 host web[1]: the salary is 987654
+  of which 987654 is late
+Nov 17 09:00:03 host web[1]: Started
+"""
+MANUAL = "# Guide\n\nWords.\n\n## Salary\n\n987654\n\n### Bonus\n\n987654\n\n## Use\n\nRun it.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (UNIT, ["* web.service - A web server", "Tasks: 3 (limit: 4915)", "web[1]: Starting", "web[1]: Started"]),
+        (MANUAL, ["# Guide", "Words.", "## Use", "Run it."]),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_of_a_text_only_the_lines_go_that_belong_to_a_private_name(text: str, left: list[str], *, inside: bool) -> None:
+    shaped = Shaper(CONFIG).shape({"id": 1, "out": text} if inside else text, tool="t", profile="debug")
+    out = shaped.data["out"] if inside else shaped.data
+    assert all(line in out for line in left)
+    assert str(HELD) not in out
+    assert "[withheld: may hold the private field 'salary']" in out
+    assert Shaper(CONFIG).shape(shaped.data, tool="t", profile="debug").data == shaped.data
+    assert shaped.warnings[0].message.endswith("its lines that name it are withheld")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The salary of Bob is high.\n{HELD}",
+        f"Name: Bob\nSalary:\n{HELD}\n",
+        f"Name: Bob\nSalary: of Bob\n{HELD}\n",
+        f"Salary: Bonus:\n{HELD} 600",
+        f"Name: Bob\nSalary: a  Bonus: b\n{HELD}  x\n",
+        f"2026-01-01 10:00:00 INFO a\n2026-01-01 10:00:01 INFO salary:\n2026-01-01 10:00:02 INFO {HELD}\n",
+        f"Name: Bob\nSalary: see 5\nx: y\nand the salary again\n{HELD}",
+    ],
+)
+def test_a_text_goes_whole_where_nobody_can_tell_what_belongs_to_a_private_name(text: str) -> None:
+    data = Shaper(CONFIG).shape(text, tool="t", profile="debug").data
+    assert data == "[withheld: this text may hold the private field 'salary' and cannot be read as data]"
+
+
 def nested(size: int) -> Any:
     value: Any = [[1, 2, 3, 4]] * size
     for _ in range(150):

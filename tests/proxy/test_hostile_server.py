@@ -14,7 +14,7 @@ import pytest
 
 from shaping.proxy import relay, upstream
 from shaping.proxy.child import command_server
-from shaping.proxy.messages import may_hold_secret
+from shaping.proxy.messages import UnusableConfigError, may_hold_secret
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import Loading, Options
 
@@ -249,6 +249,23 @@ async def test_a_line_that_cannot_be_read_is_logged_without_what_is_private(
     assert TOKEN not in told
     assert told.count("private field 'ssn'") == 2
     assert "[server] listening on port 80" in told
+
+
+async def test_lines_of_a_log_are_withheld_while_nobody_knows_what_is_private(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"global": {"private": ["**.ssn"')
+    loading = Loading(Options(config=str(config)))
+    loading.start()
+    loading.log("server", f"ssn={PRIVATE}".encode())
+    loading.warn(f"a line cannot be read: ssn={PRIVATE}")
+    with pytest.raises(UnusableConfigError):
+        await loading.get()
+    loading.close()
+    told = capsys.readouterr().err + caplog.text
+    assert PRIVATE not in told
+    assert "1 lines of the log of server are withheld: the config was not read" in told
 
 
 async def test_the_last_words_of_a_server_are_told_without_what_is_private(connect: Connect, private: Path) -> None:
