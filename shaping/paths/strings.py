@@ -303,10 +303,11 @@ def base64_text(text: str) -> str:
     if found is None:
         return ""
     code = re.sub(r"\s", "", found[1]).rstrip("=").translate(_URL_SAFE)
+    code += "=" * (-len(code) % 4)
     try:
         # Pictures and the like end here, before all of them is decoded.
         getincrementaldecoder("utf-8")().decode(b64decode(code[:_LOOK_BASE64]))
-        return b64decode(code + "=" * (-len(code) % 4), validate=True).decode()
+        return b64decode(code, validate=True).decode()
     except ValueError:
         return ""
 
